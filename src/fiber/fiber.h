@@ -1,0 +1,319 @@
+/* fiber.h - the context switch, and the stacks that contexts run on.
+ *
+ * Words
+ *   context   what a suspended computation is resumed with: one stack pointer, below which
+ *             nothing lives and above which its callee-saved registers were pushed.
+ *   host      the stack the thread was born with; it is never pooled.
+ *   stack     one slot of a pool: [guard | usable ... | header | colour]. The header is the
+ *             asx__stack itself; the first frame begins right below it, so that header,
+ *             entry frame and a small call chain share the top page, the only resident one.
+ *   colour    a few unused cache lines above the header, different from slot to slot:
+ *             without them the hot lines of all stacks fall into the same cache sets.
+ *   cold      an idle stack whose pages went back to the system; only its address is kept.
+ *
+ * Invariants
+ *   base <= every live stack pointer < (char *)header;  size == (char *)header - base
+ *   slots carved == in use + on the free list + cold
+ *   a slot, once carved, keeps its address until asx__stack_pool_deinit.
+ *
+ * What the switch keeps: the callee-saved integer and vector registers of the ABI. What it does
+ * not: floating-point control (x87 control word, MXCSR, FPCR, fcsr), the signal mask, errno and
+ * every other thread-local. A task that changes the rounding mode restores it before it waits.
+ * (The ucontext variant happens to keep some of these; nobody may count on it.)
+ *
+ * A pool belongs to one worker: no function here takes a lock. asx__stack_pool_owns is the only
+ * one that a signal handler may call.
+ */
+#ifndef ASX_FIBER_FIBER_H
+#define ASX_FIBER_FIBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asx/status.h>
+
+#if !defined(ASX_FIBER_UCONTEXT)
+#if !defined(__ELF__) ||                                                                          \
+    !((defined(__x86_64__) && !defined(__ILP32__)) ||                                             \
+      (defined(__aarch64__) && !defined(__ILP32__)) ||                                            \
+      (defined(__riscv) && __riscv_xlen == 64 && !defined(__riscv_32e)))
+#define ASX_FIBER_UCONTEXT 1
+#endif
+#endif
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASX__FIBER_ASAN 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define ASX__FIBER_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) && !defined(ASX__FIBER_ASAN)
+#define ASX__FIBER_ASAN 1
+#endif
+#if defined(__SANITIZE_THREAD__) && !defined(ASX__FIBER_TSAN)
+#define ASX__FIBER_TSAN 1
+#endif
+#ifndef ASX__FIBER_ASAN
+#define ASX__FIBER_ASAN 0
+#endif
+#ifndef ASX__FIBER_TSAN
+#define ASX__FIBER_TSAN 0
+#endif
+
+#if ASX__FIBER_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if ASX__FIBER_TSAN
+void *__tsan_get_current_fiber(void);
+void *__tsan_create_fiber(unsigned flags);
+void __tsan_destroy_fiber(void *fiber);
+void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+#endif
+
+/* ---- switch ------------------------------------------------------------------------------- */
+
+typedef void (*asx__fiber_entry)(void *arg, intptr_t ret);
+
+/* Suspends the caller into *save_sp and resumes to_sp. Returns, in the context that is resumed,
+ * the `ret` that its resumer passed. Meant to be tail-called (`return asx__fiber_switch(...)`):
+ * it leaves no entry of its own in the return predictor, and a called switch would. */
+intptr_t asx__fiber_switch(void **save_sp, void *to_sp, intptr_t ret);
+
+/* Resumes to_sp and leaves the current stack for good. */
+_Noreturn void asx__fiber_jump(void *to_sp, intptr_t ret);
+
+/* Prepares a context right below stack_top (16-aligned); the first switch to the returned sp
+ * calls entry(arg, ret). entry never returns; it leaves with asx__fiber_jump. */
+void *asx__fiber_make(void *stack_top, asx__fiber_entry entry, void *arg);
+
+/* ---- stacks ------------------------------------------------------------------------------- */
+
+#define ASX__STACK_SIZE_DEFAULT ((size_t)64 * 1024)
+#define ASX__STACK_SIZE_MAX ((size_t)1 << 30)
+#define ASX__STACK_BLOCK_SIZE_MIN ((size_t)1024) /* smallest stack_size inside a caller's block */
+
+/* How the low end of a stack is protected. A pool is asked for one of these and each stack says
+ * in `guard` what it got. AUTO takes the first that works, in this order. */
+enum asx__stack_guard {
+    ASX__STACK_GUARD_AUTO = 0,
+    ASX__STACK_GUARD_INSTALL,  /* MADV_GUARD_INSTALL: no limit, no extra mapping */
+    ASX__STACK_GUARD_MPROTECT, /* two mappings each; ends at the system's map count */
+    ASX__STACK_GUARD_CANARY    /* found by asx__stack_check only, after the fact */
+};
+
+/* The header of a stack. The alignment is that of the first frame. */
+typedef struct asx__stack {
+    _Alignas(16) struct asx__stack *next; /* free list, or list of ledgers of cold stacks */
+    char *base;                           /* lowest usable address, right above the guard */
+    void *owner;                          /* for the scheduler: who runs here; the pool ignores it */
+    uint32_t size;                        /* usable bytes: (char *)this - base */
+    uint8_t guard;                        /* enum asx__stack_guard, never AUTO */
+    uint8_t flags;                        /* ASX__STACK_* */
+    uint16_t canary_size;                 /* bytes below base that asx__stack_check looks at */
+#if ASX__FIBER_ASAN
+    void *asan_fake_stack;
+#endif
+#if ASX__FIBER_TSAN
+    void *tsan_fiber;
+#endif
+    uint64_t valgrind_id;
+} asx__stack;
+
+enum {
+    ASX__STACK_HOST = 1,   /* adopted, not of a pool */
+    ASX__STACK_FILLED = 2, /* lies in a caller's block: unused words hold the pattern, else 0 */
+};
+
+/* The system calls of a pool. All return 0 or -errno except map (NULL on failure) and
+ * advise_many (number of leading ranges done, or -errno if none was). Tests pass their own;
+ * NULL members stand for the real ones. */
+struct asx__stack_range {
+    void *addr;
+    size_t size;
+};
+typedef struct asx__stack_os {
+    void *ctx;
+    void *(*map)(void *ctx, size_t size);
+    int (*unmap)(void *ctx, void *addr, size_t size);
+    int (*protect)(void *ctx, void *addr, size_t size); /* to no access */
+    int (*advise)(void *ctx, void *addr, size_t size, int advice);
+    int (*advise_many)(void *ctx, const struct asx__stack_range *ranges, unsigned count,
+                       int advice);
+} asx__stack_os;
+
+typedef struct asx__stack_config {
+    size_t stack_size;   /* bytes per slot, guard and header included; 0: the default */
+    uint32_t stacks_max; /* 0: as many as memory allows */
+    int guard;           /* enum asx__stack_guard */
+    void *memory;        /* not NULL: carve stacks from this block, which the pool borrows until */
+    size_t memory_size;  /* deinit, and make no system call; guards are canaries */
+    asx__stack_os os;
+} asx__stack_config;
+
+struct asx__stack_arena;
+
+typedef struct asx__stack_pool {
+    asx__stack *free;                /* hot stacks, last released first */
+    asx__stack *cold;                /* ledgers: see stack.c */
+    char *fresh;                     /* next slot whose guard is in place but which is unused */
+    uint32_t fresh_count;            /* how many of those follow each other */
+    uint32_t fresh_guard;            /* their kind of guard */
+    struct asx__stack_arena *arenas; /* newest first; slots are carved from the newest */
+    size_t slot_size;
+    size_t guard_size;
+    size_t page_size;       /* 0 in a pool on a caller's block */
+    uint32_t stacks_max;    /* 0: no limit */
+    uint32_t stacks_carved; /* slots ever handed out, cold ones included */
+    uint32_t guard;         /* kind that the next batch tries first */
+    uint32_t guards_mprotect;
+    bool advise_many_works;
+    int os_error; /* errno of the last failed mapping; for reports */
+    asx__stack_os os;
+    struct asx__stack_block {
+        char *addr;
+        uint32_t slots;
+    } block; /* the caller's memory, cut into slots */
+} asx__stack_pool;
+
+/* ASX_E_INVALID_ARGUMENT: a size or guard out of range, or a block too small for one stack.
+ * Maps nothing yet. */
+asx_status asx__stack_pool_init(asx__stack_pool *pool, const asx__stack_config *config);
+
+/* Unmaps everything, stacks in use included. */
+void asx__stack_pool_deinit(asx__stack_pool *pool);
+
+asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool);
+
+/* Where asx__fiber_make starts. */
+static inline void *asx__stack_top(asx__stack *stack)
+{
+    return stack;
+}
+
+/* In sanitizer builds: forgets what the last user of the stack left behind. */
+void asx__stack_reset(asx__stack *stack);
+
+/* The caller owns the stack until release. NULL: stacks_max reached or the system refused. */
+static inline asx__stack *asx__stack_acquire(asx__stack_pool *pool)
+{
+    asx__stack *stack = pool->free;
+    if (__builtin_expect(stack == NULL, 0))
+        return asx__stack_acquire_slow(pool);
+    pool->free = stack->next;
+    return stack;
+}
+
+/* May be called by the fiber that still runs on the stack, if it leaves with asx__fiber_jump_on
+ * before anybody acquires. Also right for a stack whose fiber is suspended for ever. */
+static inline void asx__stack_release(asx__stack_pool *pool, asx__stack *stack)
+{
+#if ASX__FIBER_ASAN || ASX__FIBER_TSAN
+    asx__stack_reset(stack);
+#endif
+    stack->next = pool->free;
+    pool->free = stack;
+}
+
+/* Async-signal-safe. Says whether addr lies in a stack of the pool, guard and header included.
+ * *ret_stack may be a stack that is idle or cold: do not follow its pointers then. */
+bool asx__stack_pool_owns(const asx__stack_pool *pool, const void *addr, asx__stack **ret_stack,
+                          bool *ret_guard);
+
+/* Bytes that were ever used since the stack was first handed out or last trimmed. */
+size_t asx__stack_high_water(const asx__stack *stack);
+
+/* Gives the memory of all idle stacks but the `keep` hottest back to the system. */
+void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep);
+
+/* False: something wrote below base. Only canary stacks can say so; others are always true. */
+bool asx__stack_check(const asx__stack *stack);
+
+/* Describes the calling thread's own stack, for asx__fiber_switch_on. The thread must not be on
+ * a fiber. */
+void asx__stack_adopt_host(asx__stack *ret_host);
+
+/* ---- annotated switch --------------------------------------------------------------------- */
+
+/* What the scheduler calls: tells the sanitizers which stack is left and which is entered. In
+ * other builds it is the plain switch, with no extra instruction.
+ *
+ * TSan keeps a shadow call stack per fiber and pushes and pops it at function entry and exit, so
+ * __tsan_switch_to_fiber must be called from the very function that switches. */
+
+/* Before longjmp-like leaps inside one stack. */
+static inline void asx__fiber_no_return(void)
+{
+#if ASX__FIBER_ASAN
+    __asan_handle_no_return();
+#endif
+}
+
+/* First statement of an entry function. */
+static inline void asx__fiber_started(asx__stack *self)
+{
+    (void)self;
+#if ASX__FIBER_ASAN
+    __sanitizer_finish_switch_fiber(NULL, NULL, NULL);
+#endif
+}
+
+/* from == NULL: the current stack is left for good, as by asx__fiber_jump_on. */
+static inline intptr_t asx__fiber_switch_on(asx__stack *from, asx__stack *to, void **save_sp,
+                                            void *to_sp, intptr_t ret)
+{
+#if ASX__FIBER_ASAN || ASX__FIBER_TSAN
+#if ASX__FIBER_ASAN
+    __sanitizer_start_switch_fiber(from != NULL ? &from->asan_fake_stack : NULL, to->base,
+                                   to->size);
+#endif
+#if ASX__FIBER_TSAN
+    if (to->tsan_fiber == NULL)
+        to->tsan_fiber = __tsan_create_fiber(0);
+    __tsan_switch_to_fiber(to->tsan_fiber, 0);
+#endif
+    ret = asx__fiber_switch(save_sp, to_sp, ret);
+#if ASX__FIBER_ASAN
+    void *fake_stack = from != NULL ? from->asan_fake_stack : NULL;
+    if (from != NULL)
+        from->asan_fake_stack = NULL;
+    __sanitizer_finish_switch_fiber(fake_stack, NULL, NULL);
+#endif
+    return ret;
+#else
+    (void)from;
+    (void)to;
+    return asx__fiber_switch(save_sp, to_sp, ret);
+#endif
+}
+
+/* dying == to is allowed and means a leap inside one stack. dying may be NULL (unknown). */
+static inline _Noreturn void asx__fiber_jump_on(asx__stack *dying, asx__stack *to, void *to_sp,
+                                                intptr_t ret)
+{
+#if ASX__FIBER_ASAN
+    if (dying == to)
+        __asan_handle_no_return();
+    else
+        __sanitizer_start_switch_fiber(NULL, to->base, to->size);
+#endif
+#if ASX__FIBER_TSAN
+    if (dying != to) {
+        if (to->tsan_fiber == NULL)
+            to->tsan_fiber = __tsan_create_fiber(0);
+        __tsan_switch_to_fiber(to->tsan_fiber, 0);
+        if (dying != NULL && (dying->flags & ASX__STACK_HOST) == 0) {
+            __tsan_destroy_fiber(dying->tsan_fiber);
+            dying->tsan_fiber = NULL;
+        }
+    }
+#endif
+    (void)dying;
+    (void)to;
+    asx__fiber_jump(to_sp, ret);
+}
+
+#endif
