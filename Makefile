@@ -1,0 +1,124 @@
+# Thin: each target names the presets it runs, CMake does the work.
+#
+#   make            release build in build/: library, build/asx, examples, tests
+#   make test       what every change must pass (gcc, asan, clang)
+#   make test-all   also audit, tsan, valgrind, other processors, coverage, digests
+#   make demo       a tour      make bench      figures      make coverage   lines run
+#   make mutants    seeded faults must be noticed            make install    prefix=, DESTDIR=
+#   make format-check           make clean
+#
+# test, test-all, demo, bench and coverage first see to the Debian packages they
+# need (tools/setup): as root the missing ones are installed, else named.
+
+JOBS ?= $(shell nproc)
+prefix ?= /usr/local
+COVERAGE_KERNEL_MIN ?= 100
+COVERAGE_REST_MIN ?= 90
+CROSS = aarch64 riscv64 s390x
+
+# $(call build,preset,more cmake arguments): configures and builds one preset.
+build = cmake --preset $(1) $(2) >build/$(1).log || { cat build/$(1).log; exit 1; }; \
+        cmake --build --preset $(1) -j $(JOBS)
+# $(call check,preset,ctest arguments): runs its tests.
+check = ctest --preset $(1) -j $(JOBS) $(2)
+
+.PHONY: all
+all: build/build.ninja
+	cmake --build --preset release -j $(JOBS)
+
+build/build.ninja:
+	@mkdir -p build
+	cmake --preset release
+
+build:
+	@mkdir -p build
+
+# --- tests ----------------------------------------------------------------------------------
+
+.PHONY: test test-all test-release test-asan test-clang test-audit test-tsan
+.PHONY: test-valgrind test-cross test-digests $(CROSS:%=test-%)
+test:
+	tools/setup build test
+	$(MAKE) test-release
+	$(MAKE) test-asan
+	$(MAKE) test-clang
+
+test-all:
+	tools/setup build test test-all
+	$(MAKE) test
+	$(MAKE) test-audit
+	$(MAKE) test-tsan
+	$(MAKE) test-valgrind
+	$(MAKE) test-cross
+	$(MAKE) coverage
+	$(MAKE) test-digests
+
+test-release: | build
+	@$(call build,release,-DASX_WERROR=ON)
+	@$(call check,release)
+
+test-asan: | build
+	@$(call build,asan,-DASX_WERROR=ON)
+	@$(call check,asan,-LE build)
+
+test-clang: | build
+	@$(call build,clang,-DASX_WERROR=ON)
+	@$(call check,clang,-LE 'build|slow')
+
+test-audit: | build
+	@$(call build,audit,-DASX_WERROR=ON)
+	@$(call check,audit,-LE build)
+
+test-tsan: | build
+	@$(call build,tsan,-DASX_WERROR=ON)
+	@$(call check,tsan,-LE build)
+
+test-valgrind: | build
+	@$(call build,valgrind,-DASX_WERROR=ON)
+	@$(call check,valgrind,-LE 'build|slow')
+
+test-cross: $(CROSS:%=test-%)
+
+$(CROSS:%=test-%): test-%: | build
+	@$(call build,$*,-DASX_WERROR=ON)
+	@$(call check,$*,-LE 'build|slow')
+
+# The same scenario and seed give the same digest on every machine and compiler.
+test-digests:
+	@if [ -x tools/digests ]; then tools/digests; \
+	else echo "test-digests: there is no tools/digests"; fi
+
+# --- the rest -------------------------------------------------------------------------------
+
+.PHONY: demo bench coverage mutants install format-check clean
+demo:
+	tools/setup build
+	@$(MAKE) all
+	@if [ -x tools/demo ]; then tools/demo; else tools/run-examples build/examples; fi
+
+bench:
+	tools/setup build bench
+	@$(MAKE) all
+	@if [ -x bench/run ]; then bench/run; \
+	else echo "bench: there is no bench/run" >&2; exit 1; fi
+
+coverage: | build
+	tools/setup build coverage
+	@$(call build,coverage)
+	@find build/coverage -name '*.gcda' -delete
+	@$(call check,coverage,-LE build)
+	@tools/coverage build/coverage $(COVERAGE_KERNEL_MIN) $(COVERAGE_REST_MIN)
+
+mutants:
+	@if [ -x tools/mutants ]; then tools/mutants; \
+	else echo "mutants: there is no tools/mutants" >&2; exit 1; fi
+
+install: all
+	DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(prefix)"
+
+format-check:
+	tools/check-tidy
+	tools/check-layers
+
+clean:
+	rm -rf build

@@ -1,0 +1,42 @@
+# Each example is compiled as a user would, against the public headers only, and
+# run by ctest. Where <name>.expected exists its standard output must equal it.
+file(GLOB example_sources CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/examples/*.c" "${PROJECT_SOURCE_DIR}/examples/*.cpp")
+if(NOT ASX_LIBRARY_EXISTS)
+  set(example_sources)
+endif()
+
+foreach(source IN LISTS example_sources)
+  cmake_path(GET source STEM unit)
+  cmake_path(GET source EXTENSION extension)
+  if(extension STREQUAL ".cpp")
+    include(CheckLanguage)
+    check_language(CXX)
+    if(NOT CMAKE_CXX_COMPILER)
+      continue()
+    endif()
+    enable_language(CXX)
+  endif()
+
+  set(name "example-${unit}")
+  add_executable(${name} "${source}")
+  set_target_properties(${name} PROPERTIES
+    OUTPUT_NAME "${unit}"
+    C_EXTENSIONS ON
+    CXX_STANDARD 11
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
+  target_link_libraries(${name} PRIVATE asx_static asx_flags)
+
+  set(expected "${PROJECT_SOURCE_DIR}/examples/${unit}.expected")
+  if(NOT EXISTS "${expected}")
+    set(expected "")
+  endif()
+  set(launcher ${ASX_TEST_LAUNCHER})
+  if(CMAKE_CROSSCOMPILING)
+    set(launcher ${CMAKE_CROSSCOMPILING_EMULATOR})
+  endif()
+  add_test(NAME ${name}
+    COMMAND sh "${PROJECT_SOURCE_DIR}/tools/run-example" "${expected}"
+      ${launcher} $<TARGET_FILE:${name}>)
+  set_tests_properties(${name} PROPERTIES LABELS example TIMEOUT 300)
+endforeach()

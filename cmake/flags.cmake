@@ -1,0 +1,43 @@
+# asx_flags: what every C file of this tree is compiled with.
+# asx_internal: what the library and its tests need on top.
+include(CheckIncludeFile)
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+add_library(asx_flags INTERFACE)
+set(c_only -Wstrict-prototypes)
+target_compile_options(asx_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wconversion;-Wshadow>"
+  "$<$<COMPILE_LANGUAGE:C>:${c_only}>")
+if(ASX_WERROR)
+  target_compile_options(asx_flags INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-Werror>")
+endif()
+if(ASX_SANITIZE)
+  set(san "-fsanitize=${ASX_SANITIZE}" -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(asx_flags INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:${san}>")
+  target_link_options(asx_flags INTERFACE "-fsanitize=${ASX_SANITIZE}")
+endif()
+if(ASX_COVERAGE)
+  target_compile_options(asx_flags INTERFACE "$<$<COMPILE_LANGUAGE:C>:--coverage>")
+  target_link_options(asx_flags INTERFACE --coverage)
+endif()
+if(ASX_LTO)
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
+endif()
+
+# The client requests of valgrind are a header and a few instructions, no library.
+check_include_file(valgrind/valgrind.h ASX_HAVE_VALGRIND_H)
+
+add_library(asx_internal INTERFACE)
+target_link_libraries(asx_internal INTERFACE asx_flags Threads::Threads)
+target_include_directories(asx_internal INTERFACE
+  "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
+target_compile_definitions(asx_internal INTERFACE
+  _GNU_SOURCE
+  ASX_ASSERT_LEVEL=${ASX_ASSERT_LEVEL}
+  $<$<BOOL:${ASX_HAVE_VALGRIND_H}>:ASX_HAVE_VALGRIND=1>)

@@ -1,0 +1,57 @@
+# One executable per tests/<module>/test_<unit>.c, named <module>-<unit> (a folder
+# in between adds its name), labelled by module. A line `ctest-labels: slow` in the
+# head comment of a test adds labels; `slow` keeps it out of the quick runs.
+# support_*.c in a test's folder is compiled into each test of that folder.
+# tests/build is different: there the build itself is tested, by scripts.
+add_library(asx_harness OBJECT "${PROJECT_SOURCE_DIR}/tests/harness/harness.c")
+target_include_directories(asx_harness INTERFACE "${PROJECT_SOURCE_DIR}/tests/harness")
+target_compile_definitions(asx_harness PRIVATE _GNU_SOURCE)
+target_link_libraries(asx_harness PRIVATE asx_flags)
+
+file(GLOB test_sources CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/tests/*/test_*.c"
+  "${PROJECT_SOURCE_DIR}/tests/*/*/test_*.c")
+
+foreach(source IN LISTS test_sources)
+  cmake_path(GET source PARENT_PATH folder)
+  cmake_path(GET source STEM unit)
+  string(REGEX REPLACE "^test_" "" unit "${unit}")
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/tests"
+    OUTPUT_VARIABLE place)
+  string(REGEX REPLACE "/.*" "" module "${place}")
+  string(REPLACE "/" "-" prefix "${place}")
+  if(NOT ASX_LIBRARY_EXISTS AND NOT module STREQUAL "harness")
+    continue()
+  endif()
+
+  set(name "${prefix}-${unit}")
+  file(GLOB support CONFIGURE_DEPENDS "${folder}/support_*.c")
+  add_executable(${name} "${source}" ${support} $<TARGET_OBJECTS:asx_harness>)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_include_directories(${name} PRIVATE
+    "${PROJECT_SOURCE_DIR}/tests/harness" "${PROJECT_SOURCE_DIR}/tests")
+  if(ASX_LIBRARY_EXISTS)
+    target_link_libraries(${name} PRIVATE asx_static)
+  endif()
+  target_link_libraries(${name} PRIVATE asx_internal)
+
+  file(STRINGS "${source}" label_line REGEX "ctest-labels:" LIMIT_COUNT 1)
+  set(labels ${module})
+  if(label_line)
+    string(REGEX REPLACE "^.*ctest-labels:" "" extra "${label_line}")
+    string(REGEX MATCHALL "[a-z][a-z0-9_-]*" extra "${extra}")
+    list(APPEND labels ${extra})
+  endif()
+  # A target as the command: CMake puts the emulator of a cross build before it.
+  if(ASX_TEST_LAUNCHER)
+    add_test(NAME ${name} COMMAND ${ASX_TEST_LAUNCHER} $<TARGET_FILE:${name}>)
+  else()
+    add_test(NAME ${name} COMMAND ${name})
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900)
+endforeach()
+
+if(EXISTS "${PROJECT_SOURCE_DIR}/tests/build/CMakeLists.txt")
+  add_subdirectory("${PROJECT_SOURCE_DIR}/tests/build" "${PROJECT_BINARY_DIR}/tests/build")
+endif()

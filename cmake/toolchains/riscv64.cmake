@@ -1,0 +1,2 @@
+set(ASX_CROSS_ARCH riscv64)
+include("${CMAKE_CURRENT_LIST_DIR}/cross.cmake")
