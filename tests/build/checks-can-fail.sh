@@ -1,0 +1,183 @@
+#!/bin/sh
+# Each check of tools/ passes on a small good tree and fails on the same tree with
+# one fault in it: checks-can-fail.sh SOURCE_TREE.
+set -eu
+tools=$1/tools
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+cases=0
+
+# A tree in which every check passes.
+good_tree() {
+    rm -rf "$work/tree"
+    mkdir -p "$work/tree/src/base" "$work/tree/src/kernel" "$work/tree/src/sched" \
+        "$work/tree/include/asx" "$work/tree/tests/kernel"
+    cd "$work/tree"
+    cat >layers.txt <<'END'
+base 0:
+kernel 1: base
+sched 3: base kernel
+kernel-system: stdint.h
+kernel-public: asx/status.h
+kernel-base: base/assert.h
+END
+    printf '#pragma once\n#include <stdint.h>\nint asx_id(int x);\n' >include/asx/status.h
+    printf '#pragma once\n#include <asx/status.h>\n' >include/asx/task.h
+    printf '#pragma once\n' >src/base/assert.h
+    printf '#pragma once\n' >src/base/list.h
+    printf '#pragma once\n#include <asx/status.h>\n' >src/kernel/kernel.h
+    printf '#include "kernel/kernel.h"\n\n#include "base/assert.h"\n' >src/kernel/id.c
+    printf '\nint asx_id(int x)\n{\n    return x;\n}\n' >>src/kernel/id.c
+    printf '#pragma once\n' >src/sched/task.h
+    printf '#include "sched/task.h"\n\n#include <asx/task.h>\n' >src/sched/task.c
+    printf '#include <stdio.h>\n#include "base/list.h"\n#include "kernel/kernel.h"\n' \
+        >>src/sched/task.c
+    printf 'int test_nothing;\n' >tests/kernel/test_id.c
+}
+
+run_check() {
+    if [ "$1" = check-kernel ]; then
+        sh "$tools/$1" "$work/tree" cc
+    else
+        sh "$tools/$1" "$work/tree"
+    fi
+}
+
+# expect_failure CHECK TEXT: the tree as it is now must be refused with that text.
+expect_failure() {
+    cases=$((cases + 1))
+    if run_check "$1" >"$work/out" 2>&1; then
+        echo "$1 accepted a tree it should refuse: $2"
+        failures=$((failures + 1))
+    elif ! grep -qF -e "$2" "$work/out"; then
+        echo "$1 did not say \"$2\" but:"
+        cat "$work/out"
+        failures=$((failures + 1))
+    fi
+}
+
+lines() {
+    awk -v n="$1" -v text="$2" 'BEGIN { for (i = 0; i < n; i++) print text }'
+}
+
+for check in check-layers check-tidy check-kernel check-headers; do
+    good_tree
+    cases=$((cases + 1))
+    if ! run_check $check >"$work/out" 2>&1; then
+        echo "$check refused the good tree:"
+        cat "$work/out"
+        failures=$((failures + 1))
+    fi
+done
+
+# Layers.
+good_tree
+echo '#include "sched/task.h"' >>src/base/list.h
+expect_failure check-layers "base may not include sched"
+good_tree
+echo '#include "time/wheel.h"' >>src/sched/task.c
+expect_failure check-layers "sched may not include time"
+good_tree
+echo 'time 1: kernel' >>layers.txt
+expect_failure check-layers "time may not list kernel"
+good_tree
+echo 'sched 3: sync' >>layers.txt
+expect_failure check-layers "no rank is given for sync"
+good_tree
+mkdir src/extra
+echo '#include <asx/task.h>' >src/extra/extra.c
+expect_failure check-layers "module extra is not in layers.txt"
+good_tree
+echo '#include <stdlib.h>' >>src/kernel/id.c
+expect_failure check-layers "the kernel may not include stdlib.h"
+good_tree
+echo '#include <asx/task.h>' >>src/kernel/id.c
+expect_failure check-layers "the kernel may not include asx/task.h"
+good_tree
+echo '#include "base/list.h"' >>src/kernel/id.c
+expect_failure check-layers "the kernel may not include base/list.h"
+good_tree
+echo '#include <stdio.h>' >>include/asx/status.h
+expect_failure check-layers "open to the kernel may not include stdio.h"
+good_tree
+echo '#include "base/list.h"' >>include/asx/task.h
+expect_failure check-layers "a public header includes only"
+good_tree
+echo '#include "../base/list.h"' >>src/sched/task.c
+expect_failure check-layers "not by .."
+good_tree
+echo '#include "task.h"' >>src/sched/task.c
+expect_failure check-layers 'write "sched/task.h"'
+good_tree
+rm -rf src include
+mkdir -p src include/asx
+expect_failure check-layers "nothing to check"
+
+# Tidy.
+good_tree
+lines 1001 '/**/' >src/sched/long.c
+expect_failure check-tidy "long.c:1001: file of 1001 lines"
+good_tree
+{ printf 'static int f(int x,\n             int y)\n{\n'; lines 67 '    x++;'; echo '}'; } \
+    >tests/kernel/test_long.c
+expect_failure check-tidy "test_long.c:1: function of 71 lines"
+good_tree
+lines 1 "/*$(lines 99 x | tr -d '\n')" >include/asx/wide.h
+expect_failure check-tidy "wide.h:1: line of 101 columns"
+good_tree
+printf 'int x;\tint y;\n' >src/base/tab.h
+expect_failure check-tidy "tab.h:1: tab"
+good_tree
+printf 'int x; \n' >src/base/space.h
+expect_failure check-tidy "space.h:1: space at the end"
+good_tree
+printf 'int x;\r\n' >src/base/return.h
+expect_failure check-tidy "return.h:1: carriage return"
+good_tree
+printf 'int x;' >src/base/end.h
+expect_failure check-tidy "end.h:0: no newline"
+good_tree
+printf 'int f(void) {\n}\n' >src/base/brace.h
+expect_failure check-tidy "brace.h:1: the brace of a function"
+good_tree
+printf '#include <stdio.h>\n#include "sched/task.h"\n' >src/sched/task.c
+expect_failure check-tidy 'task.c:1: own header first: "sched/task.h"'
+good_tree
+printf '#include <stdio.h>\n' >src/sched/other.c
+expect_failure check-tidy "other.c:1: own header first: one of sched/"
+for word in 'TO''DO' 'FIX''ME' 'XX''X' 'HA''CK'; do
+    good_tree
+    printf '/* %s: later */\n' $word >src/base/later.h
+    expect_failure check-tidy "later.h:1: a word that promises"
+done
+good_tree
+rm -rf src include tests
+expect_failure check-tidy "nothing to check"
+
+# The freestanding kernel.
+good_tree
+printf 'void *malloc(unsigned long n);\nvoid *f(void);\nvoid *f(void)\n' >>src/kernel/id.c
+printf '{\n    return malloc(1);\n}\n' >>src/kernel/id.c
+expect_failure check-kernel "src/kernel needs malloc"
+good_tree
+printf '#if ASX_ASSERT_LEVEL == 2\nint g(void);\nint h(void);\nint h(void)\n' >>src/kernel/id.c
+printf '{\n    return g();\n}\n#endif\n' >>src/kernel/id.c
+expect_failure check-kernel "src/kernel needs g (assertion level 2)"
+good_tree
+rm src/kernel/id.c
+expect_failure check-kernel "no sources"
+
+# Headers.
+good_tree
+printf 'size_t asx_size(void);\n' >include/asx/alone.h
+expect_failure check-headers "alone.h: not clean with gcc"
+good_tree
+printf '#pragma once\nint asx_new(int new);\n' >include/asx/cxx.h
+expect_failure check-headers "cxx.h: not clean with g++"
+good_tree
+rm -rf include/asx/*
+expect_failure check-headers "no headers"
+
+echo "$cases cases, $failures failed"
+[ $failures -eq 0 ]
