@@ -2,7 +2,7 @@
 #
 #   make            release build in build/: library, build/asx, examples, tests
 #   make test       what every change must pass (gcc, asan, clang)
-#   make test-all   also audit, tsan, valgrind, other processors, coverage, digests
+#   make test-all   also lto, audit, tsan, valgrind, other processors, coverage, digests
 #   make demo       a tour      make bench      figures      make coverage   lines run
 #   make mutants    seeded faults must be noticed            make install    prefix=, DESTDIR=
 #   make format-check           make clean
@@ -35,7 +35,7 @@ build:
 
 # --- tests ----------------------------------------------------------------------------------
 
-.PHONY: test test-all test-release test-asan test-clang test-audit test-tsan
+.PHONY: test test-all test-release test-asan test-clang test-lto test-audit test-tsan
 .PHONY: test-valgrind test-cross test-digests $(CROSS:%=test-%)
 test:
 	tools/setup build test
@@ -46,6 +46,7 @@ test:
 test-all:
 	tools/setup build test test-all
 	$(MAKE) test
+	$(MAKE) test-lto
 	$(MAKE) test-audit
 	$(MAKE) test-tsan
 	$(MAKE) test-valgrind
@@ -64,6 +65,10 @@ test-asan: | build
 test-clang: | build
 	@$(call build,clang,-DASX_WERROR=ON)
 	@$(call check,clang,-LE 'build|slow')
+
+test-lto: | build
+	@$(call build,lto,-DASX_WERROR=ON)
+	@$(call check,lto,-LE 'build|slow')
 
 test-audit: | build
 	@$(call build,audit,-DASX_WERROR=ON)
