@@ -10,6 +10,7 @@
 # test, test-all, demo, bench and coverage first see to the Debian packages they
 # need (tools/setup): as root the missing ones are installed, else named.
 
+MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 prefix ?= /usr/local
 COVERAGE_KERNEL_MIN ?= 100
