@@ -1,0 +1,42 @@
+/* api.h - what every public header needs: linkage, visibility, attributes, call sites.
+ *
+ * A "site" is the string "file:line" of the place in the user's program that created something.
+ * Functions that create tasks, regions and obligations take one; the macros that wrap them pass
+ * ASX_SITE, so that every report can say where a survivor or a leak came from.
+ */
+#ifndef ASX_API_H
+#define ASX_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define ASX_BEGIN_DECLS extern "C" {
+#define ASX_END_DECLS }
+#define ASX_NORETURN [[noreturn]]
+#else
+#define ASX_BEGIN_DECLS
+#define ASX_END_DECLS
+#define ASX_NORETURN _Noreturn
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ASX_API __attribute__((visibility("default")))
+#define ASX_MUST_USE __attribute__((warn_unused_result))
+#define ASX_PRINTF(fmt_index, arg_index) __attribute__((format(printf, fmt_index, arg_index)))
+#else
+#define ASX_API
+#define ASX_MUST_USE
+#define ASX_PRINTF(fmt_index, arg_index)
+#endif
+
+#define ASX_STRINGIFY_(x) #x
+#define ASX_STRINGIFY(x) ASX_STRINGIFY_(x)
+#define ASX_SITE __FILE__ ":" ASX_STRINGIFY(__LINE__)
+
+#define ASX_VERSION_MAJOR 0
+#define ASX_VERSION_MINOR 1
+#define ASX_VERSION_PATCH 0
+
+#endif

@@ -1,0 +1,24 @@
+/* asx.h - structured concurrency for C: includes every public header. */
+#ifndef ASX_ASX_H
+#define ASX_ASX_H
+
+#include <asx/api.h>
+#include <asx/budget.h>
+#include <asx/cancel.h>
+#include <asx/channel.h>
+#include <asx/cx.h>
+#include <asx/flow.h>
+#include <asx/handle.h>
+#include <asx/lab.h>
+#include <asx/obligation.h>
+#include <asx/outcome.h>
+#include <asx/region.h>
+#include <asx/runtime.h>
+#include <asx/state.h>
+#include <asx/status.h>
+#include <asx/task.h>
+#include <asx/time.h>
+#include <asx/timer.h>
+#include <asx/trace.h>
+
+#endif

@@ -1,0 +1,36 @@
+/* flow.h - combining tasks: join all, race, time-out. Each runs in a region of its own, and none
+ * returns before everything it started has ended: losers are cancelled and drained.
+ * For fibers: in a poll task these return ASX_E_NOT_SUPPORTED.
+ */
+#ifndef ASX_FLOW_H
+#define ASX_FLOW_H
+
+#include <asx/runtime.h>
+
+ASX_BEGIN_DECLS
+
+typedef struct asx_branch {
+    const char *name;
+    asx_task_fn fn;
+    void *arg;
+} asx_branch;
+
+/* Runs all branches to their end; the outcome is the join of theirs, in order of the array (left
+ * wins on equal severity). A failing branch does not cancel the others. No branches: Ok.
+ * Returns ASX_OK when all ended Ok, else the status by the law of close. `ret_results` may be
+ * NULL, else it has `count` places. Also ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED. */
+ASX_API asx_status asx_join_all(asx_cx *cx, const asx_branch *branches, size_t count,
+                                asx_join_result *ret_results, asx_outcome *ret_outcome);
+
+/* The first branch to end, however it ends, wins; the others are cancelled with RaceLost and
+ * drained before this returns. On a tie the earlier in the array. No branches: never completes
+ * (until cancelled). Returns the winner's status; ASX_E_CANCELLED when the race itself was. */
+ASX_API asx_status asx_race(asx_cx *cx, const asx_branch *branches, size_t count,
+                            size_t *ret_winner, asx_join_result *ret_result);
+
+/* fn in a region with a deadline. ASX_E_TIMEOUT when it passed first. */
+ASX_API asx_status asx_timeout(asx_cx *cx, uint64_t duration_ns, asx_task_fn fn, void *arg);
+
+ASX_END_DECLS
+
+#endif

@@ -1,0 +1,193 @@
+/* runtime.h - the object everything lives in.
+ *
+ * A process may have several; they share nothing. A runtime belongs to the thread that runs it.
+ */
+#ifndef ASX_RUNTIME_H
+#define ASX_RUNTIME_H
+
+#include <asx/channel.h>
+#include <asx/task.h>
+#include <asx/trace.h>
+
+ASX_BEGIN_DECLS
+
+/* Profiles change ceilings and waiting, never outcomes. */
+typedef enum asx_profile {
+    ASX_PROFILE_SERVER = 0,      /* no ceilings but memory; 64 KiB stacks */
+    ASX_PROFILE_EMBEDDED = 1,    /* small ceilings, 16 KiB stacks */
+    ASX_PROFILE_FREESTANDING = 2 /* as embedded; needs a static memory block; no system calls
+                                    but the clock, waiting is the caller's business */
+} asx_profile;
+
+typedef enum asx_clock_kind {
+    ASX_CLOCK_REAL = 0,
+    ASX_CLOCK_VIRTUAL = 1 /* moves to the next deadline when nothing can run */
+} asx_clock_kind;
+
+typedef enum asx_trace_overflow {
+    ASX_TRACE_REFUSE = 0,   /* a full journal stops storing and says so */
+    ASX_TRACE_OVERWRITE = 1 /* the oldest events go; a flight recorder */
+} asx_trace_overflow;
+
+/* Suggestions to the scheduler; they change the order of lanes, not what is correct. */
+typedef enum asx_governor {
+    ASX_GOVERNOR_NO_PREFERENCE = 0,
+    ASX_GOVERNOR_MEET_DEADLINES = 1,
+    ASX_GOVERNOR_DRAIN_OBLIGATIONS = 2,
+    ASX_GOVERNOR_DRAIN_REGIONS = 3
+} asx_governor;
+
+/* The resource contract: 0 means no ceiling. Every refusal is ASX_E_RESOURCE_EXHAUSTED and leaves
+ * everything as it was. */
+typedef struct asx_limits {
+    uint32_t tasks_max;
+    uint32_t regions_max;
+    uint32_t ready_max;       /* tasks that can be runnable at once: checked at admission */
+    uint32_t cancel_max;      /* tasks that can be in the cancel lane at once: likewise */
+    uint32_t timers_max;
+    uint32_t obligations_max;
+    uint32_t channels_max;
+    uint32_t stacks_max;
+    uint64_t memory_max;      /* bytes taken from the allocator, stacks not included */
+} asx_limits;
+
+typedef struct asx_allocator {
+    void *(*alloc)(void *ctx, size_t size); /* aligned for any type; NULL: none left */
+    void (*free)(void *ctx, void *memory, size_t size);
+    void *ctx;
+} asx_allocator;
+
+typedef struct asx_runtime_config {
+    asx_profile profile;
+    asx_limits limits;
+    asx_clock_kind clock;
+    /* Laboratory: virtual clock, tie-breaks by seed, leaks fail the run. */
+    bool lab;
+    uint64_t seed;
+    /* Journal. */
+    bool trace;
+    uint64_t trace_events_max; /* 0: grows as needed */
+    asx_trace_overflow trace_overflow;
+    const char *program;       /* stored in written traces; borrowed; length 0: up to the NUL */
+    size_t program_len;
+    /* Memory. */
+    asx_allocator allocator;   /* alloc NULL: the C library's */
+    void *memory;              /* all memory, stacks included, comes from this block ... */
+    size_t memory_size;        /* ... and no allocator is ever called */
+    size_t stack_size;         /* default by profile */
+    /* Scheduling. */
+    uint32_t cancel_streak_max; /* default 16 */
+    uint32_t timed_streak_max;  /* timed dispatches in a row while others are ready; default 16 */
+    bool no_join_inline;        /* joining a fresh child never runs it next */
+    uint64_t coalesce_window_ns;
+    uint32_t coalesce_min_group;
+    asx_timer_config timers;    /* durations, first generation; the other fields are set for you */
+    asx_region_options root;    /* of the root region */
+    bool catch_stack_overflow;  /* installs a SIGSEGV handler that names the task, then aborts */
+} asx_runtime_config;
+
+/* `config` may be NULL: server profile, real clock, no trace. Allocates; the caller destroys.
+ * ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM. */
+ASX_API asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
+/* Shuts down if that has not been done (waiting as long as the root's cleanup allows), and frees
+ * everything. NULL is allowed. Not from inside a task: ASX_E_WRONG_CONTEXT. */
+ASX_API asx_status asx_runtime_destroy(asx_runtime *runtime);
+
+/* Runs fn(cx, arg) as a fiber in the root region until the root region has closed: everything
+ * fn has spawned there has ended. Returns what closing the root gave by the law of close with fn's
+ * status as the body's. A runtime runs one program.
+ *   ASX_E_WRONG_CONTEXT   from inside a task
+ *   ASX_E_INVALID_TRANSITION  it ran before
+ *   ASX_E_DEADLOCK        virtual clock: every task waits and no timer is pending; the runtime is
+ *                         shut down, asx_runtime_report() names them
+ *   ASX_E_DIVERGED        replay */
+ASX_API asx_status asx_runtime_run(asx_runtime *runtime, asx_task_fn fn, void *arg);
+
+/* The same in steps, for a host that has a loop of its own: start, then step until it says done.
+ * One step runs what is runnable for up to `max_turns` dispatches (0: until nothing is) and tells
+ * when it wants to be called again: ASX_TIME_NEVER when only outside events can help.
+ * asx_runtime_step() returns ASX_E_WOULD_BLOCK while work is left, else what run would return. */
+ASX_API asx_status asx_runtime_start(asx_runtime *runtime, asx_task_fn fn, void *arg);
+ASX_API asx_status asx_runtime_step(asx_runtime *runtime, uint64_t max_turns,
+                                    asx_time *ret_next_deadline);
+
+/* Moves a virtual clock. ASX_E_NOT_SUPPORTED on a real one. It then only moves when told to. */
+ASX_API asx_status asx_runtime_advance(asx_runtime *runtime, uint64_t duration_ns);
+
+/* ASX_OK, or the first that holds, asked in this order: ASX_E_TASKS_STILL_ACTIVE,
+ * ASX_E_OBLIGATIONS_UNRESOLVED, ASX_E_REGIONS_NOT_CLOSED, ASX_E_TIMERS_PENDING,
+ * ASX_E_CHANNEL_NOT_DRAINED. From inside a task the caller itself is active. */
+ASX_API asx_status asx_runtime_quiescent(asx_runtime *runtime);
+
+/* Cancels the root with kind Shutdown and drives everything to its end for at most `timeout_ns`
+ * (0: as long as cleanup budgets allow). ASX_OK: quiescent; else the quiescence status, and the
+ * report (may be NULL) names who is left. From inside a task: only requests it, ASX_OK. */
+ASX_API asx_status asx_runtime_shutdown(asx_runtime *runtime, uint64_t timeout_ns,
+                                        asx_close_report *ret_report);
+/* Everyone alive now. */
+ASX_API asx_status asx_runtime_report(asx_runtime *runtime, asx_close_report *ret_report);
+
+ASX_API asx_status asx_runtime_root(asx_runtime *runtime, asx_region *ret_region);
+ASX_API asx_runtime *asx_cx_runtime(const asx_cx *cx);
+ASX_API asx_time asx_runtime_now(const asx_runtime *runtime);
+ASX_API asx_timer_wheel *asx_runtime_timers(asx_runtime *runtime);
+ASX_API asx_status asx_runtime_set_governor(asx_runtime *runtime, asx_governor governor);
+
+/* What the scheduler did; the same program and seed give the same certificate. */
+typedef struct asx_fairness_certificate {
+    uint64_t cancel_dispatches;
+    uint64_t timed_dispatches;
+    uint64_t ready_dispatches;
+    uint64_t fallback_cancel_dispatches;
+    uint64_t base_limit_exceedances;
+    uint64_t effective_limit_exceedances;
+    uint64_t max_effective_limit_observed;
+    uint64_t hash; /* over the fields above */
+} asx_fairness_certificate;
+ASX_API asx_status asx_runtime_certificate(const asx_runtime *runtime,
+                                           asx_fairness_certificate *ret_certificate);
+
+typedef struct asx_stats {
+    uint64_t tasks_live, tasks_spawned, tasks_forced;
+    uint64_t regions_live, regions_opened;
+    uint64_t obligations_reserved, obligations_total, obligations_leaked;
+    uint64_t channels_live, timers_live;
+    uint64_t stacks_in_use, stacks_kept;
+    uint64_t memory_bytes; /* taken from the allocator now */
+    uint64_t ready_len, cancel_len, timed_len;
+    uint64_t turns;        /* of the scheduler */
+} asx_stats;
+ASX_API asx_status asx_runtime_stats(const asx_runtime *runtime, asx_stats *ret_stats);
+
+/* Journal. ASX_E_NOT_SUPPORTED when tracing is off; ASX_E_RESOURCE_EXHAUSTED from
+ * asx_runtime_trace_status() when a bounded journal had to drop events. */
+ASX_API uint64_t asx_runtime_digest(const asx_runtime *runtime);
+ASX_API asx_status asx_runtime_trace_status(const asx_runtime *runtime);
+ASX_API asx_status asx_runtime_trace_write(const asx_runtime *runtime,
+                                           asx_status (*sink)(void *ctx, const void *bytes,
+                                                              size_t len),
+                                           void *ctx);
+/* Calls `observe` for every event from now on; NULL stops it. The event is borrowed. */
+ASX_API asx_status asx_runtime_observe(asx_runtime *runtime,
+                                       void (*observe)(void *ctx, const asx_event *event),
+                                       void *ctx);
+/* Replay: every event from the start must equal the recorded one; at the first that does not, the
+ * run stops with ASX_E_DIVERGED. Before the run; the reader is borrowed until the runtime is
+ * destroyed. */
+ASX_API asx_status asx_runtime_expect(asx_runtime *runtime, asx_trace_reader *recorded);
+typedef struct asx_divergence {
+    bool diverged;
+    bool recorded_ended; /* the run went on after the recording's last event */
+    bool run_ended;      /* the recording goes on after the run's last event */
+    asx_event recorded;
+    asx_event actual;
+} asx_divergence;
+ASX_API asx_status asx_runtime_divergence(const asx_runtime *runtime, asx_divergence *ret);
+
+/* Creates a server runtime, runs, shuts down, destroys; prints nothing. 0 when the status is
+ * ASX_OK, else 1: fit to be returned from main. */
+ASX_API int asx_main(asx_task_fn fn, void *arg);
+
+ASX_END_DECLS
+
+#endif

@@ -1,0 +1,160 @@
+/* task.h - spawning, joining, cancelling.
+ *
+ * A task runs either on a fiber (a function that may wait anywhere) or as a poll function (no
+ * stack; it returns ASX_POLL_PENDING instead of waiting). Both use the same calls.
+ *
+ * A task spawned without asking for a handle is only ever seen through its region. One spawned
+ * with a handle keeps its record until it is joined or its region is closed.
+ */
+#ifndef ASX_TASK_H
+#define ASX_TASK_H
+
+#include <asx/region.h>
+
+ASX_BEGIN_DECLS
+
+typedef struct asx_task {
+    asx_runtime *rt_;
+    asx_task_id id;
+} asx_task;
+
+typedef asx_status (*asx_task_fn)(asx_cx *cx, void *arg);
+
+typedef enum asx_poll {
+    ASX_POLL_READY = 0,
+    ASX_POLL_PENDING = 1,
+    ASX_POLL_ERROR = 2 /* the status was set with asx_poll_fail(); else ASX_E_INVALID_ARGUMENT */
+} asx_poll;
+typedef asx_poll (*asx_poll_fn)(asx_cx *cx, void *state);
+
+/* Zero in any field means its default. */
+typedef struct asx_spawn_options {
+    const char *name;         /* borrowed until the task has ended */
+    const asx_budget *budget; /* met with the region's */
+    size_t stack_size;        /* fibers; rounded up to a power of two; default: the runtime's */
+    const void *copy;         /* the argument is `copy_size` bytes copied from here into */
+    size_t copy_size;         /* region memory, instead of `arg` */
+    uint32_t caps;            /* those of the region that are in here too; 0: all of them */
+} asx_spawn_options;
+
+/* Spawns a fiber task; its argument is borrowed until it has ended.
+ *   ASX_E_INVALID_ARGUMENT
+ *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE, ASX_E_CAPABILITY
+ *   ASX_E_ADMISSION_CLOSED    tasks_max, or the region is finalizing; does not stick
+ *   ASX_E_WOULD_BLOCK         poll task and admission waits: try again
+ *   ASX_E_RESOURCE_EXHAUSTED  a ceiling or memory; nothing changed; sticks
+ *   the region's sticky set-up failure */
+#define asx_spawn(region, name, fn, arg) asx_spawn_at((region), (name), (fn), (arg), ASX_SITE)
+ASX_API asx_status asx_spawn_at(const asx_region *region, const char *name, asx_task_fn fn,
+                                void *arg, const char *site);
+
+/* A fiber task whose argument is a copy that lives as long as the region. */
+#define asx_spawn_copy(region, name, fn, source, size)                                             \
+    asx_spawn_copy_at((region), (name), (fn), (source), (size), ASX_SITE)
+ASX_API asx_status asx_spawn_copy_at(const asx_region *region, const char *name, asx_task_fn fn,
+                                     const void *source, size_t size, const char *site);
+
+/* A poll task; `state` is borrowed until it has ended. */
+#define asx_spawn_poll(region, name, fn, state)                                                    \
+    asx_spawn_poll_at((region), (name), (fn), (state), ASX_SITE)
+ASX_API asx_status asx_spawn_poll_at(const asx_region *region, const char *name, asx_poll_fn fn,
+                                     void *state, const char *site);
+
+/* With options and a handle to join; either may be NULL. */
+#define asx_spawn_task(region, options, fn, arg, ret_task)                                         \
+    asx_spawn_task_at((region), (options), (fn), (arg), (ret_task), ASX_SITE)
+ASX_API asx_status asx_spawn_task_at(const asx_region *region, const asx_spawn_options *options,
+                                     asx_task_fn fn, void *arg, asx_task *ret_task,
+                                     const char *site);
+#define asx_spawn_poll_task(region, options, fn, state, ret_task)                                  \
+    asx_spawn_poll_task_at((region), (options), (fn), (state), (ret_task), ASX_SITE)
+ASX_API asx_status asx_spawn_poll_task_at(const asx_region *region,
+                                          const asx_spawn_options *options, asx_poll_fn fn,
+                                          void *state, asx_task *ret_task, const char *site);
+
+/* The value that a join of this task will give. The last one set counts. */
+ASX_API asx_status asx_task_set_value(asx_cx *cx, uint64_t value);
+ASX_API asx_status asx_task_set_pointer(asx_cx *cx, void *value);
+/* In a poll function: `return asx_poll_fail(cx, status);`. */
+ASX_API asx_poll asx_poll_fail(asx_cx *cx, asx_status status);
+
+typedef struct asx_join_result {
+    asx_outcome outcome;
+    uint64_t value; /* as set by the task; 0 unless it ended Ok or Err */
+} asx_join_result;
+
+/* Waits until the task has ended and releases its record. The status speaks of the join; how the
+ * task ended is in `ret_result` (may be NULL).
+ *   ASX_E_STALE_HANDLE    joined before, or its region is closed
+ *   ASX_E_BUSY            another task is joining it
+ *   ASX_E_WOULD_DEADLOCK  the caller itself, or a task that waits for the caller's region
+ *   ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_INVALID_ARGUMENT, ASX_E_WRONG_CONTEXT */
+ASX_API asx_status asx_join(asx_cx *cx, const asx_task *task, asx_join_result *ret_result);
+
+/* Requests cancellation; `reason` is copied, NULL: kind User. ASX_OK also when it was cancelled
+ * before (then it strengthens) and when it has completed (then nothing changes).
+ * ASX_E_STALE_HANDLE, ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED. */
+ASX_API asx_status asx_task_cancel(const asx_task *task, const asx_cancel_reason *reason);
+
+/* When one of the two ends Err or Panicked the other is cancelled with kind LinkedExit.
+ * ASX_E_STALE_HANDLE, ASX_E_INVALID_ARGUMENT (also for a task with itself),
+ * ASX_E_RESOURCE_EXHAUSTED. */
+ASX_API asx_status asx_task_link(const asx_task *a, const asx_task *b);
+
+ASX_API asx_status asx_task_get_state(const asx_task *task, asx_task_state *ret_state);
+/* The witness of its cancellation, readable until joined or the region is closed; its strings and
+ * causes are borrowed until then. ASX_E_NOT_FOUND when it was never cancelled. */
+ASX_API asx_status asx_task_get_witness(const asx_task *task, asx_cancel_witness *ret_witness);
+/* What is left to clean up after a cancel; ASX_E_NOT_FOUND when none was requested. */
+ASX_API asx_status asx_task_get_cleanup(const asx_task *task, asx_budget *ret_budget);
+/* What the machine answers to a raw transition now. Changes nothing. */
+ASX_API asx_status asx_task_probe(const asx_task *task, asx_task_state to);
+/* The running task itself. */
+ASX_API asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task);
+
+/* Typed tasks: ASX_TASK_TYPE(sum, int) makes sum_fn, sum_spawn() and sum_join(), whose values are
+ * of that type. Types up to 8 bytes travel in the task's record. */
+#define ASX_TASK_TYPE(name, type)                                                                  \
+    typedef struct name##_task {                                                                   \
+        asx_task task;                                                                             \
+    } name##_task;                                                                                 \
+    static inline asx_status name##_return(asx_cx *cx, type value)                                 \
+    {                                                                                              \
+        union {                                                                                    \
+            type typed;                                                                            \
+            uint64_t raw;                                                                          \
+        } u;                                                                                       \
+        typedef char name##_fits_in_8_bytes_[sizeof(type) <= 8 ? 1 : -1];                          \
+        u.raw = sizeof(name##_fits_in_8_bytes_) - 1u;                                              \
+        u.typed = value;                                                                           \
+        return asx_task_set_value(cx, u.raw);                                                      \
+    }                                                                                              \
+    static inline asx_status name##_spawn(const asx_region *region, const char *task_name,         \
+                                          asx_task_fn fn, void *arg, name##_task *ret_task)        \
+    {                                                                                              \
+        asx_spawn_options options = { 0 };                                                         \
+        options.name = task_name;                                                                  \
+        return asx_spawn_task_at(region, &options, fn, arg, &ret_task->task, ASX_SITE);            \
+    }                                                                                              \
+    static inline asx_status name##_join(asx_cx *cx, const name##_task *task, type *ret_value,     \
+                                         asx_outcome *ret_outcome)                                 \
+    {                                                                                              \
+        union {                                                                                    \
+            type typed;                                                                            \
+            uint64_t raw;                                                                          \
+        } u;                                                                                       \
+        asx_join_result result;                                                                    \
+        asx_status st = asx_join(cx, &task->task, &result);                                        \
+        if (st < 0)                                                                                \
+            return st;                                                                             \
+        u.raw = result.value;                                                                      \
+        if (ret_value && result.outcome.kind == ASX_OUTCOME_OK)                                    \
+            *ret_value = u.typed;                                                                  \
+        if (ret_outcome)                                                                           \
+            *ret_outcome = result.outcome;                                                         \
+        return ASX_OK;                                                                             \
+    }
+
+ASX_END_DECLS
+
+#endif

@@ -1,0 +1,114 @@
+/* trace.h - the journal: every semantic event of a run, in order, with its causes.
+ *
+ * A trace is a header, events and a trailer. Each event has a sequence number (strictly
+ * increasing, without gaps), the logical time, the task that did it, the object it is about, and
+ * up to one cause: the sequence number of the event of another task that it could not have
+ * happened without (spawn -> first run, wake -> run, send -> receive, cancel -> acknowledge,
+ * complete -> join). Together with the order within each task these edges are the happens-before
+ * relation of the run. The digest covers every event, also those a bounded ring has overwritten.
+ */
+#ifndef ASX_TRACE_H
+#define ASX_TRACE_H
+
+#include <asx/status.h>
+#include <asx/time.h>
+
+ASX_BEGIN_DECLS
+
+/* X(NAME, number, "name", meaning of object, meaning of a, meaning of b). Numbers are part of the
+ * file format and never change. */
+#define ASX_EVENT_LIST(X)                                                                          \
+    X(RUN_BEGIN, 1, "run-begin", "-", "seed", "-")                                                 \
+    X(RUN_END, 2, "run-end", "-", "status", "-")                                                   \
+    X(REGION_OPEN, 10, "region-open", "region", "parent region", "-")                              \
+    X(REGION_STATE, 11, "region-state", "region", "from", "to")                                    \
+    X(REGION_CANCEL, 12, "region-cancel", "region", "kind", "1 if it strengthened")                \
+    X(REGION_REPORT, 13, "region-report", "region", "outcome", "status")                           \
+    X(FINALIZER_RUN, 14, "finalizer-run", "region", "number, first registered = 1", "status")      \
+    X(ADMISSION_REFUSED, 15, "admission-refused", "region", "what", "status")                      \
+    X(TASK_SPAWN, 20, "task-spawn", "task", "region", "vehicle")                                   \
+    X(TASK_STATE, 21, "task-state", "task", "from", "to")                                          \
+    X(TASK_RUN, 22, "task-run", "task", "lane", "priority")                                        \
+    X(TASK_PARK, 23, "task-park", "task", "what it waits for", "object")                           \
+    X(TASK_WAKE, 24, "task-wake", "task", "status handed over", "lane")                            \
+    X(TASK_YIELD, 25, "task-yield", "task", "-", "-")                                              \
+    X(TASK_COMPLETE, 26, "task-complete", "task", "outcome", "status")                             \
+    X(TASK_JOIN, 27, "task-join", "task", "outcome", "status")                                     \
+    X(TASK_FORCED, 28, "task-forced", "task", "kind", "resumptions used")                          \
+    X(TASK_PANIC, 29, "task-panic", "task", "-", "-")                                              \
+    X(TASK_LINK, 30, "task-link", "task", "other task", "-")                                       \
+    X(CANCEL_REQUEST, 40, "cancel-request", "task", "kind", "epoch")                               \
+    X(CANCEL_STRENGTHEN, 41, "cancel-strengthen", "task", "kind", "1 if the reason changed")       \
+    X(CANCEL_ACK, 42, "cancel-ack", "task", "kind", "cleanup resumptions")                         \
+    X(CANCEL_MASK, 43, "cancel-mask", "task", "depth", "-")                                        \
+    X(BUDGET_EXHAUSTED, 44, "budget-exhausted", "task", "kind", "-")                               \
+    X(OBLIGATION_RESERVE, 50, "obligation-reserve", "obligation", "kind", "owner")                 \
+    X(OBLIGATION_COMMIT, 51, "obligation-commit", "obligation", "kind", "owner")                   \
+    X(OBLIGATION_ABORT, 52, "obligation-abort", "obligation", "kind", "owner")                     \
+    X(OBLIGATION_LEAK, 53, "obligation-leak", "obligation", "kind", "owner")                       \
+    X(CHANNEL_CREATE, 60, "channel-create", "channel", "capacity", "region")                       \
+    X(CHANNEL_SEND, 61, "channel-send", "channel", "message number", "queued after it")            \
+    X(CHANNEL_RECV, 62, "channel-recv", "channel", "message number", "queued after it")            \
+    X(CHANNEL_EVICT, 63, "channel-evict", "channel", "message number", "-")                        \
+    X(CHANNEL_DISCARD, 64, "channel-discard", "channel", "messages", "-")                          \
+    X(CHANNEL_SENDER_DROP, 65, "channel-sender-drop", "channel", "senders left", "-")              \
+    X(CHANNEL_RECEIVER_DROP, 66, "channel-receiver-drop", "channel", "-", "-")                     \
+    X(CHANNEL_NACK, 67, "channel-nack", "channel", "message number", "-")                          \
+    X(TIMER_ARM, 70, "timer-arm", "timer", "deadline", "-")                                        \
+    X(TIMER_FIRE, 71, "timer-fire", "timer", "deadline", "-")                                      \
+    X(TIMER_CANCEL, 72, "timer-cancel", "timer", "deadline", "-")                                  \
+    X(CLOCK_ADVANCE, 73, "clock-advance", "-", "from", "to")                                       \
+    X(USER, 80, "user", "code", "value", "-")
+
+typedef enum asx_event_kind {
+#define ASX_EVENT_ENUM_(name, number, text, object, a, b) ASX_EVENT_##name = (number),
+    ASX_EVENT_LIST(ASX_EVENT_ENUM_)
+#undef ASX_EVENT_ENUM_
+    ASX_EVENT_NONE = 0
+} asx_event_kind;
+
+/* Objects are named by serial numbers that start at 1 and count creations of their type, so that
+ * they are the same in every run of the same program. */
+typedef struct asx_event {
+    uint64_t seq;
+    asx_time time;
+    uint32_t kind; /* asx_event_kind */
+    uint32_t reserved;
+    uint64_t task;   /* who; 0: the runtime itself */
+    uint64_t object; /* about what */
+    uint64_t a, b;
+    uint64_t cause;  /* sequence number, 0: none */
+} asx_event;
+
+ASX_API const char *asx_event_kind_str(uint32_t kind);
+
+/* Reads a trace from memory. The bytes are borrowed until asx_trace_reader_deinit(). */
+typedef struct asx_trace_reader {
+    const uint8_t *bytes;
+    size_t len;
+    size_t pos;           /* offset of the next event */
+    size_t error_offset;  /* where the damage is, after ASX_E_TRACE_CORRUPT */
+    uint64_t event_count; /* in the file */
+    uint64_t events_total;/* in the run; larger when a ring overwrote the oldest */
+    uint64_t next_seq;
+    uint64_t seed;
+    uint64_t digest;      /* over all events of the run */
+    const char *program;  /* scenario text or program name the run was made from; not terminated */
+    size_t program_len;
+} asx_trace_reader;
+
+/* Checks header, trailer and checksum.
+ * ASX_E_INVALID_ARGUMENT, ASX_E_TRACE_CORRUPT (error_offset is set), ASX_E_TRACE_VERSION. */
+ASX_API ASX_MUST_USE asx_status asx_trace_reader_init(asx_trace_reader *reader, const void *bytes,
+                                                      size_t len);
+/* The next event; ASX_E_EMPTY at the end; ASX_E_TRACE_CORRUPT. */
+ASX_API ASX_MUST_USE asx_status asx_trace_reader_next(asx_trace_reader *reader,
+                                                      asx_event *ret_event);
+
+/* One line for people: "12 @0 task 3 task-park task 3 channel-recv ...". Writes at most `size`
+ * bytes, always terminated; returns the length it would have. */
+ASX_API size_t asx_event_format(const asx_event *event, char *buffer, size_t size);
+
+ASX_END_DECLS
+
+#endif
