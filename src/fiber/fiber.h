@@ -96,8 +96,9 @@ void *asx__fiber_make(void *stack_top, asx__fiber_entry entry, void *arg);
 #define ASX__STACK_SIZE_MAX ((size_t)1 << 30)
 #define ASX__STACK_BLOCK_SIZE_MIN ((size_t)1024) /* smallest stack_size inside a caller's block */
 
-/* How the low end of a stack is protected. A pool is asked for one of these and each stack says
- * in `guard` what it got. AUTO takes the first that works, in this order. */
+/* How the low end of a stack is protected. AUTO takes the first that works, in this order; a
+ * pool that was asked for one kind has no stack rather than a weaker one. Each stack says in
+ * `guard` what it has. */
 enum asx__stack_guard {
     ASX__STACK_GUARD_AUTO = 0,
     ASX__STACK_GUARD_INSTALL,  /* MADV_GUARD_INSTALL: no limit, no extra mapping */
@@ -109,18 +110,17 @@ enum asx__stack_guard {
 typedef struct asx__stack {
     _Alignas(16) struct asx__stack *next; /* free list, or list of ledgers of cold stacks */
     char *base;                           /* lowest usable address, right above the guard */
-    void *owner;                          /* for the scheduler: who runs here; the pool ignores it */
-    uint32_t size;                        /* usable bytes: (char *)this - base */
+    void *owner;                          /* for the scheduler: who runs here; NULL in a new one */
+    size_t size;                          /* usable bytes: (char *)this - base */
     uint8_t guard;                        /* enum asx__stack_guard, never AUTO */
     uint8_t flags;                        /* ASX__STACK_* */
-    uint16_t canary_size;                 /* bytes below base that asx__stack_check looks at */
+    uint32_t valgrind_id;
 #if ASX__FIBER_ASAN
     void *asan_fake_stack;
 #endif
 #if ASX__FIBER_TSAN
     void *tsan_fiber;
 #endif
-    uint64_t valgrind_id;
 } asx__stack;
 
 enum {
@@ -128,21 +128,17 @@ enum {
     ASX__STACK_FILLED = 2, /* lies in a caller's block: unused words hold the pattern, else 0 */
 };
 
-/* The system calls of a pool. All return 0 or -errno except map (NULL on failure) and
- * advise_many (number of leading ranges done, or -errno if none was). Tests pass their own;
- * NULL members stand for the real ones. */
-struct asx__stack_range {
-    void *addr;
-    size_t size;
-};
+/* The system calls of a pool. All return 0 or -errno, except map (NULL on failure) and
+ * advise_many (how many leading ranges are done, or -errno if none is). A test may replace any;
+ * NULL stands for the real one. */
+struct iovec;
 typedef struct asx__stack_os {
     void *ctx;
     void *(*map)(void *ctx, size_t size);
     int (*unmap)(void *ctx, void *addr, size_t size);
     int (*protect)(void *ctx, void *addr, size_t size); /* to no access */
     int (*advise)(void *ctx, void *addr, size_t size, int advice);
-    int (*advise_many)(void *ctx, const struct asx__stack_range *ranges, unsigned count,
-                       int advice);
+    int (*advise_many)(void *ctx, const struct iovec *ranges, unsigned count, int advice);
 } asx__stack_os;
 
 typedef struct asx__stack_config {
@@ -158,25 +154,24 @@ struct asx__stack_arena;
 
 typedef struct asx__stack_pool {
     asx__stack *free;                /* hot stacks, last released first */
-    asx__stack *cold;                /* ledgers: see stack.c */
-    char *fresh;                     /* next slot whose guard is in place but which is unused */
-    uint32_t fresh_count;            /* how many of those follow each other */
-    uint32_t fresh_guard;            /* their kind of guard */
-    struct asx__stack_arena *arenas; /* newest first; slots are carved from the newest */
+    asx__stack *cold;                /* ledgers of cold stacks: see stack.c */
+    char *fresh;                     /* next slot that was never handed out */
+    uint32_t fresh_count;            /* so many follow from there with their guards in place */
+    uint32_t fresh_guard;            /* which are of this kind */
+    struct asx__stack_arena *arenas; /* newest first; slots are carved from the newest only */
+    char *block;                     /* the caller's memory, or NULL; it has no arenas */
     size_t slot_size;
     size_t guard_size;
-    size_t page_size;       /* 0 in a pool on a caller's block */
-    uint32_t stacks_max;    /* 0: no limit */
-    uint32_t stacks_carved; /* slots ever handed out, cold ones included */
-    uint32_t guard;         /* kind that the next batch tries first */
-    uint32_t guards_mprotect;
+    size_t page_size;
+    uint32_t stacks_max;      /* 0: no limit */
+    uint32_t stacks_carved;   /* slots ever handed out, cold ones included */
+    uint32_t guard;           /* the kind that the next slots get, if it can be had */
+    uint32_t guards_mprotect; /* how many of that costly kind there are */
+    bool guard_strict;        /* the caller named the kind: refuse rather than take a weaker */
     bool advise_many_works;
-    int os_error; /* errno of the last failed mapping; for reports */
+    bool on_valgrind;
+    int os_error; /* errno of the last refusal of the system, for reports */
     asx__stack_os os;
-    struct asx__stack_block {
-        char *addr;
-        uint32_t slots;
-    } block; /* the caller's memory, cut into slots */
 } asx__stack_pool;
 
 /* ASX_E_INVALID_ARGUMENT: a size or guard out of range, or a block too small for one stack.
@@ -194,8 +189,9 @@ static inline void *asx__stack_top(asx__stack *stack)
     return stack;
 }
 
-/* In sanitizer builds: forgets what the last user of the stack left behind. */
-void asx__stack_reset(asx__stack *stack);
+/* For the tools, when a stack goes to a new user (renew) and when it comes back (discard). */
+void asx__stack_renew(asx__stack *stack);
+void asx__stack_discard(asx__stack *stack);
 
 /* The caller owns the stack until release. NULL: stacks_max reached or the system refused. */
 static inline asx__stack *asx__stack_acquire(asx__stack_pool *pool)
@@ -204,6 +200,12 @@ static inline asx__stack *asx__stack_acquire(asx__stack_pool *pool)
     if (__builtin_expect(stack == NULL, 0))
         return asx__stack_acquire_slow(pool);
     pool->free = stack->next;
+#if ASX__FIBER_ASAN
+    asx__stack_renew(stack);
+#elif defined(ASX_HAVE_VALGRIND)
+    if (__builtin_expect(pool->on_valgrind, 0))
+        asx__stack_renew(stack);
+#endif
     return stack;
 }
 
@@ -212,7 +214,7 @@ static inline asx__stack *asx__stack_acquire(asx__stack_pool *pool)
 static inline void asx__stack_release(asx__stack_pool *pool, asx__stack *stack)
 {
 #if ASX__FIBER_ASAN || ASX__FIBER_TSAN
-    asx__stack_reset(stack);
+    asx__stack_discard(stack);
 #endif
     stack->next = pool->free;
     pool->free = stack;
@@ -265,7 +267,8 @@ static inline void asx__fiber_started(asx__stack *self)
 static inline intptr_t asx__fiber_switch_on(asx__stack *from, asx__stack *to, void **save_sp,
                                             void *to_sp, intptr_t ret)
 {
-#if ASX__FIBER_ASAN || ASX__FIBER_TSAN
+    (void)from;
+    (void)to;
 #if ASX__FIBER_ASAN
     __sanitizer_start_switch_fiber(from != NULL ? &from->asan_fake_stack : NULL, to->base,
                                    to->size);
@@ -283,11 +286,6 @@ static inline intptr_t asx__fiber_switch_on(asx__stack *from, asx__stack *to, vo
     __sanitizer_finish_switch_fiber(fake_stack, NULL, NULL);
 #endif
     return ret;
-#else
-    (void)from;
-    (void)to;
-    return asx__fiber_switch(save_sp, to_sp, ret);
-#endif
 }
 
 /* dying == to is allowed and means a leap inside one stack. dying may be NULL (unknown). */

@@ -2,9 +2,9 @@
  *
  * A suspended context, from its sp upwards:
  *     0 r15   8 r14   16 r13   24 r12   32 rbx   40 rbp   48 address to continue at
- * which is what six pushes leave above which the caller's `call` put its return address. So the
- * switch needs no frame, may be tail-called, and one CFI rule (CFA = rsp + 56) describes the
- * stack that is left and the one that is entered alike.
+ * which is what six pushes leave below the return address of the caller's `call`. So the switch
+ * needs no frame, may be tail-called, and one CFI rule (CFA = rsp + 56) describes the stack that
+ * is left and the one that is entered alike.
  *
  * It ends in pop + jmp. `ret` would be predicted from the return stack of the core, which
  * holds the address of the context that was just left, and mispredict every time.

@@ -1,0 +1,726 @@
+/* stack.c - where the stacks of fibers come from.
+ *
+ * Memory is mapped in arenas that double up to ARENA_MAX and stay until deinit:
+ *     [ page: struct asx__stack_arena | slot 0 | slot 1 | ... ]
+ *     slot: [ guard page | usable ... | asx__stack | colour ]
+ * Slots are carved upwards. Guards are placed GUARD_BATCH slots ahead of use, in one system call
+ * where the kernel has it; nothing else of a slot is touched before it is handed out.
+ *
+ * A stack is in exactly one of these places:
+ *     fresh --acquire--> in use --release--> free --trim--> cold --acquire--> in use
+ *                                   ^---------acquire--------'
+ * acquire looks at free, then cold, then fresh: the hot ones first, never grow without need.
+ *
+ * Cold stacks have no page left that could hold a list link. One cold stack in about 500 keeps
+ * its top page and is a ledger: right below its header stand a count and the addresses of cold
+ * slots, each with its kind of guard in the low bits. A ledger whose count is 0 is itself the
+ * next stack to hand out. So an idle stack costs 8 bytes and trim allocates nothing.
+ *
+ * Untouched words of a stack read as one value: 0 in mapped memory, PATTERN in a caller's block.
+ * Both the high-water mark and the canary rest on it. The canary of a mapped stack is therefore
+ * all zeros: writing a pattern there would make a second page resident, which is what a stack
+ * without a guard page can least afford. The price is that an overflow which only writes zeros
+ * is not seen.
+ *
+ * The colour: with slots of 64 KiB the tops of all stacks share their low 16 address bits and
+ * so a few cache sets. COLOURS different offsets of one line each spread them.
+ *
+ * Rejected: mprotect alone, because each guard splits a mapping and the default map count ends
+ * it at 32,750 stacks (and the rest of the process then gets no mapping either, hence
+ * MPROTECT_GUARDS_MAX). A pidfd kept open for process_madvise, because after fork it would name
+ * the parent's memory. MAP_GROWSDOWN, because its gap moves. Unmapping on trim, because holes
+ * cost mappings and handles to stacks would dangle.
+ */
+#include "fiber/fiber.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+#if defined(ASX_HAVE_VALGRIND)
+#include <valgrind/memcheck.h>
+#include <valgrind/valgrind.h>
+#endif
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+#ifndef MAP_STACK
+#define MAP_STACK 0
+#endif
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+
+#if defined(__clang__) || defined(__GNUC__)
+#define NO_ASAN __attribute__((no_sanitize_address))
+#endif
+
+enum {
+    ARENA_SLOTS_MIN = 64,
+    GUARD_BATCH = 64,
+    COLOURS = 16,
+    COLOUR_SIZE = 64,
+    CANARY_SIZE = 128, /* checked below base; the whole guard of a stack in a block */
+    /* Two mappings each; leaves some 9,000 of the default 65,530 to the process. */
+    MPROTECT_GUARDS_MAX = 28000,
+};
+static const size_t ARENA_MAX = (size_t)1 << 30;
+static const uint64_t PATTERN = UINT64_C(0x5afec0de5afec0de);
+
+struct asx__stack_arena {
+    struct asx__stack_arena *next;
+    char *slots;
+    size_t map_size;
+    uint32_t slot_count;
+    uint32_t guarded; /* slots [0, guarded) have their guards */
+};
+
+/* ---- system calls -------------------------------------------------------------------------- */
+
+static void *os_map(void *ctx, size_t size)
+{
+    (void)ctx;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+    void *addr = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return addr == MAP_FAILED ? NULL : addr;
+}
+
+static int os_unmap(void *ctx, void *addr, size_t size)
+{
+    (void)ctx;
+    return munmap(addr, size) == 0 ? 0 : -errno;
+}
+
+static int os_protect(void *ctx, void *addr, size_t size)
+{
+    (void)ctx;
+    return mprotect(addr, size, PROT_NONE) == 0 ? 0 : -errno;
+}
+
+static int os_advise(void *ctx, void *addr, size_t size, int advice)
+{
+    (void)ctx;
+    return madvise(addr, size, advice) == 0 ? 0 : -errno;
+}
+
+static int os_advise_many(void *ctx, const struct iovec *ranges, unsigned count, int advice)
+{
+    (void)ctx;
+#if defined(SYS_process_madvise) && defined(SYS_pidfd_open)
+    int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (fd < 0)
+        return -errno;
+    long bytes = syscall(SYS_process_madvise, fd, ranges, (unsigned long)count, advice, 0u);
+    int error = errno;
+    close(fd);
+    if (bytes < 0)
+        return -error;
+    int done = 0;
+    while ((unsigned)done < count && (size_t)bytes >= ranges[done].iov_len) {
+        bytes -= (long)ranges[done].iov_len;
+        done++;
+    }
+    return done;
+#else
+    (void)ranges;
+    (void)count;
+    (void)advice;
+    return -ENOSYS;
+#endif
+}
+
+/* Returns how many leading ranges were advised. */
+static uint32_t advise_ranges(asx__stack_pool *pool, const struct iovec *ranges, uint32_t count,
+                              int advice)
+{
+    uint32_t done = 0;
+    if (pool->advise_many_works && count > 1) {
+        int got = pool->os.advise_many(pool->os.ctx, ranges, count, advice);
+        if (got < 0)
+            pool->advise_many_works = false;
+        else
+            done = (uint32_t)got;
+    }
+    for (; done < count; done++) {
+        int error = pool->os.advise(pool->os.ctx, ranges[done].iov_base, ranges[done].iov_len,
+                                    advice);
+        if (error < 0) {
+            pool->os_error = -error;
+            break;
+        }
+    }
+    return done;
+}
+
+/* ---- tools --------------------------------------------------------------------------------- */
+
+static bool tools_on_valgrind(void)
+{
+#if defined(ASX_HAVE_VALGRIND)
+    return RUNNING_ON_VALGRIND != 0;
+#else
+    return false;
+#endif
+}
+
+static void tools_register(asx__stack *stack)
+{
+#if defined(ASX_HAVE_VALGRIND)
+    stack->valgrind_id = VALGRIND_STACK_REGISTER(stack->base, (char *)stack - 1);
+#else
+    (void)stack;
+#endif
+}
+
+static void tools_deregister(asx__stack *stack)
+{
+#if defined(ASX_HAVE_VALGRIND)
+    VALGRIND_STACK_DEREGISTER(stack->valgrind_id);
+#else
+    (void)stack;
+#endif
+}
+
+/* Reading where no frame is alive is what the pool must do and what these tools complain of. */
+static void tools_expect_stray_reads(bool begin)
+{
+#if defined(ASX_HAVE_VALGRIND)
+    if (begin)
+        VALGRIND_DISABLE_ERROR_REPORTING;
+    else
+        VALGRIND_ENABLE_ERROR_REPORTING;
+#else
+    (void)begin;
+#endif
+}
+
+void asx__stack_renew(asx__stack *stack)
+{
+#if ASX__FIBER_ASAN
+    __asan_unpoison_memory_region(stack->base, stack->size);
+#endif
+#if defined(ASX_HAVE_VALGRIND)
+    VALGRIND_MAKE_MEM_UNDEFINED(stack->base, stack->size);
+#endif
+    (void)stack;
+}
+
+#if ASX__FIBER_ASAN
+/* Only the current fake stack can be destroyed, so pretend to go there, die, and come back. */
+NO_ASAN static void fake_stack_destroy(asx__stack *stack)
+{
+    void *mine;
+    const void *bottom;
+    size_t size;
+    __sanitizer_start_switch_fiber(&mine, stack->base, stack->size);
+    __sanitizer_finish_switch_fiber(stack->asan_fake_stack, &bottom, &size);
+    __sanitizer_start_switch_fiber(NULL, bottom, size);
+    __sanitizer_finish_switch_fiber(mine, NULL, NULL);
+    stack->asan_fake_stack = NULL;
+}
+#endif
+
+void asx__stack_discard(asx__stack *stack)
+{
+#if ASX__FIBER_ASAN
+    if (stack->asan_fake_stack != NULL)
+        fake_stack_destroy(stack);
+#endif
+#if ASX__FIBER_TSAN
+    /* A fiber that releases the stack it runs on still needs it; its jump destroys it. */
+    if (stack->tsan_fiber != NULL && stack->tsan_fiber != __tsan_get_current_fiber()) {
+        __tsan_destroy_fiber(stack->tsan_fiber);
+        stack->tsan_fiber = NULL;
+    }
+#endif
+    (void)stack;
+}
+
+void asx__stack_adopt_host(asx__stack *ret_host)
+{
+    *ret_host = (asx__stack){ .flags = ASX__STACK_HOST };
+#if ASX__FIBER_ASAN
+    pthread_attr_t attr;
+    void *base;
+    size_t size;
+    int error = pthread_getattr_np(pthread_self(), &attr);
+    ASX__ASSERT(error == 0);
+    error = pthread_attr_getstack(&attr, &base, &size);
+    ASX__ASSERT(error == 0);
+    pthread_attr_destroy(&attr);
+    ret_host->base = base;
+    ret_host->size = size;
+#endif
+#if ASX__FIBER_TSAN
+    ret_host->tsan_fiber = __tsan_get_current_fiber();
+#endif
+}
+
+/* ---- slots --------------------------------------------------------------------------------- */
+
+static asx__stack *slot_stack(const asx__stack_pool *pool, const char *slot)
+{
+    size_t colour = 0;
+    if (pool->block == NULL)
+        colour = ((uintptr_t)slot / pool->slot_size) % COLOURS * COLOUR_SIZE;
+    return (asx__stack *)((uintptr_t)slot + pool->slot_size - colour - sizeof(asx__stack));
+}
+
+/* How many slots of the arena were ever handed out; in older arenas all were. */
+static uint32_t arena_used(const asx__stack_pool *pool, const struct asx__stack_arena *arena)
+{
+    if (arena != pool->arenas)
+        return arena->slot_count;
+    return (uint32_t)((size_t)(pool->fresh - arena->slots) / pool->slot_size);
+}
+
+static asx__stack *slot_build(asx__stack_pool *pool, char *slot, uint32_t guard)
+{
+    asx__stack *stack = slot_stack(pool, slot);
+    char *base = slot + pool->guard_size;
+    *stack = (asx__stack){
+        .base = base,
+        .size = (size_t)((char *)stack - base),
+        .guard = (uint8_t)guard,
+        .flags = pool->block != NULL ? ASX__STACK_FILLED : 0,
+    };
+    if (pool->block != NULL) {
+        for (char *at = slot; at < (char *)stack; at += sizeof PATTERN)
+            memcpy(at, &PATTERN, sizeof PATTERN);
+    }
+    tools_register(stack);
+    return stack;
+}
+
+static void slots_forget(asx__stack_pool *pool, char *slots, uint32_t count)
+{
+    if (!ASX__FIBER_ASAN && !ASX__FIBER_TSAN && !pool->on_valgrind)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        asx__stack *stack = slot_stack(pool, slots + i * pool->slot_size);
+        if (stack->base == NULL)
+            continue; /* cold */
+        asx__stack_renew(stack);
+        asx__stack_discard(stack);
+        tools_deregister(stack);
+    }
+}
+
+/* ---- guards -------------------------------------------------------------------------------- */
+
+static uint32_t guards_install(asx__stack_pool *pool, char *slot, uint32_t count)
+{
+    struct iovec ranges[GUARD_BATCH];
+    for (uint32_t i = 0; i < count; i++) {
+        ranges[i].iov_base = slot + i * pool->slot_size;
+        ranges[i].iov_len = pool->guard_size;
+    }
+    return advise_ranges(pool, ranges, count, MADV_GUARD_INSTALL);
+}
+
+static uint32_t guards_protect(asx__stack_pool *pool, char *slot, uint32_t count)
+{
+    uint32_t done = 0;
+    while (done < count && pool->guards_mprotect < MPROTECT_GUARDS_MAX) {
+        int error = pool->os.protect(pool->os.ctx, slot + done * pool->slot_size,
+                                     pool->guard_size);
+        if (error < 0) {
+            pool->os_error = -error;
+            break;
+        }
+        pool->guards_mprotect++;
+        done++;
+    }
+    return done;
+}
+
+/* Guards up to `count` slots, all in the same way. Returns how many; 0: none can be had. */
+static uint32_t guards_place(asx__stack_pool *pool, char *slot, uint32_t count,
+                             uint32_t *ret_guard)
+{
+    for (;;) {
+        uint32_t done = count;
+        if (pool->guard == ASX__STACK_GUARD_INSTALL)
+            done = guards_install(pool, slot, count);
+        else if (pool->guard == ASX__STACK_GUARD_MPROTECT)
+            done = guards_protect(pool, slot, count);
+        if (done > 0) {
+            *ret_guard = pool->guard;
+            return done;
+        }
+        if (pool->guard_strict)
+            return 0;
+        pool->guard++;
+        ASX__ASSERT(pool->guard <= ASX__STACK_GUARD_CANARY);
+    }
+}
+
+/* ---- growth -------------------------------------------------------------------------------- */
+
+static bool arena_grow(asx__stack_pool *pool)
+{
+    size_t want = pool->arenas != NULL ? (size_t)pool->arenas->slot_count * 2 : ARENA_SLOTS_MIN;
+    size_t most = ARENA_MAX / pool->slot_size;
+    if (pool->stacks_max != 0 && most > pool->stacks_max - pool->stacks_carved)
+        most = pool->stacks_max - pool->stacks_carved;
+    if (want > most)
+        want = most > 0 ? most : 1;
+
+    void *addr = NULL;
+    size_t size = 0;
+    for (; want > 0 && addr == NULL; want /= 2) {
+        size = pool->page_size + want * pool->slot_size;
+        addr = pool->os.map(pool->os.ctx, size);
+        if (addr != NULL)
+            break;
+        pool->os_error = ENOMEM;
+    }
+    if (addr == NULL)
+        return false;
+    /* A huge page would make the whole of 32 stacks resident. Where there are none, this fails
+     * and nothing is lost. */
+    (void)pool->os.advise(pool->os.ctx, addr, size, MADV_NOHUGEPAGE);
+
+    struct asx__stack_arena *arena = addr;
+    *arena = (struct asx__stack_arena){
+        .next = pool->arenas,
+        .slots = (char *)addr + pool->page_size,
+        .map_size = size,
+        .slot_count = (uint32_t)want,
+    };
+    pool->fresh = arena->slots;
+    pool->fresh_count = 0;
+    /* A fault handler on this thread walks the list: link only what is complete. */
+    __asm__ volatile("" ::: "memory");
+    pool->arenas = arena;
+    return true;
+}
+
+static bool fresh_refill(asx__stack_pool *pool)
+{
+    if (pool->block != NULL)
+        return false;
+    if (pool->arenas == NULL || pool->arenas->guarded == pool->arenas->slot_count) {
+        if (!arena_grow(pool))
+            return false;
+    }
+    struct asx__stack_arena *arena = pool->arenas;
+    uint32_t count = arena->slot_count - arena->guarded;
+    if (count > GUARD_BATCH)
+        count = GUARD_BATCH;
+    ASX__DEBUG_ASSERT(pool->fresh == arena->slots + arena->guarded * pool->slot_size);
+    count = guards_place(pool, pool->fresh, count, &pool->fresh_guard);
+    arena->guarded += count;
+    pool->fresh_count = count;
+    return count > 0;
+}
+
+/* ---- cold stacks --------------------------------------------------------------------------- */
+
+/* The words of a ledger: [-1] is the count, [-2 - i] the i-th cold slot. */
+static uintptr_t *ledger_words(asx__stack *ledger)
+{
+    return (uintptr_t *)ledger;
+}
+
+static size_t ledger_capacity(const asx__stack_pool *pool, const asx__stack *ledger)
+{
+    return ((uintptr_t)ledger & (pool->page_size - 1)) / sizeof(uintptr_t) - 1;
+}
+
+static void ledger_open(asx__stack_pool *pool, asx__stack *stack)
+{
+    size_t kept = (uintptr_t)stack & (pool->page_size - 1);
+    asx__stack_renew(stack);
+    if (stack->size > kept) /* a refusal leaves the memory resident, no more */
+        (void)pool->os.advise(pool->os.ctx, stack->base, stack->size - kept, MADV_DONTNEED);
+    memset((char *)stack - kept, 0, kept);
+    stack->next = pool->cold;
+    pool->cold = stack;
+}
+
+static asx__stack *ledger_take(asx__stack_pool *pool)
+{
+    asx__stack *ledger = pool->cold;
+    uintptr_t *words = ledger_words(ledger);
+    size_t count = words[-1];
+    if (count == 0) {
+        pool->cold = ledger->next;
+        return ledger;
+    }
+    uintptr_t entry = words[-1 - (ptrdiff_t)count];
+    words[-1 - (ptrdiff_t)count] = 0;
+    words[-1] = count - 1;
+    uintptr_t guard = entry & (pool->page_size - 1);
+    return slot_build(pool, (char *)(entry - guard), (uint32_t)guard);
+}
+
+/* Stacks on their way from the free list to the ledger at the head of pool->cold. */
+struct freezer {
+    uint32_t count;
+    uint32_t guard[GUARD_BATCH];
+    struct iovec ranges[GUARD_BATCH];
+};
+
+static void freezer_flush(asx__stack_pool *pool, struct freezer *freezer, asx__stack **tail)
+{
+    uint32_t done = advise_ranges(pool, freezer->ranges, freezer->count, MADV_DONTNEED);
+    uintptr_t *words = ledger_words(pool->cold);
+    for (uint32_t i = 0; i < freezer->count; i++) {
+        char *slot = (char *)freezer->ranges[i].iov_base - pool->guard_size;
+        if (i < done) {
+            words[-1]++;
+            words[-1 - (ptrdiff_t)words[-1]] = (uintptr_t)slot | freezer->guard[i];
+        } else {
+            asx__stack *stack = slot_build(pool, slot, freezer->guard[i]);
+            stack->next = *tail;
+            *tail = stack;
+        }
+    }
+    freezer->count = 0;
+}
+
+void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep)
+{
+    if (pool->block != NULL)
+        return;
+    asx__stack **tail = &pool->free;
+    for (; *tail != NULL && keep > 0; keep--)
+        tail = &(*tail)->next;
+    asx__stack *stack = *tail;
+    *tail = NULL;
+
+    struct freezer freezer;
+    freezer.count = 0;
+    for (asx__stack *next; stack != NULL; stack = next) {
+        next = stack->next;
+        size_t used = pool->cold != NULL ? ledger_words(pool->cold)[-1] + freezer.count : 0;
+        if (pool->cold == NULL || used >= ledger_capacity(pool, pool->cold)) {
+            if (freezer.count > 0)
+                freezer_flush(pool, &freezer, tail);
+            ledger_open(pool, stack);
+            continue;
+        }
+        asx__stack_renew(stack);
+        tools_deregister(stack);
+        freezer.guard[freezer.count] = stack->guard;
+        freezer.ranges[freezer.count].iov_base = stack->base;
+        freezer.ranges[freezer.count].iov_len = pool->slot_size - pool->guard_size;
+        if (++freezer.count == GUARD_BATCH)
+            freezer_flush(pool, &freezer, tail);
+    }
+    if (freezer.count > 0)
+        freezer_flush(pool, &freezer, tail);
+}
+
+/* ---- pool ---------------------------------------------------------------------------------- */
+
+static bool pool_is_valid(const asx__stack_pool *pool)
+{
+    size_t idle = 0;
+    for (const asx__stack *stack = pool->free; stack != NULL; stack = stack->next) {
+        asx__stack *found;
+        bool in_guard;
+        if (!asx__stack_pool_owns(pool, stack, &found, &in_guard) || found != stack || in_guard)
+            return false;
+        if (stack->size != (size_t)((const char *)stack - stack->base))
+            return false;
+        if (++idle > pool->stacks_carved)
+            return false; /* more than there are: a stack was released twice */
+    }
+    return pool->stacks_max == 0 || pool->stacks_carved <= pool->stacks_max;
+}
+
+static asx_status pool_init_block(asx__stack_pool *pool, const asx__stack_config *config)
+{
+    uintptr_t align = _Alignof(asx__stack);
+    uintptr_t addr = ((uintptr_t)config->memory + align - 1) & ~(align - 1);
+    size_t lost = (size_t)(addr - (uintptr_t)config->memory);
+    pool->slot_size &= ~(size_t)(align - 1);
+    if (pool->slot_size < ASX__STACK_BLOCK_SIZE_MIN || config->memory_size < lost)
+        return ASX_E_INVALID_ARGUMENT;
+    if (config->guard != ASX__STACK_GUARD_AUTO && config->guard != ASX__STACK_GUARD_CANARY)
+        return ASX_E_INVALID_ARGUMENT;
+    size_t slots = (config->memory_size - lost) / pool->slot_size;
+    if (slots == 0)
+        return ASX_E_INVALID_ARGUMENT;
+    pool->guard = ASX__STACK_GUARD_CANARY;
+    pool->guard_size = CANARY_SIZE;
+    pool->block = (char *)addr;
+    pool->fresh = pool->block;
+    pool->fresh_count = slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX;
+    pool->fresh_guard = ASX__STACK_GUARD_CANARY;
+    return ASX_OK;
+}
+
+static asx_status pool_init_mapped(asx__stack_pool *pool, const asx__stack_config *config)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    if (page <= 0)
+        return ASX_E_SYSTEM;
+    pool->page_size = (size_t)page;
+    pool->guard_size = pool->page_size;
+    pool->slot_size = (pool->slot_size + pool->page_size - 1) & ~(pool->page_size - 1);
+    if (pool->slot_size < 2 * pool->page_size)
+        return ASX_E_INVALID_ARGUMENT;
+    pool->guard = (uint32_t)config->guard;
+    pool->guard_strict = config->guard != ASX__STACK_GUARD_AUTO;
+    if (!pool->guard_strict)
+        pool->guard = ASX__STACK_GUARD_INSTALL;
+    return ASX_OK;
+}
+
+asx_status asx__stack_pool_init(asx__stack_pool *pool, const asx__stack_config *config)
+{
+    size_t stack_size = config->stack_size != 0 ? config->stack_size : ASX__STACK_SIZE_DEFAULT;
+    if (stack_size > ASX__STACK_SIZE_MAX || config->guard < ASX__STACK_GUARD_AUTO ||
+        config->guard > ASX__STACK_GUARD_CANARY)
+        return ASX_E_INVALID_ARGUMENT;
+
+    asx__stack_pool made = {
+        .slot_size = stack_size,
+        .stacks_max = config->stacks_max,
+        .advise_many_works = true,
+        .on_valgrind = tools_on_valgrind(),
+        .os = config->os,
+    };
+    if (made.os.map == NULL)
+        made.os.map = os_map;
+    if (made.os.unmap == NULL)
+        made.os.unmap = os_unmap;
+    if (made.os.protect == NULL)
+        made.os.protect = os_protect;
+    if (made.os.advise == NULL)
+        made.os.advise = os_advise;
+    if (made.os.advise_many == NULL)
+        made.os.advise_many = os_advise_many;
+    asx_status st = config->memory != NULL ? pool_init_block(&made, config)
+                                           : pool_init_mapped(&made, config);
+    if (st < 0)
+        return st;
+    *pool = made;
+    return ASX_OK;
+}
+
+void asx__stack_pool_deinit(asx__stack_pool *pool)
+{
+    ASX__AUDIT_ASSERT(pool_is_valid(pool));
+    if (pool->block != NULL) {
+        size_t used = (size_t)(pool->fresh - pool->block) / pool->slot_size;
+        slots_forget(pool, pool->block, (uint32_t)used);
+    }
+    struct asx__stack_arena *arena = pool->arenas;
+    while (arena != NULL) {
+        struct asx__stack_arena *next = arena->next;
+        slots_forget(pool, arena->slots, arena_used(pool, arena));
+        int error = pool->os.unmap(pool->os.ctx, arena, arena->map_size);
+        if (error < 0)
+            pool->os_error = -error;
+        arena = next;
+    }
+    pool->arenas = NULL;
+    pool->free = pool->cold = NULL;
+    pool->fresh = pool->block = NULL;
+    pool->fresh_count = 0;
+}
+
+asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool)
+{
+    ASX__AUDIT_ASSERT(pool_is_valid(pool));
+    if (pool->cold != NULL)
+        return ledger_take(pool);
+    if (pool->stacks_max != 0 && pool->stacks_carved == pool->stacks_max)
+        return NULL;
+    if (pool->fresh_count == 0 && !fresh_refill(pool))
+        return NULL;
+    asx__stack *stack = slot_build(pool, pool->fresh, pool->fresh_guard);
+    pool->fresh += pool->slot_size;
+    pool->fresh_count--;
+    pool->stacks_carved++;
+    return stack;
+}
+
+bool asx__stack_pool_owns(const asx__stack_pool *pool, const void *addr, asx__stack **ret_stack,
+                          bool *ret_guard)
+{
+    uintptr_t at = (uintptr_t)addr;
+    const struct asx__stack_arena *arena = pool->arenas;
+    uintptr_t slots = (uintptr_t)pool->block;
+    uintptr_t end = (uintptr_t)pool->fresh;
+    for (;;) {
+        if (arena != NULL) {
+            slots = (uintptr_t)arena->slots;
+            end = slots + arena_used(pool, arena) * pool->slot_size;
+        }
+        if (at >= slots && at < end)
+            break;
+        if (arena == NULL || arena->next == NULL)
+            return false;
+        arena = arena->next;
+    }
+    uintptr_t offset = (at - slots) % pool->slot_size;
+    *ret_stack = slot_stack(pool, (const char *)(at - offset));
+    *ret_guard = offset < pool->guard_size;
+    return true;
+}
+
+/* ---- marks --------------------------------------------------------------------------------- */
+
+static uint64_t untouched_word(const asx__stack *stack)
+{
+    return (stack->flags & ASX__STACK_FILLED) != 0 ? PATTERN : 0;
+}
+
+/* The first word in [from, to) that was written, or `to`. */
+NO_ASAN static const char *first_used(const asx__stack *stack, const char *from, const char *to)
+{
+    const uint64_t untouched = untouched_word(stack);
+    const uint64_t *word = (const uint64_t *)(uintptr_t)from;
+    tools_expect_stray_reads(true);
+    while ((const char *)word < to && *word == untouched)
+        word++;
+    tools_expect_stray_reads(false);
+    return (const char *)word;
+}
+
+size_t asx__stack_high_water(const asx__stack *stack)
+{
+    enum { PAGES = 128 };
+    const char *top = (const char *)stack;
+    const char *at = stack->base;
+    if ((stack->flags & ASX__STACK_FILLED) != 0)
+        return (size_t)(top - first_used(stack, at, top));
+
+    /* Reading an untouched page would not make it resident, but costs a fault each. A page that
+     * was swapped out counts as untouched. */
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char resident[PAGES];
+    while (at < top) {
+        size_t count = ((size_t)(top - at) + page - 1) / page;
+        if (count > PAGES)
+            count = PAGES;
+        if (mincore((void *)(uintptr_t)at, count * page, resident) != 0)
+            memset(resident, 1, sizeof resident);
+        for (size_t i = 0; i < count; i++, at += page) {
+            const char *end = (size_t)(top - at) < page ? top : at + page;
+            const char *used = (resident[i] & 1) != 0 ? first_used(stack, at, end) : end;
+            if (used != end)
+                return (size_t)(top - used);
+        }
+    }
+    return 0;
+}
+
+bool asx__stack_check(const asx__stack *stack)
+{
+    if (stack->guard != ASX__STACK_GUARD_CANARY)
+        return true;
+    return first_used(stack, stack->base - CANARY_SIZE, stack->base) == stack->base;
+}
