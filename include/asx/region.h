@@ -174,12 +174,13 @@ typedef struct asx_close_report {
     asx_report_item *items;        /* survivors, forced tasks and leaks */
     size_t item_count;
     size_t items_omitted;          /* that did not fit into memory */
+    size_t item_capacity_;
     asx_runtime *rt_;
 } asx_close_report;
 
 /* Who is alive in the region now, without closing it. Freed with asx_close_report_deinit(). */
 ASX_API asx_status asx_region_report(const asx_region *region, asx_close_report *ret_report);
-/* NULL is allowed; twice is allowed. */
+/* Before the runtime is destroyed. NULL is allowed; twice is allowed. */
 ASX_API void asx_close_report_deinit(asx_close_report *report);
 
 ASX_END_DECLS

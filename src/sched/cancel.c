@@ -1,0 +1,878 @@
+/* cancel.c - requests, propagation, acknowledgement, masks, cleanup budgets, force, panic.
+ *
+ * Reasons live in region memory and are shared: every task of a cancelled region points at the
+ * region's reason, and a child region's reason (kind Parent) points at it as its cause. So a
+ * request costs a task nothing but its place in a lane.
+ *
+ *     flags & T_CANCEL  <=>  reason != NULL  <=>  phase is none of Created, Running
+ *                            (a task that completed keeps what it had)
+ *
+ * Two waits are bounded by the kind's quota of resumptions (cleanup_left): from the request to the
+ * acknowledgement, and from there to the end; and both by a time, kept by one timer per region.
+ * An overrun lifts the masks for GRACE_POLLS more resumptions; after that the task is completed by
+ * force, on the loop's stack and never on its own.
+ *
+ * A wait that a cancel ends is acknowledged when the task is resumed with ASX_E_CANCELLED: that is
+ * the moment it is told.
+ */
+#include "sched/sched.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GRACE_POLLS 8u
+
+/* ---- reasons -------------------------------------------------------------------------------- */
+
+/* When there is no memory for a better one. */
+static const asx_cancel_reason bare_reasons[ASX_CANCEL_KIND_COUNT] = {
+#define BARE(name, number, severity, quota, priority) [number] = { .kind = ASX_CANCEL_##name },
+    ASX_CANCEL_KIND_LIST(BARE)
+#undef BARE
+};
+
+static char *copy_message(asx__region *home, const char *message)
+{
+    if (message == NULL)
+        return NULL;
+    size_t len = asx__cancel_message_fit(message, ASX_CANCEL_CHAIN_BYTES_MAX);
+    char *copy = asx__region_memory(home, len + 1);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, message, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+const asx_cancel_reason *asx__reason_make(asx_runtime *rt, asx__region *home, asx_cancel_kind kind,
+                                          const asx__region *origin, const asx__task *origin_task,
+                                          const char *message, const asx_cancel_reason *cause)
+{
+    asx_cancel_reason *reason = asx__region_memory(home, sizeof *reason);
+    if (reason == NULL)
+        return &bare_reasons[kind];
+    memset(reason, 0, sizeof *reason);
+    reason->kind = kind;
+    reason->timestamp = rt->now;
+    if (origin != NULL)
+        reason->origin_region = asx__region_name(origin).id;
+    if (origin_task != NULL)
+        reason->origin_task = asx_handle_make(ASX_TAG_TASK, ASX_STATE_MASK_ALL,
+                                              asx__task_index(rt, origin_task),
+                                              origin_task->generation);
+    reason->message = copy_message(home, message);
+    if (cause != NULL)
+        (void)asx__cancel_chain_link(reason, cause, ASX_CANCEL_CHAIN_DEPTH_MAX,
+                                     ASX_CANCEL_CHAIN_BYTES_MAX);
+    return reason;
+}
+
+/* A user's reason, with as much of its causes as the limits allow. */
+const asx_cancel_reason *asx__reason_copy(asx_runtime *rt, asx__region *home,
+                                          const asx_cancel_reason *source)
+{
+    const asx__task *who = rt->current;
+    if (source == NULL)
+        return asx__reason_make(rt, home, ASX_CANCEL_USER, who != NULL ? who->region : home, who,
+                                NULL, NULL);
+    asx__chain_size fit = asx__cancel_chain_fit(source, ASX_CANCEL_CHAIN_DEPTH_MAX,
+                                                ASX_CANCEL_CHAIN_BYTES_MAX);
+    asx_cancel_reason *first = NULL, *last = NULL;
+    uint32_t links = fit.links != 0 ? fit.links : 1; /* the first always, its message clipped */
+    for (uint32_t i = 0; i < links; i++, source = source->cause) {
+        asx_cancel_reason *copy = asx__region_memory(home, sizeof *copy);
+        if (copy == NULL)
+            return NULL;
+        *copy = *source;
+        copy->cause = NULL;
+        copy->message = copy_message(home, source->message);
+        if (source->message != NULL && copy->message == NULL)
+            return NULL;
+        if (last != NULL)
+            last->cause = copy;
+        else
+            first = copy;
+        last = copy;
+    }
+    if (last != NULL && !fit.whole) {
+        last->truncated = true;
+        last->truncated_depth = asx__cancel_chain_length(source);
+    }
+    if (first != NULL && first->timestamp == 0)
+        first->timestamp = rt->now;
+    if (first != NULL && first->origin_region.generation == 0 && who != NULL)
+        first->origin_region = asx__region_name(who->region).id;
+    return first;
+}
+
+static bool reason_ok(const asx_cancel_reason *reason)
+{
+    return reason == NULL || (unsigned)reason->kind < ASX_CANCEL_KIND_COUNT;
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+static bool masked(const asx__task *task)
+{
+    if (task->mask_depth == 0 || (task->flags & ASX__T_GRACE))
+        return false;
+    return task->extra == NULL || !task->extra->mask_spent;
+}
+
+/* Ends the wait of a parked task; it runs again and is told. */
+static void wake_cancelled(asx_runtime *rt, asx__task *task)
+{
+    asx__waitable *waitable = task->w.waits;
+    bool granted = (task->flags & ASX__T_GRANTED) != 0;
+    if (waitable != NULL)
+        waitable->ops->unpublish(rt, task, waitable, granted);
+    task->flags &= (uint16_t)~ASX__T_GRANTED;
+    asx__wake(rt, task, ASX_E_CANCELLED, false);
+}
+
+/* Puts a newly cancelled task where it will be run from. */
+static void expedite(asx_runtime *rt, asx__task *task)
+{
+    switch (asx__exec_state(task)) {
+    case ASX__EXEC_RUNNABLE:
+        asx__dequeue(rt, task);
+        task->flags |= ASX__T_CANCEL;
+        asx__enqueue(rt, task);
+        break;
+    case ASX__EXEC_PARKED:
+        task->flags |= ASX__T_CANCEL;
+        if (!masked(task) && !(task->w.waits != NULL && task->w.waits->ops->uncancellable))
+            wake_cancelled(rt, task);
+        break;
+    default:
+        task->flags |= ASX__T_CANCEL;
+        break;
+    }
+}
+
+static void cancel_scopes(asx_runtime *rt, asx__task *task)
+{
+    asx__region *scope = task->extra != NULL ? task->extra->scopes : NULL;
+    for (; scope != NULL; scope = scope->owner_next) {
+        scope->outer_cancel = true;
+        asx__region_cancel(rt, scope,
+                           asx__reason_make(rt, scope, ASX_CANCEL_PARENT, task->region, task, NULL,
+                                            task->reason));
+    }
+}
+
+static void watch_cleanup(asx_runtime *rt, asx__region *region, asx_time since)
+{
+    if (region->cleanup == ASX_CLEANUP_SOFT)
+        return;
+    asx_time at = asx_time_add(since, region->cleanup_time_ns);
+    if (at < region->cleanup_at) {
+        region->cleanup_at = at;
+        asx__region_arm(rt, region);
+    }
+}
+
+static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason)
+{
+    asx_budget cleanup = asx_cancel_cleanup_budget(reason->kind);
+    bool stronger = asx_cancel_reason_stronger(reason, task->reason);
+    asx_status st = asx_task_transition_legal((asx_task_state)task->phase,
+                                              (asx_task_state)task->phase);
+    ASX__ASSERT(st == ASX_OK);
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_CANCEL_STRENGTHEN, asx__serial(task->generation),
+                     (uint64_t)reason->kind, stronger, 0);
+    if (stronger)
+        task->reason = reason;
+    if (cleanup.poll_quota < task->cleanup_left)
+        task->cleanup_left = (uint16_t)cleanup.poll_quota;
+    if (cleanup.priority > task->priority) {
+        bool queued = asx__exec_state(task) == ASX__EXEC_RUNNABLE;
+        if (queued)
+            asx__dequeue(rt, task);
+        task->priority = cleanup.priority;
+        if (queued)
+            asx__enqueue(rt, task);
+    }
+    if (stronger)
+        cancel_scopes(rt, task);
+}
+
+void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason)
+{
+    if (task->phase == ASX_TASK_COMPLETED)
+        return;
+    if (task->flags & ASX__T_CANCEL) {
+        strengthen(rt, task, reason);
+        return;
+    }
+    unsigned from = task->phase;
+    asx_status st = asx__task_step(&task->phase, ASX_TASK_CANCEL_REQUESTED);
+    ASX__ASSERT(st == ASX_OK);
+    asx_budget cleanup = asx_cancel_cleanup_budget(reason->kind);
+    task->reason = reason;
+    task->cleanup_left = (uint16_t)cleanup.poll_quota;
+    if (ASX__UNLIKELY(rt->tracing)) {
+        uint64_t seq = asx__journal(rt, ASX_EVENT_CANCEL_REQUEST, asx__serial(task->generation),
+                                    (uint64_t)reason->kind, 1, 0);
+        asx__journal(rt, ASX_EVENT_TASK_STATE, asx__serial(task->generation), from,
+                     ASX_TASK_CANCEL_REQUESTED, 0);
+        if (task->extra != NULL)
+            task->extra->wake_seq = seq;
+    }
+    uint8_t priority = task->priority > cleanup.priority ? task->priority : cleanup.priority;
+    if (asx__exec_state(task) != ASX__EXEC_RUNNABLE) {
+        task->priority = priority;
+        expedite(rt, task);
+    } else { /* the list it stands in is that of its old priority */
+        asx__dequeue(rt, task);
+        task->priority = priority;
+        task->flags |= ASX__T_CANCEL;
+        asx__enqueue(rt, task);
+    }
+    watch_cleanup(rt, task->region, rt->now);
+    if (ASX__UNLIKELY(task->extra != NULL && task->extra->scopes != NULL))
+        cancel_scopes(rt, task);
+}
+
+asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reason)
+{
+    asx__task *task;
+    if (!reason_ok(reason))
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = asx__task_resolve(handle, &task);
+    if (st < 0)
+        return st;
+    if (task->phase == ASX_TASK_COMPLETED)
+        return ASX_OK;
+    asx_runtime *rt = task->region->rt;
+    const asx_cancel_reason *copy = asx__reason_copy(rt, task->region, reason);
+    if (copy == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    asx__task_cancel(rt, task, copy);
+    return ASX_OK;
+}
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+static void cancel_children(asx_runtime *rt, asx__region *region)
+{
+    for (uint32_t link = region->task_first; link != 0;) {
+        asx__task *task = asx__slab_at(&rt->tasks, link - 1);
+        link = task->sibling_next;
+        if (!asx__region_runs_finalizers(region, task))
+            asx__task_cancel(rt, task, region->reason);
+    }
+    for (asx__node *n = region->children.next; n != &region->children; n = n->next) {
+        asx__region *child = (asx__region *)n;
+        child->outer_cancel = true;
+        asx__region_cancel(rt, child,
+                           asx__reason_make(rt, child, ASX_CANCEL_PARENT, region, NULL, NULL,
+                                            region->reason));
+    }
+}
+
+void asx__region_cancel(asx_runtime *rt, asx__region *region, const asx_cancel_reason *reason)
+{
+    if (region->state == ASX_REGION_CLOSED)
+        return;
+    bool again = region->reason != NULL;
+    if (again && !asx_cancel_reason_stronger(reason, region->reason))
+        return;
+    region->reason = reason;
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_REGION_CANCEL, asx__serial(region->generation),
+                     (uint64_t)reason->kind, again, 0);
+    if (region->state == ASX_REGION_OPEN)
+        asx__region_begin_close(rt, region);
+    region->busy++; /* it leaves Closing only when everyone has been told */
+    cancel_children(rt, region);
+    region->busy--;
+    asx__region_progress(rt, region);
+}
+
+asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *reason)
+{
+    asx__region *region;
+    if (!reason_ok(reason))
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
+    if (st < 0)
+        return st;
+    if (region->state == ASX_REGION_CLOSED)
+        return ASX_OK;
+    asx_runtime *rt = region->rt;
+    const asx_cancel_reason *copy = asx__reason_copy(rt, region, reason);
+    if (copy == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    region->outer_cancel = true;
+    asx__region_cancel(rt, region, copy);
+    return ASX_OK;
+}
+
+/* ---- being told ----------------------------------------------------------------------------- */
+
+static void acknowledge(asx_runtime *rt, asx__task *task)
+{
+    asx_status st = asx__task_step(&task->phase, ASX_TASK_CANCELLING);
+    ASX__ASSERT(st == ASX_OK);
+    uint32_t quota = asx_cancel_cleanup_budget(task->reason->kind).poll_quota;
+    task->cleanup_left = (uint16_t)quota;
+    if (rt->tracing) {
+        uint64_t cause = task->extra != NULL ? task->extra->wake_seq : 0;
+        asx__journal(rt, ASX_EVENT_CANCEL_ACK, asx__serial(task->generation),
+                     (uint64_t)task->reason->kind, quota, cause);
+        asx__journal(rt, ASX_EVENT_TASK_STATE, asx__serial(task->generation),
+                     ASX_TASK_CANCEL_REQUESTED, ASX_TASK_CANCELLING, 0);
+    }
+}
+
+asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task)
+{
+    if ((task->flags & ASX__T_CANCEL) == 0) {
+        asx_cancel_kind kind;
+        asx_budget time_only = task->extra->budget;
+        time_only.poll_quota = ASX_QUOTA_UNLIMITED; /* polls are charged before a resumption */
+        time_only.cost_quota = ASX_COST_UNLIMITED;
+        if (!asx__budget_exhausted(&time_only, rt->now, &kind))
+            return ASX_OK;
+        asx__budget_charge(rt, task);
+    }
+    if (masked(task) || (task->flags & ASX__T_CANCEL) == 0)
+        return ASX_OK;
+    if (task->phase == ASX_TASK_CANCEL_REQUESTED)
+        acknowledge(rt, task);
+    return ASX_E_CANCELLED;
+}
+
+asx_status asx_checkpoint(asx_cx *cx)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    return ASX__UNLIKELY(st < 0) ? st : asx__checkpoint(rt, task);
+}
+
+bool asx_is_cancelled(const asx_cx *cx)
+{
+    return cx != NULL && cx->task_ != NULL && (cx->task_->flags & ASX__T_CANCEL) != 0;
+}
+
+asx_status asx_cx_cancel_reason(const asx_cx *cx, const asx_cancel_reason **ret_reason)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    if (ret_reason == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (task->reason == NULL)
+        return ASX_E_NOT_FOUND;
+    *ret_reason = task->reason;
+    return ASX_OK;
+}
+
+/* ---- cleanup budget ------------------------------------------------------------------------- */
+
+/* Of this resumption: a mask may be used up, and what woke it may be the cancel itself. */
+static void charge_mask(asx__task *task)
+{
+    asx__extra *extra = task->extra;
+    if (task->mask_depth == 0 || extra == NULL || task->mask_depth > ASX_MASK_DEPTH_MAX)
+        return;
+    uint32_t *left = &extra->mask_polls[task->mask_depth - 1];
+    if (*left != 0 && --*left == 0)
+        extra->mask_spent = true;
+}
+
+static _Noreturn void abort_overrun(asx_runtime *rt, asx__task *task)
+{
+    char path[256];
+    asx__region_path(task->region, path, sizeof path);
+    (void)rt;
+    fprintf(stderr, "asx: task \"%s\" (%s) in region %s did not end within its cleanup budget\n",
+            task->name != NULL ? task->name : "", task->site != NULL ? task->site : "?", path);
+    abort();
+}
+
+/* True: past its last grace. The first time it lifts the masks instead. */
+static bool overrun(asx_runtime *rt, asx__task *task)
+{
+    if (task->region->cleanup == ASX_CLEANUP_PANIC)
+        abort_overrun(rt, task);
+    if (task->flags & ASX__T_GRACE)
+        return true;
+    task->flags |= ASX__T_GRACE;
+    task->cleanup_left = GRACE_POLLS;
+    return false;
+}
+
+bool asx__cleanup_charge(asx_runtime *rt, asx__task *task)
+{
+    asx__exec_set(task, ASX__EXEC_RUNNING);
+    charge_mask(task);
+    if (task->region->cleanup != ASX_CLEANUP_SOFT) {
+        if (task->cleanup_left == 0 && overrun(rt, task)) {
+            asx__task_force(rt, task);
+            return true;
+        }
+        task->cleanup_left--;
+    }
+    if ((task->flags & (ASX__T_POLL | ASX__T_STARTED)) == ASX__T_STARTED &&
+        task->w.status == ASX_E_CANCELLED && task->phase == ASX_TASK_CANCEL_REQUESTED)
+        acknowledge(rt, task);
+    return false;
+}
+
+void asx__region_keep_stack(asx_runtime *rt, asx__task *task)
+{
+    if ((task->flags & (ASX__T_POLL | ASX__T_STARTED)) != ASX__T_STARTED)
+        return;
+    asx__stack *stack = task->u.fiber.stack;
+    uint32_t stack_class = task->extra != NULL ? task->extra->stack_class : 0;
+    stack->owner = stack_class != 0 ? &rt->pools[stack_class - 1] : rt->pool;
+    stack->next = task->region->kept;
+    task->region->kept = stack;
+    task->region->n_kept++;
+    rt->stacks_kept++;
+}
+
+void asx__task_force(asx_runtime *rt, asx__task *task)
+{
+    asx__region *region = task->region;
+    unsigned exec = asx__exec_state(task);
+    asx__region_note_forced(rt, region, task);
+    if (exec == ASX__EXEC_RUNNABLE)
+        asx__dequeue(rt, task);
+    else if (exec == ASX__EXEC_PARKED && task->w.waits != NULL)
+        task->w.waits->ops->unpublish(rt, task, task->w.waits,
+                                      (task->flags & ASX__T_GRANTED) != 0);
+    task->w.waits = NULL;
+    asx__exec_set(task, ASX__EXEC_RUNNING);
+    task->flags |= ASX__T_FORCED;
+    region->n_forced++;
+    rt->tasks_forced++;
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_TASK_FORCED, asx__serial(task->generation),
+                     (uint64_t)task->reason->kind,
+                     asx_cancel_cleanup_budget(task->reason->kind).poll_quota, 0);
+    asx__region_keep_stack(rt, task);
+    asx__task_finish(rt, task, ASX_E_CANCELLED);
+}
+
+/* The time for cleanup is over for some tasks of the region: lift masks, then force. */
+static void enforce_time(asx_runtime *rt, asx__region *region)
+{
+    asx_time next = ASX_TIME_NEVER;
+    uint64_t grace_ns = region->cleanup_time_ns / 8 + 1;
+    for (uint32_t link = region->task_first; link != 0;) {
+        asx__task *task = asx__slab_at(&rt->tasks, link - 1);
+        link = task->sibling_next;
+        if (asx__region_runs_finalizers(region, task) && !(task->flags & ASX__T_CANCEL)) {
+            asx__task_cancel(rt, task,
+                             asx__reason_make(rt, region, ASX_CANCEL_TIMEOUT, region, NULL,
+                                              "finalizers took too long", NULL));
+            task->flags |= ASX__T_GRACE;
+            if (asx__exec_state(task) == ASX__EXEC_PARKED)
+                wake_cancelled(rt, task);
+            asx_time due = asx_time_add(rt->now, grace_ns);
+            next = due < next ? due : next;
+            continue;
+        }
+        if (task->phase == ASX_TASK_COMPLETED || !(task->flags & ASX__T_CANCEL))
+            continue;
+        bool graced = (task->flags & ASX__T_GRACE) != 0;
+        asx_time due = asx_time_add(task->reason->timestamp,
+                                    region->cleanup_time_ns + (graced ? grace_ns : 0));
+        bool parked = asx__exec_state(task) == ASX__EXEC_PARKED;
+        bool fixed = parked && task->w.waits != NULL && task->w.waits->ops->uncancellable;
+        if (due > rt->now || fixed || task == rt->current) {
+            due = due > rt->now ? due : asx_time_add(rt->now, grace_ns);
+            next = due < next ? due : next;
+        } else if (overrun(rt, task)) {
+            uint32_t again = link;
+            asx__task_force(rt, task);
+            link = again;
+        } else {
+            due = asx_time_add(rt->now, grace_ns);
+            next = due < next ? due : next;
+            if (parked)
+                wake_cancelled(rt, task);
+        }
+    }
+    region->cleanup_at = next;
+}
+
+void asx__region_timer_fired(void *arg)
+{
+    asx__region *region = arg;
+    asx_runtime *rt = region->rt;
+    region->timer_at = ASX_TIME_NEVER;
+    uint64_t generation = region->generation;
+    if (region->timeout_at <= rt->now) {
+        region->timeout_at = ASX_TIME_NEVER;
+        region->timed_out = true;
+        asx__region_cancel(rt, region,
+                           asx__reason_make(rt, region, ASX_CANCEL_TIMEOUT, region, NULL, NULL,
+                                            NULL));
+    }
+    if (region->generation == generation && region->deadline_at <= rt->now) {
+        region->deadline_at = ASX_TIME_NEVER;
+        region->timed_out = true;
+        asx__region_cancel(rt, region,
+                           asx__reason_make(rt, region, ASX_CANCEL_DEADLINE, region, NULL, NULL,
+                                            NULL));
+    }
+    if (region->generation == generation && region->cleanup_at <= rt->now) {
+        region->cleanup_at = ASX_TIME_NEVER;
+        region->busy++; /* its record stays while we walk it */
+        enforce_time(rt, region);
+        region->busy--;
+        asx__region_progress(rt, region);
+    }
+    if (region->generation == generation && region->state != ASX_REGION_CLOSED)
+        asx__region_arm(rt, region);
+}
+
+void asx__region_arm(asx_runtime *rt, asx__region *region)
+{
+    asx_time at = region->timeout_at < region->deadline_at ? region->timeout_at
+                                                           : region->deadline_at;
+    if (region->cleanup_at < at)
+        at = region->cleanup_at;
+    if (at == region->timer_at)
+        return;
+    (void)asx_timer_cancel(&rt->timers, &region->timer);
+    region->timer_at = ASX_TIME_NEVER;
+    if (at == ASX_TIME_NEVER)
+        return;
+    asx_waker waker = { asx__region_timer_fired, region };
+    asx_time now = rt->timers.now;
+    uint64_t longest = rt->timers.max_timer_duration_ns;
+    asx_time armed = at > now && at - now > longest ? asx_time_add(now, longest) : at;
+    uint64_t ceiling = rt->timers.max_timers;
+    rt->timers.max_timers = UINT64_MAX; /* the ceiling is for users; this one must be had */
+    if (asx_timer_register(&rt->timers, armed, waker, &region->timer) == ASX_OK)
+        region->timer_at = at;
+    rt->timers.max_timers = ceiling;
+}
+
+/* ---- masks and sections --------------------------------------------------------------------- */
+
+asx_status asx_mask_begin(asx_cx *cx, uint32_t max_polls)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    if (task->mask_depth >= ASX_MASK_DEPTH_MAX)
+        return ASX_E_MASK_DEPTH;
+    asx__extra *extra = asx__task_extra(rt, task);
+    if (extra == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    extra->mask_polls[task->mask_depth++] = max_polls;
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_CANCEL_MASK, asx__serial(task->generation), task->mask_depth, 0,
+                     0);
+    return ASX_OK;
+}
+
+asx_status asx_mask_end(asx_cx *cx)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    if (task->mask_depth == 0)
+        return ASX_E_MASK_DEPTH;
+    task->mask_depth--;
+    if (task->extra != NULL)
+        task->extra->mask_spent = false;
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_CANCEL_MASK, asx__serial(task->generation), task->mask_depth, 0,
+                     0);
+    return ASX_OK;
+}
+
+static asx_status call_masked(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg)
+{
+    if (fn == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = asx_mask_begin(cx, max_polls);
+    if (st < 0)
+        return st;
+    st = fn(cx, arg);
+    asx_status end = asx_mask_end(cx);
+    return st < 0 ? st : end < 0 ? end : st;
+}
+
+asx_status asx_with_cancel_mask(asx_cx *cx, asx_call_fn fn, void *arg)
+{
+    return call_masked(cx, 0, fn, arg);
+}
+
+asx_status asx_commit_section(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg)
+{
+    if (max_polls == 0 || fn == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = asx_checkpoint(cx);
+    return st < 0 ? st : call_masked(cx, max_polls, fn, arg);
+}
+
+asx_status asx_task_defer(asx_cx *cx, asx_call_fn fn, void *arg)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    if (fn == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__extra *extra = asx__task_extra(rt, task);
+    asx__cleanup *cleanup = asx__region_memory(task->region, sizeof *cleanup);
+    if (extra == NULL || cleanup == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    cleanup->fn = fn;
+    cleanup->arg = arg;
+    cleanup->next = extra->cleanups;
+    extra->cleanups = cleanup;
+    return ASX_OK;
+}
+
+asx_status asx_bracket(asx_cx *cx, asx_call_fn acquire, asx_call_fn use, asx_call_fn release,
+                       void *arg)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    if (acquire == NULL || use == NULL || release == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (task->flags & ASX__T_POLL)
+        return ASX_E_NOT_SUPPORTED;
+    /* The release is registered before it is needed, so that it cannot fail to be. */
+    st = asx_task_defer(cx, release, arg);
+    if (st < 0)
+        return st;
+    asx__cleanup *mine = task->extra->cleanups;
+    task->extra->cleanups = mine->next;
+    st = acquire(cx, arg);
+    if (st < 0)
+        return st;
+    mine->next = task->extra->cleanups;
+    task->extra->cleanups = mine;
+    st = use(cx, arg);
+    asx__cleanup **at = &task->extra->cleanups;
+    while (*at != NULL && *at != mine)
+        at = &(*at)->next;
+    if (*at == mine)
+        *at = mine->next;
+    asx_status end = call_masked(cx, 0, release, arg);
+    return st < 0 ? st : end;
+}
+
+/* ---- budgets -------------------------------------------------------------------------------- */
+
+static void exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind)
+{
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_BUDGET_EXHAUSTED, asx__serial(task->generation), (uint64_t)kind,
+                     0, 0);
+    asx__task_cancel(rt, task,
+                     asx__reason_make(rt, task->region, kind, task->region, task, NULL, NULL));
+}
+
+void asx__budget_charge(asx_runtime *rt, asx__task *task)
+{
+    asx_cancel_kind kind;
+    asx_budget *budget = &task->extra->budget;
+    if (task->flags & ASX__T_CANCEL || task->phase == ASX_TASK_COMPLETED)
+        return;
+    bool resuming = asx__exec_state(task) == ASX__EXEC_RUNNING;
+    asx_budget check = *budget;
+    check.cost_quota = ASX_COST_UNLIMITED; /* cost is taken explicitly, and fails there */
+    if (!resuming)
+        check.poll_quota = ASX_QUOTA_UNLIMITED;
+    if (asx__budget_exhausted(&check, rt->now, &kind)) {
+        exhaust(rt, task, kind);
+        return;
+    }
+    if (resuming && task != rt->current) {
+        asx_status st = asx_budget_consume_poll(budget);
+        ASX__ASSERT(st == ASX_OK);
+    }
+}
+
+asx_status asx_consume_cost(asx_cx *cx, uint64_t cost)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    if ((task->flags & ASX__T_METERED) == 0)
+        return ASX_OK;
+    st = asx_budget_consume_cost(&task->extra->budget, cost);
+    if (st == ASX_E_BUDGET_EXHAUSTED && !(task->flags & ASX__T_CANCEL))
+        exhaust(rt, task, ASX_CANCEL_COST_BUDGET);
+    return st;
+}
+
+/* ---- links ---------------------------------------------------------------------------------- */
+
+asx_status asx_task_link(const asx_task *a, const asx_task *b)
+{
+    asx__task *ta, *tb;
+    asx_status st = asx__task_resolve(a, &ta);
+    if (st == ASX_OK)
+        st = asx__task_resolve(b, &tb);
+    if (st < 0)
+        return st;
+    if (ta == tb || a->rt_ != b->rt_)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_runtime *rt = a->rt_;
+    if (ta->phase == ASX_TASK_COMPLETED || tb->phase == ASX_TASK_COMPLETED) {
+        asx__task *ended = ta->phase == ASX_TASK_COMPLETED ? ta : tb;
+        asx__task *other = ended == ta ? tb : ta;
+        if (ended->outcome == ASX_OUTCOME_ERR || ended->outcome == ASX_OUTCOME_PANICKED)
+            asx__task_cancel(rt, other,
+                             asx__reason_make(rt, other->region, ASX_CANCEL_LINKED_EXIT,
+                                              ended->region, ended, NULL, NULL));
+        return ASX_OK;
+    }
+    asx__extra *xa = asx__task_extra(rt, ta), *xb = asx__task_extra(rt, tb);
+    asx__link *la = asx__region_memory(ta->region, sizeof *la);
+    asx__link *lb = asx__region_memory(tb->region, sizeof *lb);
+    if (xa == NULL || xb == NULL || la == NULL || lb == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    *la = (asx__link){ xa->links, lb, tb };
+    *lb = (asx__link){ xb->links, la, ta };
+    xa->links = la;
+    xb->links = lb;
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_TASK_LINK, asx__serial(ta->generation),
+                     asx__serial(tb->generation), 0, 0);
+    return ASX_OK;
+}
+
+void asx__task_links_fire(asx_runtime *rt, asx__task *task, bool failed)
+{
+    asx__link *links = task->extra->links;
+    task->extra->links = NULL;
+    for (asx__link *l = links; l != NULL; l = l->next) {
+        asx__task *other = l->task;
+        if (other == NULL)
+            continue;
+        l->twin->task = NULL; /* the other one must not reach us when it ends */
+        if (failed)
+            asx__task_cancel(rt, other,
+                             asx__reason_make(rt, other->region, ASX_CANCEL_LINKED_EXIT,
+                                              task->region, task, NULL, NULL));
+    }
+}
+
+/* ---- panic ---------------------------------------------------------------------------------- */
+
+static void note_panic(asx__region *region, const asx__task *task, const char *format,
+                       va_list args)
+{
+    if (region->panic_note != NULL)
+        return;
+    char text[256];
+    vsnprintf(text, sizeof text, format, args);
+    size_t len = strlen(text);
+    asx__panic_note *note = asx__region_memory(region, sizeof *note);
+    char *copy = note != NULL ? asx__region_memory(region, len + 1) : NULL;
+    if (copy == NULL)
+        return;
+    memcpy(copy, text, len + 1);
+    *note = (asx__panic_note){ task->name, task->site, copy, asx__serial(task->generation) };
+    region->panic_note = note;
+}
+
+void asx_panic(asx_cx *cx, const char *format, ...)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    va_list args;
+    va_start(args, format);
+    if (asx__cx_enter(cx, 0, &task, &rt) < 0) {
+        fputs("asx: panic outside a running task: ", stderr);
+        vfprintf(stderr, format != NULL ? format : "", args);
+        fputc('\n', stderr);
+        abort();
+    }
+    note_panic(task->region, task, format != NULL ? format : "", args);
+    va_end(args);
+    task->flags |= ASX__T_PANICKED;
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_TASK_PANIC, asx__serial(task->generation), 0, 0, 0);
+    asx__fiber_no_return();
+    if (rt->cleanup_again != NULL)
+        longjmp(*rt->cleanup_again, 1);
+    rt->over = task;
+    if (task->flags & ASX__T_POLL)
+        longjmp(rt->loop_again, 1);
+    asx__leave_for_good(rt, task);
+}
+
+void asx__task_end_panicked(asx_runtime *rt, asx__task *task)
+{
+    if ((task->flags & ASX__T_POLL) && task->w.waits != NULL) {
+        asx__waitable *waitable = task->w.waits;
+        task->w.waits = NULL;
+        waitable->ops->unpublish(rt, task, waitable, (task->flags & ASX__T_GRANTED) != 0);
+    }
+    asx__region_keep_stack(rt, task);
+    asx__task_finish(rt, task, ASX_E_PANICKED);
+}
+
+/* ---- looking at it -------------------------------------------------------------------------- */
+
+asx_status asx_task_get_witness(const asx_task *handle, asx_cancel_witness *ret_witness)
+{
+    asx__task *task;
+    asx_status st = asx__task_resolve(handle, &task);
+    if (st < 0)
+        return st;
+    if (ret_witness == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_cancel_phase phase;
+    if (task->reason == NULL || asx__cancel_phase_of((asx_task_state)task->phase, &phase) < 0)
+        return ASX_E_NOT_FOUND;
+    asx_cancel_witness witness = {
+        .task = { handle->id.word | (uint64_t)ASX_STATE_MASK_ALL << 32, task->generation },
+        .region = asx__region_name(task->region).id,
+        .epoch = 1,
+        .phase = phase,
+        .cleanup_budget_exceeded = (task->flags & ASX__T_FORCED) != 0,
+        .reason = *task->reason,
+    };
+    *ret_witness = witness;
+    return ASX_OK;
+}
+
+asx_status asx_task_get_cleanup(const asx_task *handle, asx_budget *ret_budget)
+{
+    asx__task *task;
+    asx_status st = asx__task_resolve(handle, &task);
+    if (st < 0)
+        return st;
+    if (ret_budget == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (task->reason == NULL)
+        return ASX_E_NOT_FOUND;
+    asx_budget budget = asx_cancel_cleanup_budget(task->reason->kind);
+    budget.poll_quota = task->cleanup_left;
+    budget.priority = task->priority;
+    if (task->region->cleanup != ASX_CLEANUP_SOFT)
+        budget.deadline = asx_time_add(task->reason->timestamp, task->region->cleanup_time_ns);
+    *ret_budget = budget;
+    return ASX_OK;
+}

@@ -1,0 +1,270 @@
+/* cx.c - what a task does for itself: who it is, sleeping, its waker, user events.
+ *
+ * Sleeping. A fiber's timer handle is on its stack, a poll task's in its extra part. A sleep
+ * beyond the wheel's longest timer is cut into pieces.
+ */
+#include "sched/sched.h"
+
+/* ---- identity ------------------------------------------------------------------------------- */
+
+asx_status asx_cx_narrow(const asx_cx *cx, uint32_t caps, asx_cx *ret_cx)
+{
+    if (cx == NULL || ret_cx == NULL || cx->task_ == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    ret_cx->task_ = cx->task_;
+    ret_cx->caps_ = cx->caps_ & caps;
+    ret_cx->reserved_ = 0;
+    return ASX_OK;
+}
+
+uint32_t asx_cx_caps(const asx_cx *cx)
+{
+    return cx != NULL ? cx->caps_ : 0;
+}
+
+asx_task_id asx_cx_task_id(const asx_cx *cx)
+{
+    asx_task task = { 0 };
+    (void)asx_cx_task(cx, &task);
+    return task.id;
+}
+
+asx_region_id asx_cx_region_id(const asx_cx *cx)
+{
+    asx_region region = { 0 };
+    (void)asx_cx_region(cx, &region);
+    return region.id;
+}
+
+asx_time asx_now(const asx_cx *cx)
+{
+    return cx != NULL && cx->task_ != NULL ? cx->task_->region->rt->now : 0;
+}
+
+asx_runtime *asx_cx_runtime(const asx_cx *cx)
+{
+    return cx != NULL && cx->task_ != NULL ? cx->task_->region->rt : NULL;
+}
+
+asx_status asx_cx_budget(const asx_cx *cx, asx_budget *ret_budget)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    if (ret_budget == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    *ret_budget = task->extra != NULL ? task->extra->budget : task->region->budget;
+    return ASX_OK;
+}
+
+asx_status asx_trace_user(asx_cx *cx, uint32_t code, uint64_t value)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, ASX_CAP_TRACE, &task, &rt);
+    if (st < 0)
+        return st;
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_USER, code, value, 0, 0);
+    return ASX_OK;
+}
+
+/* ---- sleep ---------------------------------------------------------------------------------- */
+
+static asx_timer_handle *sleep_handle(asx__task *task)
+{
+    return task->flags & ASX__T_POLL ? &task->extra->sleep : task->r.io;
+}
+
+static void sleep_fired(void *arg)
+{
+    asx__task *task = arg;
+    asx__wake(task->region->rt, task, ASX_OK, true);
+}
+
+static void sleep_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
+{
+    (void)waitable;
+    asx_timer_handle *handle = sleep_handle(task);
+    uint64_t serial = rt->tracing ? asx__timer_serial(&rt->timers, handle) : 0;
+    if (!granted && asx_timer_cancel(&rt->timers, handle) && rt->tracing)
+        asx__journal(rt, ASX_EVENT_TIMER_CANCEL, serial, 0, 0, 0);
+}
+
+static const asx__waitable_ops sleep_ops = { ASX__WAIT_SLEEP, false, sleep_unpublish };
+
+static asx_status arm_sleep(asx_runtime *rt, asx__task *task, asx_time until,
+                            asx_timer_handle *ret_handle)
+{
+    uint64_t longest = rt->timers.max_timer_duration_ns;
+    asx_time now = rt->timers.now;
+    if (until > now && until - now > longest)
+        until = asx_time_add(now, longest);
+    asx_waker waker = { sleep_fired, task };
+    asx_status st = asx_timer_register(&rt->timers, until, waker, ret_handle);
+    if (st == ASX_OK && rt->tracing)
+        asx__journal(rt, ASX_EVENT_TIMER_ARM, asx__timer_serial(&rt->timers, ret_handle), until, 0,
+                     0);
+    return st;
+}
+
+static asx_status sleep_poll(asx_runtime *rt, asx__task *task, asx_time until)
+{
+    asx__extra *extra = asx__task_extra(rt, task);
+    if (extra == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    if (asx__wait_granted(task, &rt->sleep_wait)) {
+        if (rt->now >= extra->sleep_until)
+            return ASX_OK;
+        until = extra->sleep_until; /* a piece of a very long sleep has passed */
+    }
+    asx_status st = asx__wait_prepare(rt, task, &rt->sleep_wait);
+    if (st < 0)
+        return st;
+    st = arm_sleep(rt, task, until, &extra->sleep);
+    if (st < 0)
+        return st;
+    extra->sleep_until = until;
+    return asx__wait_on(rt, task, &rt->sleep_wait, NULL);
+}
+
+static asx_status sleep_fiber(asx_runtime *rt, asx__task *task, asx_time until)
+{
+    asx_timer_handle handle;
+    asx_status st = asx__wait_prepare(rt, task, &rt->sleep_wait);
+    while (st == ASX_OK) {
+        st = arm_sleep(rt, task, until, &handle);
+        if (st < 0)
+            return st;
+        st = asx__park(rt, task, &rt->sleep_wait, &handle);
+        if (rt->now >= until)
+            return st;
+    }
+    return st;
+}
+
+asx_status asx_sleep_until(asx_cx *cx, asx_time until)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, ASX_CAP_TIME, &task, &rt);
+    if (st < 0)
+        return st;
+    bool waited = (task->flags & ASX__T_GRANTED) && task->w.waits == &rt->sleep_wait;
+    if ((task->flags & (ASX__T_TIMED | ASX__T_CANCEL)) == ASX__T_TIMED && !waited &&
+        rt->now >= task->extra->budget.deadline) {
+        (void)asx__checkpoint(rt, task); /* requests the cancellation that goes with it */
+        return ASX_E_BUDGET_EXHAUSTED;
+    }
+    st = asx__checkpoint(rt, task);
+    if (st < 0)
+        return st;
+    if (task->flags & ASX__T_POLL)
+        return until <= rt->now && !waited && !rt->yield_due ? asx_yield(cx)
+               : rt->yield_due                                ? asx_yield(cx)
+                                                              : sleep_poll(rt, task, until);
+    if (until <= rt->now)
+        return asx_yield(cx);
+    return sleep_fiber(rt, task, until);
+}
+
+asx_status asx_sleep(asx_cx *cx, uint64_t duration_ns)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, ASX_CAP_TIME, &task, &rt);
+    if (st < 0)
+        return st;
+    return asx_sleep_until(cx, asx_time_add(asx__clock_read(rt), duration_ns));
+}
+
+/* ---- the task's waker ----------------------------------------------------------------------- */
+
+struct asx__waker_cell {
+    asx__task *task; /* NULL: it has ended */
+};
+
+void asx__waker_orphan(struct asx__waker_cell *cell)
+{
+    cell->task = NULL;
+}
+
+static void wake_external(void *arg)
+{
+    struct asx__waker_cell *cell = arg;
+    asx__task *task = cell->task;
+    if (task == NULL)
+        return;
+    asx_runtime *rt = task->region->rt;
+    if (asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits == &rt->external_wait)
+        asx__wake(rt, task, ASX_OK, false);
+    else
+        task->flags |= ASX__T_EXTERNAL;
+}
+
+static void external_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
+{
+    (void)rt;
+    (void)task;
+    (void)waitable;
+    (void)granted;
+}
+
+static const asx__waitable_ops external_ops = { ASX__WAIT_EXTERNAL, false, external_unpublish };
+static const asx__waitable_ops yield_ops = { ASX__WAIT_YIELD, false, external_unpublish };
+
+void asx__cx_waitables_init(asx_runtime *rt)
+{
+    rt->sleep_wait.ops = &sleep_ops;
+    rt->external_wait.ops = &external_ops;
+    rt->yield_wait.ops = &yield_ops;
+}
+
+asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    if (ret_waker == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__extra *extra = asx__task_extra(rt, task);
+    if (extra == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    if (extra->waker == NULL) {
+        extra->waker = asx__region_memory(task->region, sizeof *extra->waker);
+        if (extra->waker == NULL)
+            return ASX_E_RESOURCE_EXHAUSTED;
+        extra->waker->task = task;
+    }
+    ret_waker->wake = wake_external;
+    ret_waker->arg = extra->waker;
+    return ASX_OK;
+}
+
+asx_status asx_wait_external(asx_cx *cx)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    st = asx__checkpoint(rt, task);
+    if (st < 0)
+        return st;
+    if (task->extra == NULL || task->extra->waker == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (task->flags & ASX__T_EXTERNAL) {
+        task->flags &= (uint16_t)~ASX__T_EXTERNAL;
+        return ASX_OK;
+    }
+    if (asx__wait_granted(task, &rt->external_wait))
+        return ASX_OK;
+    st = asx__wait_prepare(rt, task, &rt->external_wait);
+    if (st < 0)
+        return st;
+    return asx__wait_on(rt, task, &rt->external_wait, NULL);
+}

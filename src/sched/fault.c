@@ -1,0 +1,134 @@
+/* fault.c - a stack overflow is reported by name before the process dies.
+ *
+ * The one global of the library: the list of runtimes that asked for it, looked at by the signal
+ * handler only. It runs on a stack of its own, finds the fiber whose guard was hit, writes task,
+ * region path and stack size with write(2), and lets the fault take its course.
+ */
+#include "sched/sched.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ALTERNATE_SIZE ((size_t)64 * 1024)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static asx_runtime *volatile runtimes;
+static struct sigaction before;
+static unsigned users;
+
+static void put(const char *text)
+{
+    if (text == NULL)
+        text = "?";
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+static void put_number(uint64_t n)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    digits[--at] = '\0';
+    do
+        digits[--at] = (char)('0' + n % 10);
+    while ((n /= 10) != 0);
+    put(digits + at);
+}
+
+static void put_path(const asx__region *region)
+{
+    if (region->parent != NULL) {
+        put_path(region->parent);
+        put("/");
+    }
+    put(region->name != NULL && *region->name ? region->name : "-");
+}
+
+static bool report(const void *addr)
+{
+    for (asx_runtime *rt = runtimes; rt != NULL; rt = rt->registry_next) {
+        for (int i = 0; i < ASX__STACK_CLASSES; i++) {
+            asx__stack *stack;
+            bool guard;
+            if (!rt->pool_ready[i] ||
+                !asx__stack_pool_owns(&rt->pools[i], addr, &stack, &guard) || !guard)
+                continue;
+            const asx__task *task = rt->current;
+            put("asx: stack overflow in task \"");
+            put(task != NULL ? task->name : NULL);
+            put("\" (");
+            put(task != NULL ? task->site : NULL);
+            put("), region ");
+            if (task != NULL)
+                put_path(task->region);
+            put(", stack of ");
+            put_number(rt->pools[i].slot_size);
+            put(" bytes\n");
+            return true;
+        }
+    }
+    return false;
+}
+
+static void handler(int signal_number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (report(info->si_addr)) {
+        signal(SIGABRT, SIG_DFL);
+        abort();
+    }
+    /* Not ours: whoever was here before gets it when the instruction faults again. */
+    sigaction(signal_number, &before, NULL);
+}
+
+asx_status asx__fault_register(asx_runtime *rt)
+{
+    asx_status st = ASX_OK;
+    rt->alternate = asx__mem_alloc(rt, ALTERNATE_SIZE);
+    if (rt->alternate == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    stack_t stack = { .ss_sp = rt->alternate, .ss_size = ALTERNATE_SIZE };
+    pthread_mutex_lock(&lock);
+    if (sigaltstack(&stack, &rt->alternate_before) != 0)
+        st = ASX_E_SYSTEM;
+    if (st == ASX_OK && users == 0) {
+        struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+        sigemptyset(&action.sa_mask);
+        if (sigaction(SIGSEGV, &action, &before) != 0)
+            st = ASX_E_SYSTEM;
+    }
+    if (st == ASX_OK) {
+        users++;
+        rt->registry_next = runtimes;
+        runtimes = rt;
+    }
+    pthread_mutex_unlock(&lock);
+    if (st < 0) {
+        asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
+        rt->alternate = NULL;
+    }
+    return st;
+}
+
+void asx__fault_unregister(asx_runtime *rt)
+{
+    if (rt->alternate == NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    asx_runtime *volatile *at = &runtimes;
+    while (*at != NULL && *at != rt)
+        at = (asx_runtime *volatile *)&(*at)->registry_next;
+    if (*at == rt)
+        *at = rt->registry_next;
+    if (--users == 0)
+        sigaction(SIGSEGV, &before, NULL);
+    if (rt->alternate_before.ss_sp == NULL)
+        rt->alternate_before.ss_flags = SS_DISABLE;
+    sigaltstack(&rt->alternate_before, NULL);
+    pthread_mutex_unlock(&lock);
+    asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
+    rt->alternate = NULL;
+}

@@ -1,0 +1,268 @@
+/* report.c - who is alive, who was forced, what leaked: with name, place of creation, region path
+ * and what it waits for. A report owns copies of all its strings, since it outlives their region.
+ * What does not fit into memory is counted, not lost silently.
+ */
+#include "sched/sched.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PATH_MAX_ 512
+
+void asx__region_path(const asx__region *region, char *buffer, size_t size)
+{
+    const asx__region *chain[64];
+    size_t depth = 0;
+    for (; region != NULL && depth < 64; region = region->parent)
+        chain[depth++] = region;
+    size_t len = 0;
+    buffer[0] = '\0';
+    while (depth > 0) {
+        const char *name = chain[--depth]->name;
+        int n = snprintf(buffer + len, size - len, "%s%s", len ? "/" : "",
+                         name != NULL && *name ? name : "-");
+        if (n < 0 || (size_t)n >= size - len)
+            return;
+        len += (size_t)n;
+    }
+}
+
+void asx__report_begin(asx_runtime *rt, asx_close_report *report)
+{
+    memset(report, 0, sizeof *report);
+    report->rt_ = rt;
+}
+
+static const char *copy_string(asx_runtime *rt, const char *text)
+{
+    size_t len = text != NULL ? strlen(text) : 0;
+    char *copy = asx__mem_alloc(rt, len + 1);
+    if (copy == NULL)
+        return NULL;
+    if (len != 0)
+        memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+static void free_string(asx_runtime *rt, const char *text)
+{
+    if (text != NULL)
+        asx__mem_free(rt, (void *)(uintptr_t)text, strlen(text) + 1);
+}
+
+static void free_item(asx_runtime *rt, asx_report_item *item)
+{
+    free_string(rt, item->name);
+    free_string(rt, item->site);
+    free_string(rt, item->path);
+    free_string(rt, item->state);
+    free_string(rt, item->waits_for);
+}
+
+static bool make_room(asx_runtime *rt, asx_close_report *report)
+{
+    if (report->item_count < report->item_capacity_)
+        return true;
+    size_t cap = report->item_capacity_ != 0 ? report->item_capacity_ * 2 : 8;
+    asx_report_item *items = asx__mem_alloc(rt, cap * sizeof *items);
+    if (items == NULL)
+        return false;
+    if (report->item_count != 0)
+        memcpy(items, report->items, report->item_count * sizeof *items);
+    asx__mem_free(rt, report->items, report->item_capacity_ * sizeof *items);
+    report->items = items;
+    report->item_capacity_ = cap;
+    return true;
+}
+
+/* Copies the item's strings. */
+static void add(asx_runtime *rt, asx_close_report *report, asx_report_item item)
+{
+    if (!make_room(rt, report)) {
+        report->items_omitted++;
+        return;
+    }
+    item.name = copy_string(rt, item.name);
+    item.site = copy_string(rt, item.site);
+    item.path = copy_string(rt, item.path);
+    item.state = copy_string(rt, item.state);
+    item.waits_for = copy_string(rt, item.waits_for);
+    if (item.name == NULL || item.site == NULL || item.path == NULL || item.state == NULL ||
+        item.waits_for == NULL) {
+        free_item(rt, &item);
+        report->items_omitted++;
+        return;
+    }
+    report->items[report->item_count++] = item;
+}
+
+void asx_close_report_deinit(asx_close_report *report)
+{
+    if (report == NULL || report->rt_ == NULL)
+        return;
+    asx_runtime *rt = report->rt_;
+    for (size_t i = 0; i < report->item_count; i++)
+        free_item(rt, &report->items[i]);
+    asx__mem_free(rt, report->items, report->item_capacity_ * sizeof *report->items);
+    report->items = NULL;
+    report->item_count = report->item_capacity_ = 0;
+    report->rt_ = NULL;
+}
+
+static const char *waits_for(const asx__task *task)
+{
+    if (asx__exec_state(task) != ASX__EXEC_PARKED || task->w.waits == NULL)
+        return "";
+    return asx__wait_str(task->w.waits->ops->kind);
+}
+
+void asx__report_task(asx_runtime *rt, asx_close_report *report, const asx__task *task)
+{
+    char path[PATH_MAX_];
+    asx__region_path(task->region, path, sizeof path);
+    asx_report_item item = {
+        .kind = ASX_REPORT_TASK,
+        .serial = asx__serial(task->generation),
+        .name = task->name,
+        .site = task->site,
+        .path = path,
+        .state = asx_task_state_str((asx_task_state)task->phase),
+        .waits_for = waits_for(task),
+    };
+    add(rt, report, item);
+}
+
+void asx__report_obligation(asx_runtime *rt, asx_close_report *report,
+                            const asx__obligation *obligation, const asx__region *region)
+{
+    static const char *const names[] = {
+        "",
+#define NAME(name, number, text) [number] = text,
+        ASX_OBLIGATION_KIND_LIST(NAME)
+#undef NAME
+    };
+    char path[PATH_MAX_];
+    asx__region_path(region, path, sizeof path);
+    asx_report_item item = {
+        .kind = ASX_REPORT_OBLIGATION,
+        .serial = obligation->id,
+        .name = names[obligation->kind],
+        .site = obligation->site,
+        .path = path,
+        .state = asx_obligation_state_str((asx_obligation_state)obligation->state),
+        .waits_for = "",
+    };
+    add(rt, report, item);
+}
+
+void asx__report_channel(asx_runtime *rt, asx_close_report *report, const asx__region *region,
+                         uint64_t serial, const char *name, uint64_t discarded)
+{
+    char path[PATH_MAX_];
+    asx__region_path(region, path, sizeof path);
+    asx_report_item item = {
+        .kind = ASX_REPORT_CHANNEL, .serial = serial, .name = name, .site = "", .path = path,
+        .state = "discarded", .waits_for = "", .count = discarded,
+    };
+    add(rt, report, item);
+}
+
+void asx__report_live(asx_runtime *rt, asx_close_report *report, const asx__region *region)
+{
+    char path[PATH_MAX_];
+    asx__region_path(region, path, sizeof path);
+    asx_report_item self = {
+        .kind = ASX_REPORT_REGION, .serial = asx__serial(region->generation),
+        .name = region->name, .site = region->site, .path = path,
+        .state = asx_region_state_str((asx_region_state)region->state), .waits_for = "",
+    };
+    add(rt, report, self);
+    for (uint32_t link = region->task_first; link != 0;) {
+        const asx__task *task = asx__slab_at(&rt->tasks, link - 1);
+        link = task->sibling_next;
+        if (task->phase != ASX_TASK_COMPLETED)
+            asx__report_task(rt, report, task);
+    }
+    for (uint64_t id = region->obligations; id != 0;) {
+        const asx__obligation *o = &rt->registry.slots[id & rt->registry.mask];
+        id = o->older;
+        asx__report_obligation(rt, report, o, region);
+    }
+    for (const asx__node *n = region->children.next; n != &region->children; n = n->next)
+        asx__report_live(rt, report, (const asx__region *)n);
+}
+
+void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__task *task)
+{
+    (void)rt;
+    asx__forced_note *note = asx__region_memory(region, sizeof *note);
+    if (note == NULL)
+        return; /* n_forced still counts it */
+    uint32_t quota = asx_cancel_cleanup_budget(task->reason->kind).poll_quota;
+    bool parked = asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits != NULL;
+    *note = (asx__forced_note){
+        .next = region->forced,
+        .name = task->name,
+        .site = task->site,
+        .serial = asx__serial(task->generation),
+        .polls = quota > task->cleanup_left ? quota - task->cleanup_left : 0,
+        .waited_for = parked ? task->w.waits->ops->kind : 0,
+    };
+    region->forced = note;
+}
+
+static void fill_counts(asx_close_report *report, const asx__region *region)
+{
+    report->outcome = region->outcome;
+    report->status = region->result;
+    report->account = region->n_leaked != 0 ? ASX_E_UNRESOLVED_OBLIGATIONS : ASX_OK;
+    report->setup = region->setup;
+    report->tasks_ok = region->n_ok;
+    report->tasks_err = region->n_err;
+    report->tasks_cancelled = region->n_cancelled;
+    report->tasks_panicked = region->n_panicked;
+    report->tasks_forced = region->n_forced;
+    report->obligations_leaked = region->n_leaked;
+    report->permits_aborted = region->n_aborted;
+    report->messages_discarded = region->n_discarded;
+    report->finalizers_run = region->n_finalized;
+    report->stacks_kept = region->n_kept;
+}
+
+void asx__report_close(asx_runtime *rt, asx_close_report *report, const asx__region *region)
+{
+    char path[PATH_MAX_];
+    asx__region_path(region, path, sizeof path);
+    fill_counts(report, region);
+    for (const asx__forced_note *f = region->forced; f != NULL; f = f->next) {
+        asx_report_item item = {
+            .kind = ASX_REPORT_TASK, .serial = f->serial, .name = f->name, .site = f->site,
+            .path = path, .state = "Forced",
+            .waits_for = f->waited_for != 0 ? asx__wait_str(f->waited_for) : "", .count = f->polls,
+        };
+        add(rt, report, item);
+    }
+    const asx__panic_note *p = region->panic_note;
+    if (p != NULL) {
+        char state[300];
+        snprintf(state, sizeof state, "Panicked: %s", p->message);
+        asx_report_item item = { .kind = ASX_REPORT_TASK, .serial = p->serial, .name = p->name,
+                                 .site = p->site, .path = path, .state = state, .waits_for = "" };
+        add(rt, report, item);
+    }
+}
+
+asx_status asx_region_report(const asx_region *handle, asx_close_report *ret_report)
+{
+    asx__region *region;
+    asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
+    if (st < 0)
+        return st;
+    if (ret_report == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__report_begin(region->rt, ret_report);
+    fill_counts(ret_report, region);
+    asx__report_live(region->rt, ret_report, region);
+    return ASX_OK;
+}

@@ -1,0 +1,842 @@
+/* run.c - lanes, dispatch, park and wake, and the loop that drives them.
+ *
+ * Where code runs. The loop runs on the host's stack and calls poll functions there. A fiber that
+ * leaves picks its successor itself and, if that is a fiber too, switches straight to it; only for
+ * a poll task, at the end of a turn, or when nothing is runnable does control go back to the loop.
+ *
+ * Turns. The clock is read and timers are fired once per turn of ASX__TURN dispatches, and before
+ * the runtime sleeps.
+ *
+ * Lanes. cancel, then timed, then ready; within a lane by priority (timed: by deadline), then in
+ * order of arrival. After cancel_streak_max cancel dispatches in a row another lane goes first if
+ * it has anything; likewise the timed lane against the ready lane. `hot` points to a ready list
+ * from which a leaving fiber may take the head without looking at anything else: it is set only
+ * while both other lanes are empty, no ready list of higher priority has anything, and neither
+ * journal nor laboratory is on. Everything that could break this clears it.
+ *
+ * The hot path of a switch is asx__leave(): it is tail-called, and the switch is tail-called from
+ * it, so that neither leaves an entry in the processor's return predictor.
+ */
+#include "sched/sched.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define TIE_WINDOW 256u /* how many equals the laboratory's tie-break looks at */
+#define FIRE_BATCH 64
+
+/* ---- lanes ---------------------------------------------------------------------------------- */
+
+static void queue_push(asx__queue *queue, asx__task *task)
+{
+    unsigned p = task->priority;
+    asx__list_push_back(&queue->queue[p], &task->node);
+    uint64_t bit = UINT64_C(1) << (p & 63u);
+    if ((queue->bits[p >> 6] & bit) == 0)
+        queue->bits[p >> 6] |= bit;
+}
+
+/* Head of the highest non-empty list; clears bits that have become wrong. NULL: all empty. */
+static asx__node *queue_top(asx__queue *queue)
+{
+    for (int w = 3; w >= 0; w--) {
+        while (queue->bits[w] != 0) {
+            unsigned b = 63u - (unsigned)__builtin_clzll(queue->bits[w]);
+            asx__node *head = &queue->queue[(unsigned)w * 64u + b];
+            if (!asx__list_empty(head))
+                return head;
+            queue->bits[w] &= ~(UINT64_C(1) << b);
+        }
+    }
+    return NULL;
+}
+
+static bool timed_before(const asx__timed_entry *a, const asx__timed_entry *b)
+{
+    return a->deadline != b->deadline ? a->deadline < b->deadline : a->seq < b->seq;
+}
+
+static void timed_put(asx_runtime *rt, uint32_t at, asx__timed_entry entry)
+{
+    rt->timed[at] = entry;
+    entry.task->extra->timed_pos = at + 1;
+}
+
+static void timed_up(asx_runtime *rt, uint32_t at, asx__timed_entry entry)
+{
+    while (at > 0 && timed_before(&entry, &rt->timed[(at - 1) / 2])) {
+        timed_put(rt, at, rt->timed[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    timed_put(rt, at, entry);
+}
+
+static void timed_down(asx_runtime *rt, uint32_t at, asx__timed_entry entry)
+{
+    for (;;) {
+        uint32_t child = at * 2 + 1;
+        if (child >= rt->timed_len)
+            break;
+        if (child + 1 < rt->timed_len && timed_before(&rt->timed[child + 1], &rt->timed[child]))
+            child++;
+        if (!timed_before(&rt->timed[child], &entry))
+            break;
+        timed_put(rt, at, rt->timed[child]);
+        at = child;
+    }
+    timed_put(rt, at, entry);
+}
+
+static void timed_push(asx_runtime *rt, asx__task *task)
+{
+    ASX__ASSERT(rt->timed_len < rt->timed_cap); /* room was reserved at admission */
+    asx__timed_entry entry = { task->extra->budget.deadline, ++rt->timed_seq, task };
+    timed_up(rt, rt->timed_len++, entry);
+}
+
+static void timed_remove(asx_runtime *rt, asx__task *task)
+{
+    uint32_t at = task->extra->timed_pos - 1;
+    asx__timed_entry last = rt->timed[--rt->timed_len];
+    task->extra->timed_pos = 0;
+    if (last.task == task)
+        return;
+    if (at > 0 && timed_before(&last, &rt->timed[(at - 1) / 2]))
+        timed_up(rt, at, last);
+    else
+        timed_down(rt, at, last);
+}
+
+static int lane_of(const asx__task *task)
+{
+    if (task->flags & ASX__T_CANCEL)
+        return ASX__LANE_CANCEL;
+    return task->flags & ASX__T_TIMED ? ASX__LANE_TIMED : ASX__LANE_READY;
+}
+
+static void enqueue_slow(asx_runtime *rt, asx__task *task)
+{
+    rt->hot = NULL;
+    switch (lane_of(task)) {
+    case ASX__LANE_CANCEL:
+        queue_push(&rt->cancel, task);
+        break;
+    case ASX__LANE_TIMED:
+        timed_push(rt, task);
+        break;
+    default:
+        queue_push(&rt->ready, task);
+        break;
+    }
+}
+
+void asx__enqueue(asx_runtime *rt, asx__task *task)
+{
+    asx__node *list = &rt->ready.queue[task->priority];
+    asx__exec_set(task, ASX__EXEC_RUNNABLE);
+    if (ASX__LIKELY(list == rt->hot && (task->flags & (ASX__T_CANCEL | ASX__T_TIMED)) == 0))
+        asx__list_push_back(list, &task->node);
+    else
+        enqueue_slow(rt, task);
+}
+
+void asx__dequeue(asx_runtime *rt, asx__task *task)
+{
+    ASX__DEBUG_ASSERT(asx__exec_state(task) == ASX__EXEC_RUNNABLE);
+    if (rt->next_up == task)
+        rt->next_up = NULL;
+    else if (rt->handoff == task)
+        rt->handoff = NULL;
+    else if (task->extra != NULL && task->extra->timed_pos != 0)
+        timed_remove(rt, task);
+    else
+        asx__list_remove(&task->node);
+}
+
+static asx__task *take(asx__node *node)
+{
+    asx__list_remove(node);
+    return (asx__task *)node;
+}
+
+/* The laboratory lets the seed choose among equals. */
+static asx__task *take_tied(asx_runtime *rt, asx__node *head)
+{
+    uint32_t count = 0;
+    for (const asx__node *n = head->next; n != head && count < TIE_WINDOW; n = n->next)
+        count++;
+    asx__node *node = head->next;
+    if (count > 1)
+        for (uint64_t k = asx__rng_below(&rt->rng, count); k > 0; k--)
+            node = node->next;
+    return take(node);
+}
+
+static asx__task *pick_ready(asx_runtime *rt, asx__node *head)
+{
+    rt->cert.ready_dispatches++;
+    rt->turn_slow++;
+    rt->cancel_streak = 0;
+    rt->timed_streak = 0;
+    if (ASX__UNLIKELY(rt->lab && rt->config.seed != 0))
+        return take_tied(rt, head);
+    return take(head->next);
+}
+
+static asx__task *pick_cancel(asx_runtime *rt, asx__node *head, bool fallback)
+{
+    rt->turn_slow++;
+    rt->timed_streak = 0;
+    if (fallback) {
+        rt->cert.fallback_cancel_dispatches++;
+        rt->cancel_streak = 1;
+    } else {
+        rt->cert.cancel_dispatches++;
+        rt->cancel_streak++;
+    }
+    return take(head->next);
+}
+
+static asx__task *pick_timed(asx_runtime *rt)
+{
+    rt->turn_slow++;
+    rt->cert.timed_dispatches++;
+    rt->cancel_streak = 0;
+    rt->timed_streak++;
+    asx__task *task = rt->timed[0].task;
+    timed_remove(rt, task);
+    return task;
+}
+
+/* May the cancel lane go now? Keeps the certificate's account of when it could not. */
+static bool cancel_may_go(asx_runtime *rt)
+{
+    uint32_t limit = rt->cancel_streak_max;
+    if (rt->governor == ASX_GOVERNOR_DRAIN_OBLIGATIONS || rt->governor == ASX_GOVERNOR_DRAIN_REGIONS)
+        limit *= 2;
+    if (limit > rt->cert.max_effective_limit_observed)
+        rt->cert.max_effective_limit_observed = limit;
+    if (rt->cancel_streak >= rt->cancel_streak_max)
+        rt->cert.base_limit_exceedances++;
+    if (rt->cancel_streak < limit)
+        return true;
+    rt->cert.effective_limit_exceedances++;
+    return false;
+}
+
+static asx__task *pick_lanes(asx_runtime *rt, asx__node *ready)
+{
+    asx__node *cancel = queue_top(&rt->cancel);
+    bool timed = rt->timed_len != 0;
+    bool timed_rests = rt->timed_streak >= rt->timed_streak_max &&
+                       (ready != NULL || (cancel != NULL && rt->governor ==
+                                                                ASX_GOVERNOR_MEET_DEADLINES));
+    bool cancel_goes = cancel != NULL && cancel_may_go(rt);
+    if (rt->governor == ASX_GOVERNOR_MEET_DEADLINES && timed && !timed_rests)
+        return pick_timed(rt);
+    if (cancel_goes)
+        return pick_cancel(rt, cancel, false);
+    if (timed && !timed_rests)
+        return pick_timed(rt);
+    if (ready != NULL)
+        return pick_ready(rt, ready);
+    if (timed)
+        return pick_timed(rt);
+    return cancel != NULL ? pick_cancel(rt, cancel, true) : NULL;
+}
+
+asx__task *asx__pick(asx_runtime *rt)
+{
+    asx__node *ready = queue_top(&rt->ready);
+    if (ASX__UNLIKELY(rt->timed_len != 0 ||
+                      (rt->cancel.bits[0] | rt->cancel.bits[1] | rt->cancel.bits[2] |
+                       rt->cancel.bits[3]) != 0))
+        return pick_lanes(rt, ready);
+    if (ready == NULL)
+        return NULL;
+    if (ASX__LIKELY(!rt->tracing && !rt->lab))
+        rt->hot = ready;
+    return pick_ready(rt, ready);
+}
+
+/* ---- before a resumption -------------------------------------------------------------------- */
+
+/* Charges and announces a task that has been taken out of its lane. False: it was ended instead. */
+static bool admit_slow(asx_runtime *rt, asx__task *task)
+{
+    if (rt->tracing) {
+        uint64_t cause = task->extra != NULL ? task->extra->wake_seq : 0;
+        rt->running_seq = asx__journal(rt, ASX_EVENT_TASK_RUN, asx__serial(task->generation),
+                                       (uint64_t)lane_of(task), task->priority, cause);
+    }
+    asx__exec_set(task, ASX__EXEC_RUNNING);
+    if (task->flags & ASX__T_CANCEL)
+        return !asx__cleanup_charge(rt, task);
+    if (task->flags & (ASX__T_METERED | ASX__T_TIMED))
+        asx__budget_charge(rt, task);
+    return true;
+}
+
+static inline bool admit(asx_runtime *rt, asx__task *task)
+{
+    if (ASX__LIKELY((task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) == 0 &&
+                    !rt->tracing))
+        return true;
+    return admit_slow(rt, task);
+}
+
+static asx__stack_pool *pool_of(asx_runtime *rt, const asx__task *task)
+{
+    return task->extra != NULL && task->extra->stack_class != 0
+               ? &rt->pools[task->extra->stack_class - 1]
+               : rt->pool;
+}
+
+/* Created -> Running, unless it was cancelled before. */
+static void first_run(asx_runtime *rt, asx__task *task)
+{
+    task->flags |= ASX__T_STARTED;
+    if (task->phase == ASX_TASK_CREATED) {
+        asx_status st = asx__task_step(&task->phase, ASX_TASK_RUNNING);
+        ASX__ASSERT(st == ASX_OK);
+        if (rt->tracing)
+            asx__journal(rt, ASX_EVENT_TASK_STATE, asx__serial(task->generation), ASX_TASK_CREATED,
+                         ASX_TASK_RUNNING, 0);
+    }
+}
+
+/* Gives a fresh fiber its stack. False: there is none, and the task has ended Err. */
+static bool bind_stack(asx_runtime *rt, asx__task *task)
+{
+    asx__stack *stack = asx__stack_acquire(pool_of(rt, task));
+    if (ASX__UNLIKELY(stack == NULL)) {
+        asx__task *before = rt->current;
+        rt->current = task;
+        asx__task_finish(rt, task, ASX_E_RESOURCE_EXHAUSTED);
+        rt->current = before;
+        return false;
+    }
+    asx_task_fn fn = task->u.fresh.fn;
+    void *arg = task->u.fresh.arg;
+    stack->owner = task;
+    task->u.fiber.stack = stack;
+    task->u.fiber.sp = asx__fiber_make(asx__stack_top(stack), asx__fiber_main, task);
+    task->w.start = fn; /* asx__fiber_main takes both from here */
+    task->r.io = arg;
+    first_run(rt, task);
+    return true;
+}
+
+/* ---- leaving a fiber ------------------------------------------------------------------------ */
+
+static asx__task *next_task(asx_runtime *rt)
+{
+    asx__task *task = rt->next_up;
+    if (task != NULL) {
+        rt->next_up = NULL;
+        rt->turn_slow++;
+        rt->cert.ready_dispatches++;
+        return task;
+    }
+    return asx__pick(rt);
+}
+
+/* The next fiber that can be switched to; NULL: the loop must go on (poll task in `handoff`, end of
+ * the turn, nothing runnable). */
+static asx__task *next_fiber(asx_runtime *rt)
+{
+    for (;;) {
+        if (rt->turn_left == 0 || rt->over != NULL || --rt->turn_left == 0)
+            return NULL;
+        asx__task *task = next_task(rt);
+        if (task == NULL)
+            return NULL;
+        if (task->flags & (ASX__T_POLL | ASX__T_CANCEL)) {
+            rt->handoff = task;
+            return NULL;
+        }
+        if (!admit(rt, task))
+            continue;
+        return task;
+    }
+}
+
+static __attribute__((noinline)) intptr_t leave_slow(asx_runtime *rt, asx__task *task)
+{
+    asx__stack *stack = task->u.fiber.stack;
+    for (;;) {
+        asx__task *next = next_fiber(rt);
+        if (next == task) { /* it yielded, and it is its turn again */
+            asx__exec_set(task, ASX__EXEC_RUNNING);
+            rt->current = task;
+            return task->w.status;
+        }
+        if (next == NULL) {
+            rt->current = NULL;
+            return asx__fiber_switch_on(stack, &rt->host_stack, &task->u.fiber.sp, rt->host_sp, 0);
+        }
+        if ((next->flags & ASX__T_STARTED) == 0 && !bind_stack(rt, next))
+            continue;
+        asx__exec_set(next, ASX__EXEC_RUNNING);
+        rt->current = next;
+        return asx__fiber_switch_on(stack, next->u.fiber.stack, &task->u.fiber.sp,
+                                    next->u.fiber.sp, next->w.status);
+    }
+}
+
+intptr_t asx__leave(asx_runtime *rt, asx__task *task)
+{
+    asx__node *list = rt->hot;
+    if (ASX__UNLIKELY(list == NULL))
+        return leave_slow(rt, task);
+    asx__task *next = (asx__task *)list->next;
+    if (ASX__UNLIKELY(&next->node == list || rt->next_up != NULL || rt->turn_left <= 1 ||
+                      (next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) != ASX__T_STARTED ||
+                      next == task))
+        return leave_slow(rt, task);
+    rt->turn_left--;
+    asx__list_remove(&next->node);
+    asx__exec_set(next, ASX__EXEC_RUNNING);
+    rt->current = next;
+    return asx__fiber_switch_on(task->u.fiber.stack, next->u.fiber.stack, &task->u.fiber.sp,
+                                next->u.fiber.sp, next->w.status);
+}
+
+/* The fiber's task has ended. Its stack serves the next fresh fiber, or goes back to the pool. */
+static void fiber_over(asx_runtime *rt, asx__stack *stack, asx__stack_pool *pool)
+{
+    asx__task *next;
+    for (;;) {
+        next = next_fiber(rt);
+        if (next == NULL)
+            break;
+        if ((next->flags & ASX__T_STARTED) == 0) {
+            if (pool_of(rt, next) == pool) {
+                next->w.start = next->u.fresh.fn;
+                next->r.io = next->u.fresh.arg;
+                stack->owner = next;
+                next->u.fiber.stack = stack;
+                first_run(rt, next);
+                asx__exec_set(next, ASX__EXEC_RUNNING);
+                rt->current = next;
+                return;
+            }
+            if (!bind_stack(rt, next))
+                continue;
+        }
+        asx__exec_set(next, ASX__EXEC_RUNNING);
+        break;
+    }
+    rt->current = next;
+    asx__stack_release(pool, stack);
+    if (next == NULL)
+        asx__fiber_jump_on(stack, &rt->host_stack, rt->host_sp, 0);
+    asx__fiber_jump_on(stack, next->u.fiber.stack, next->u.fiber.sp, next->w.status);
+}
+
+_Noreturn void asx__fiber_main(void *arg, intptr_t ret)
+{
+    asx__task *task = arg;
+    asx_runtime *rt = task->region->rt;
+    asx__stack *stack = task->u.fiber.stack;
+    (void)ret;
+    asx__fiber_started(stack);
+    for (;;) {
+        asx__stack_pool *pool = pool_of(rt, task);
+        asx_cx cx = { task, asx__task_caps(task), 0 };
+        asx_task_fn fn = task->w.start;
+        void *user = task->r.io;
+        asx_status st = fn(&cx, user);
+        if (ASX__UNLIKELY(task->extra != NULL))
+            st = asx__task_wind_up(rt, task, st);
+        asx__task_finish(rt, task, st);
+        fiber_over(rt, stack, pool);
+        task = rt->current;
+    }
+}
+
+_Noreturn void asx__leave_for_good(asx_runtime *rt, asx__task *task)
+{
+    asx__stack *stack = task->u.fiber.stack;
+    rt->current = NULL;
+    asx__fiber_jump_on(stack, &rt->host_stack, rt->host_sp, 0);
+}
+
+/* ---- park and wake -------------------------------------------------------------------------- */
+
+static void journal_park(asx_runtime *rt, const asx__task *task, const asx__waitable *waitable)
+{
+    asx__journal(rt, ASX_EVENT_TASK_PARK, asx__serial(task->generation), waitable->ops->kind,
+                 waitable->serial, 0);
+}
+
+/* The value for the joiner lives where `io` goes; the stack keeps it meanwhile. */
+static __attribute__((noinline)) asx_status park_with_value(asx_runtime *rt, asx__task *task,
+                                                            asx__waitable *waitable, void *io)
+{
+    uint64_t value = task->r.value;
+    task->flags &= (uint16_t)~ASX__T_VALUE;
+    asx_status st = asx__park(rt, task, waitable, io);
+    task->r.value = value;
+    task->flags |= ASX__T_VALUE;
+    return st;
+}
+
+asx_status asx__park(asx_runtime *rt, asx__task *task, asx__waitable *waitable, void *io)
+{
+    if (ASX__UNLIKELY(task->flags & ASX__T_VALUE))
+        return park_with_value(rt, task, waitable, io);
+    task->w.waits = waitable;
+    task->r.io = io;
+    task->exec = ((task->exec & ~(uint64_t)ASX__EXEC_MASK) + ASX__TICKET_ONE) | ASX__EXEC_PARKED;
+    if (ASX__UNLIKELY(rt->tracing))
+        journal_park(rt, task, waitable);
+    return (asx_status)asx__leave(rt, task);
+}
+
+asx_status asx__wait_on(asx_runtime *rt, asx__task *task, asx__waitable *waitable, void *io)
+{
+    if (ASX__LIKELY((task->flags & ASX__T_POLL) == 0))
+        return asx__park(rt, task, waitable, io);
+    task->w.waits = waitable;
+    task->flags |= ASX__T_RENEWED;
+    task->exec = ((task->exec & ~(uint64_t)ASX__EXEC_MASK) + ASX__TICKET_ONE) | ASX__EXEC_PARKING;
+    return ASX_E_WOULD_BLOCK;
+}
+
+/* Gives up what the poll task waited for before: it did not ask for it again. */
+static void withdraw(asx_runtime *rt, asx__task *task)
+{
+    asx__waitable *waitable = task->w.waits;
+    bool granted = (task->flags & ASX__T_GRANTED) != 0;
+    task->w.waits = NULL;
+    task->flags &= (uint16_t)~ASX__T_GRANTED;
+    waitable->ops->unpublish(rt, task, waitable, granted);
+}
+
+asx_status asx__wait_prepare(asx_runtime *rt, asx__task *task, asx__waitable *waitable)
+{
+    if (ASX__UNLIKELY(rt->in_cleanup))
+        return ASX_E_WRONG_CONTEXT;
+    if (ASX__LIKELY((task->flags & ASX__T_POLL) == 0))
+        return ASX_OK;
+    if (task->flags & ASX__T_RENEWED)
+        return task->w.waits == waitable ? ASX_E_WOULD_BLOCK : ASX_E_BUSY;
+    if (task->w.waits != NULL)
+        withdraw(rt, task);
+    return ASX_OK;
+}
+
+static void journal_wake(asx_runtime *rt, asx__task *task, asx_status status)
+{
+    uint64_t seq = asx__journal(rt, ASX_EVENT_TASK_WAKE, asx__serial(task->generation),
+                                (uint64_t)(int64_t)status, (uint64_t)lane_of(task),
+                                rt->running_seq);
+    if (task->extra != NULL)
+        task->extra->wake_seq = seq;
+}
+
+void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant)
+{
+    if (ASX__UNLIKELY(rt->tracing))
+        journal_wake(rt, task, status);
+    if (ASX__LIKELY((task->flags & ASX__T_POLL) == 0)) {
+        ASX__DEBUG_ASSERT(asx__exec_state(task) == ASX__EXEC_PARKED);
+        task->w.status = status;
+        asx__enqueue(rt, task);
+        return;
+    }
+    if (grant)
+        task->flags |= ASX__T_GRANTED;
+    else
+        task->w.waits = NULL;
+    if (asx__exec_state(task) == ASX__EXEC_PARKED)
+        asx__enqueue(rt, task);
+    else
+        asx__exec_set(task, ASX__EXEC_WAKING); /* still on the processor: run_poll queues it */
+}
+
+void asx__wake_next(asx_runtime *rt, asx__task *task, asx_status status)
+{
+    if (rt->tracing)
+        journal_wake(rt, task, status);
+    if (task->flags & ASX__T_POLL)
+        task->w.waits = NULL;
+    else
+        task->w.status = status;
+    asx__exec_set(task, ASX__EXEC_RUNNABLE);
+    rt->next_up = task;
+}
+
+/* ---- poll tasks ----------------------------------------------------------------------------- */
+
+static void settle_pending(asx_runtime *rt, asx__task *task)
+{
+    if (task->w.waits != NULL && (task->flags & ASX__T_RENEWED) == 0)
+        withdraw(rt, task);
+    switch (asx__exec_state(task)) {
+    case ASX__EXEC_WAKING:
+        asx__enqueue(rt, task);
+        break;
+    case ASX__EXEC_PARKING:
+        asx__exec_set(task, ASX__EXEC_PARKED);
+        if (rt->tracing)
+            journal_park(rt, task, task->w.waits);
+        break;
+    default:
+        if (task->extra != NULL && task->extra->waker != NULL &&
+            (task->flags & ASX__T_EXTERNAL) == 0) {
+            task->w.waits = &rt->external_wait;
+            asx__exec_set(task, ASX__EXEC_PARKED);
+            if (rt->tracing)
+                journal_park(rt, task, task->w.waits);
+        } else {
+            task->flags &= (uint16_t)~ASX__T_EXTERNAL;
+            asx__enqueue(rt, task); /* pending without a wait: it only gave way */
+        }
+    }
+}
+
+static void run_poll(asx_runtime *rt, asx__task *task)
+{
+    asx_cx cx = { task, asx__task_caps(task), 0 };
+    rt->yield_due = (task->flags & ASX__T_YIELDED) != 0;
+    task->flags &= (uint16_t)~(ASX__T_RENEWED | ASX__T_YIELDED);
+    if ((task->flags & ASX__T_STARTED) == 0)
+        first_run(rt, task);
+    asx_poll result = task->u.poll.fn(&cx, task->u.poll.state);
+    if (ASX__LIKELY(result == ASX_POLL_PENDING)) {
+        settle_pending(rt, task);
+        return;
+    }
+    if (task->w.waits != NULL)
+        withdraw(rt, task);
+    asx_status st = ASX_OK;
+    if (result != ASX_POLL_READY)
+        st = task->extra != NULL && task->extra->poll_status != 0
+                 ? (asx_status)task->extra->poll_status
+                 : ASX_E_INVALID_ARGUMENT;
+    asx__task_finish(rt, task, st);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+asx_time asx__clock_read(asx_runtime *rt)
+{
+    asx_time now = asx__clock_now(&rt->clock);
+    if (now > rt->now)
+        rt->now = now;
+    return rt->now;
+}
+
+static void fire_timers(asx_runtime *rt)
+{
+    asx__timer_fired fired[FIRE_BATCH];
+    size_t count;
+    do {
+        count = asx__timer_poll(&rt->timers, rt->now, fired, FIRE_BATCH);
+        for (size_t i = 0; i < count; i++) {
+            if (rt->tracing)
+                rt->running_seq = asx__journal(rt, ASX_EVENT_TIMER_FIRE, fired[i].serial,
+                                               fired[i].deadline, 0, 0);
+            fired[i].waker.wake(fired[i].waker.arg);
+        }
+    } while (count == FIRE_BATCH);
+    rt->running_seq = 0;
+}
+
+static void begin_turn(asx_runtime *rt)
+{
+    rt->cert.ready_dispatches += ASX__TURN - rt->turn_left > rt->turn_slow
+                                     ? ASX__TURN - rt->turn_left - rt->turn_slow
+                                     : 0;
+    rt->turn_left = ASX__TURN;
+    rt->turn_slow = 0;
+    rt->turns++;
+    if (!rt->virtual_clock)
+        asx__clock_read(rt);
+    fire_timers(rt);
+}
+
+static void dispatch(asx_runtime *rt, asx__task *task)
+{
+    if (!admit(rt, task))
+        return;
+    if (task->flags & ASX__T_POLL) {
+        asx__exec_set(task, ASX__EXEC_RUNNING);
+        rt->current = task;
+        run_poll(rt, task);
+        rt->current = NULL;
+        return;
+    }
+    if ((task->flags & ASX__T_STARTED) == 0 && !bind_stack(rt, task))
+        return;
+    asx__exec_set(task, ASX__EXEC_RUNNING);
+    rt->current = task;
+    asx__fiber_switch_on(&rt->host_stack, task->u.fiber.stack, &rt->host_sp, task->u.fiber.sp,
+                         task->w.status);
+    rt->current = NULL;
+}
+
+/* What a fiber left for the loop: a task that panicked, one that the loop must run. */
+static asx__task *left_over(asx_runtime *rt)
+{
+    if (rt->over != NULL) {
+        asx__task *task = rt->over;
+        rt->over = NULL;
+        asx__task_end_panicked(rt, task);
+    }
+    asx__task *task = rt->handoff;
+    rt->handoff = NULL;
+    return task;
+}
+
+static bool must_stop(const asx_runtime *rt)
+{
+    return rt->finished || (rt->tracing && asx__trace_diverged(&rt->trace));
+}
+
+bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
+{
+    /* A poll function that panics leaves its frames behind and arrives here. */
+    if (setjmp(rt->loop_again) != 0)
+        rt->current = NULL;
+    uint64_t turns_max = max_dispatches == 0 ? 0 : (max_dispatches + ASX__TURN - 1) / ASX__TURN;
+    uint64_t stop_at = turns_max == 0 ? UINT64_MAX : rt->turns + turns_max;
+    while (!must_stop(rt)) {
+        if (rt->turns >= stop_at)
+            return true;
+        begin_turn(rt);
+        asx__task *task = NULL;
+        while (rt->turn_left > 0 && !must_stop(rt)) {
+            task = left_over(rt);
+            if (task == NULL) {
+                task = next_task(rt);
+                if (task == NULL)
+                    break;
+                rt->turn_left--;
+            }
+            dispatch(rt, task);
+        }
+        task = left_over(rt);
+        if (task != NULL)
+            dispatch(rt, task);
+        else if (rt->next_up == NULL && rt->over == NULL && queue_top(&rt->ready) == NULL &&
+                 rt->timed_len == 0 && queue_top(&rt->cancel) == NULL &&
+                 asx_timer_next_deadline(&rt->timers) > rt->now)
+            return false;
+    }
+    return false;
+}
+
+/* Nothing is runnable: wait for the next timer. False: nothing will ever happen. */
+static bool idle(asx_runtime *rt, asx_time until)
+{
+    asx_time next = asx_timer_next_deadline(&rt->timers);
+    rt->cancel_streak = 0;
+    rt->hot = NULL;
+    if (next == ASX_TIME_NEVER && until == ASX_TIME_NEVER)
+        return false;
+    if (next > until)
+        next = until;
+    if (rt->virtual_clock) {
+        if (rt->manual_clock)
+            return false;
+        if (rt->tracing)
+            asx__journal(rt, ASX_EVENT_CLOCK_ADVANCE, 0, rt->now, next, 0);
+        if (asx__virtual_clock_set(&rt->virtual_, next) == ASX_OK)
+            rt->now = next;
+        return true;
+    }
+    asx_time now = asx__clock_read(rt);
+    if (next > now) {
+        uint64_t ns = next - now;
+        struct timespec ts = { (time_t)(ns / ASX_SEC), (long)(ns % ASX_SEC) };
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL); /* a signal wakes us early: look again */
+    }
+    asx__clock_read(rt);
+    return true;
+}
+
+asx_status asx__drive(asx_runtime *rt, asx_time until)
+{
+    if (!rt->virtual_clock)
+        asx__clock_read(rt);
+    while (!must_stop(rt)) {
+        if (asx__run_some(rt, 0))
+            continue;
+        if (must_stop(rt))
+            break;
+        if (rt->now >= until)
+            return ASX_E_TIMEOUT;
+        if (!idle(rt, until))
+            return ASX_E_DEADLOCK;
+    }
+    return rt->finished ? ASX_OK : ASX_E_DIVERGED;
+}
+
+/* ---- yield ---------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__task *task)
+{
+    asx_status st = asx__checkpoint(rt, task);
+    if (st < 0)
+        return st;
+    if (rt->in_cleanup)
+        return ASX_E_WRONG_CONTEXT;
+    if (task->flags & ASX__T_POLL) {
+        if (rt->yield_due) {
+            rt->yield_due = false;
+            return ASX_OK;
+        }
+        st = asx__wait_prepare(rt, task, &rt->yield_wait);
+        if (st < 0)
+            return st;
+        task->flags |= ASX__T_YIELDED | ASX__T_RENEWED;
+        asx__exec_set(task, ASX__EXEC_WAKING);
+        return ASX_E_WOULD_BLOCK;
+    }
+    if (rt->tracing) {
+        uint64_t seq = asx__journal(rt, ASX_EVENT_TASK_YIELD, asx__serial(task->generation), 0, 0, 0);
+        if (task->extra != NULL)
+            task->extra->wake_seq = seq;
+    }
+    task->w.status = ASX_OK;
+    asx__enqueue(rt, task);
+    intptr_t status = asx__leave(rt, task);
+    if (status == ASX_OK && (task->flags & ASX__T_CANCEL))
+        return asx__checkpoint(rt, task);
+    return (asx_status)status;
+}
+
+asx_status asx_yield(asx_cx *cx)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
+    asx__node *list = rt->hot;
+    asx__task *next;
+    if (ASX__UNLIKELY(list == NULL || (task->flags & ASX__T_NOT_DIRECT) != 0 ||
+                      list != &rt->ready.queue[task->priority] || rt->turn_left <= 1 ||
+                      rt->next_up != NULL))
+        return yield_slow(rt, task);
+    next = (asx__task *)list->next;
+    if (&next->node == list) { /* alone: nobody to give way to */
+        rt->turn_left--;
+        return ASX_OK;
+    }
+    if (ASX__UNLIKELY((next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) != ASX__T_STARTED))
+        return yield_slow(rt, task);
+    rt->turn_left--;
+    asx__list_remove(&next->node);
+    asx__list_push_back(list, &task->node);
+    task->w.status = ASX_OK;
+    asx__exec_set(task, ASX__EXEC_RUNNABLE);
+    asx__exec_set(next, ASX__EXEC_RUNNING);
+    rt->current = next;
+    return (asx_status)asx__fiber_switch_on(task->u.fiber.stack, next->u.fiber.stack,
+                                            &task->u.fiber.sp, next->u.fiber.sp, next->w.status);
+}

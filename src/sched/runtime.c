@@ -1,0 +1,684 @@
+/* runtime.c - making, running, asking and ending a runtime.
+ *
+ * With a static memory block the runtime's own record, its tables and its stacks are carved from
+ * the block at creation; the stacks take what the contract says, or half of the block.
+ */
+#include "sched/sched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define STATIC_ALIGN ((size_t)64)
+
+static void *libc_alloc(void *ctx, size_t size)
+{
+    (void)ctx;
+    return malloc(size);
+}
+
+static void libc_free(void *ctx, void *memory, size_t size)
+{
+    (void)ctx;
+    (void)size;
+    free(memory);
+}
+
+/* ---- creation ------------------------------------------------------------------------------- */
+
+static void apply_profile(asx_runtime_config *config)
+{
+    if (config->profile != ASX_PROFILE_SERVER) {
+        asx_limits *l = &config->limits;
+        if (l->tasks_max == 0)
+            l->tasks_max = 256;
+        if (l->regions_max == 0)
+            l->regions_max = 64;
+        if (l->timers_max == 0)
+            l->timers_max = 256;
+        if (l->obligations_max == 0)
+            l->obligations_max = 256;
+        if (l->channels_max == 0)
+            l->channels_max = 64;
+    }
+    if (config->stack_size == 0)
+        config->stack_size = config->profile == ASX_PROFILE_SERVER ? (size_t)64 * 1024
+                                                                   : (size_t)16 * 1024;
+    if (config->cancel_streak_max == 0)
+        config->cancel_streak_max = 16;
+    if (config->timed_streak_max == 0)
+        config->timed_streak_max = 16;
+    if (config->lab)
+        config->clock = ASX_CLOCK_VIRTUAL;
+}
+
+static bool config_ok(const asx_runtime_config *c)
+{
+    if ((unsigned)c->profile > ASX_PROFILE_FREESTANDING || (unsigned)c->clock > ASX_CLOCK_VIRTUAL ||
+        (unsigned)c->trace_overflow > ASX_TRACE_OVERWRITE)
+        return false;
+    if ((c->memory == NULL) != (c->memory_size == 0))
+        return false;
+    if (c->profile == ASX_PROFILE_FREESTANDING && c->memory == NULL)
+        return false;
+    if ((c->allocator.alloc == NULL) != (c->allocator.free == NULL))
+        return false;
+    if (c->stack_size != 0 && (c->stack_size < 4096 || c->stack_size > (size_t)1 << 30))
+        return false;
+    const asx_region_options *r = &c->root;
+    return (unsigned)r->policy <= ASX_POLICY_COLLECT &&
+           (unsigned)r->cleanup <= ASX_CLEANUP_PANIC && (unsigned)r->leak <= ASX_LEAK_PANIC &&
+           (unsigned)r->admission <= ASX_ADMISSION_WAIT;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    if (b == 0)
+        return a;
+    return a < b ? a : b;
+}
+
+static void *wheel_alloc(void *ctx, size_t size)
+{
+    return asx__mem_alloc(ctx, size);
+}
+
+static void wheel_free(void *ctx, void *memory, size_t size)
+{
+    asx__mem_free(ctx, memory, size);
+}
+
+static void init_lanes(asx_runtime *rt)
+{
+    for (int i = 0; i < 256; i++) {
+        asx__list_init(&rt->ready.queue[i]);
+        asx__list_init(&rt->cancel.queue[i]);
+    }
+    rt->cancel_streak_max = rt->config.cancel_streak_max;
+    rt->timed_streak_max = rt->config.timed_streak_max;
+    rt->turn_left = ASX__TURN;
+}
+
+static asx_status init_time(asx_runtime *rt)
+{
+    if (rt->config.clock == ASX_CLOCK_VIRTUAL) {
+        asx__virtual_clock_init(&rt->virtual_, rt->config.timers.start);
+        rt->clock = asx__virtual_clock_interface(&rt->virtual_);
+        rt->virtual_clock = true;
+    } else {
+        asx_status st = asx__monotonic_clock_init(&rt->real);
+        if (st < 0)
+            return st;
+        rt->clock = asx__monotonic_clock_interface(&rt->real);
+    }
+    rt->now = asx__clock_now(&rt->clock);
+    asx_timer_config timers = rt->config.timers;
+    timers.start = rt->now;
+    timers.max_timers = rt->config.limits.timers_max;
+    timers.coalesce_window_ns = rt->config.coalesce_window_ns;
+    timers.coalesce_min_group = rt->config.coalesce_min_group;
+    asx__timer_memory memory = { wheel_alloc, wheel_free, rt };
+    return asx__timer_wheel_init(&rt->timers, &timers, &memory);
+}
+
+static asx_status init_trace(asx_runtime *rt)
+{
+    if (!rt->config.trace && !rt->config.lab)
+        return ASX_OK;
+    asx__trace_memory memory = { wheel_alloc, wheel_free, rt };
+    asx_status st = asx__trace_init(&rt->trace, rt->config.trace_events_max,
+                                    rt->config.trace_overflow == ASX_TRACE_REFUSE
+                                        ? ASX__TRACE_REFUSE
+                                        : ASX__TRACE_OVERWRITE,
+                                    &memory);
+    rt->tracing = st == ASX_OK;
+    return st;
+}
+
+asx__stack_pool *asx__runtime_pool(asx_runtime *rt, size_t stack_size, uint32_t *ret_class)
+{
+    unsigned shift = 12;
+    while (((size_t)1 << shift) < stack_size && shift < 12 + ASX__STACK_CLASSES)
+        shift++;
+    unsigned class_ = shift - 12;
+    if (class_ >= ASX__STACK_CLASSES || stack_size > (size_t)1 << shift)
+        return NULL;
+    if (!rt->pool_ready[class_]) {
+        if (rt->block != NULL)
+            return NULL; /* a static block has stacks of one size */
+        asx__stack_config config = { .stack_size = (size_t)1 << shift,
+                                     .stacks_max = rt->config.limits.stacks_max };
+        if (asx__stack_pool_init(&rt->pools[class_], &config) < 0)
+            return NULL;
+        rt->pool_ready[class_] = true;
+    }
+    *ret_class = class_ + 1;
+    return &rt->pools[class_];
+}
+
+static asx_status init_stacks(asx_runtime *rt)
+{
+    asx__stack_adopt_host(&rt->host_stack);
+    uint32_t stack_class;
+    if (rt->block == NULL) {
+        rt->pool = asx__runtime_pool(rt, rt->config.stack_size, &stack_class);
+        return rt->pool != NULL ? ASX_OK : ASX_E_INVALID_ARGUMENT;
+    }
+    size_t room = (size_t)(rt->block_end - rt->block);
+    size_t want = room / 2;
+    if (rt->config.limits.stacks_max != 0 &&
+        want / rt->config.stack_size > rt->config.limits.stacks_max)
+        want = rt->config.limits.stacks_max * rt->config.stack_size;
+    if (want < rt->config.stack_size)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    rt->block_end -= want & ~(STATIC_ALIGN - 1);
+    asx__stack_config config = { .stack_size = rt->config.stack_size,
+                                 .stacks_max = rt->config.limits.stacks_max,
+                                 .memory = rt->block_end,
+                                 .memory_size = want & ~(STATIC_ALIGN - 1) };
+    asx_status st = asx__stack_pool_init(&rt->pools[0], &config);
+    rt->pool_ready[0] = st == ASX_OK;
+    rt->pool = &rt->pools[0];
+    if (st == ASX_OK)
+        rt->fiber_ceiling = least(rt->fiber_ceiling, want / rt->config.stack_size);
+    return st;
+}
+
+static void init_ceilings(asx_runtime *rt)
+{
+    const asx_limits *l = &rt->config.limits;
+    rt->task_ceiling = least(least(least(UINT64_MAX, l->tasks_max), l->ready_max), l->cancel_max);
+    rt->fiber_ceiling = least(UINT64_MAX, l->stacks_max);
+    bool small = rt->block != NULL || rt->config.profile != ASX_PROFILE_SERVER ||
+                 l->memory_max != 0 || !rt->own_allocator;
+    asx__slab_init(&rt->tasks, sizeof(asx__task), small ? 4 : 14);
+    asx__slab_init(&rt->regions, sizeof(asx__region), small ? 2 : 5);
+    asx__slab_init(&rt->extras, sizeof(asx__extra), small ? 3 : 7);
+}
+
+static uint16_t next_number(void)
+{
+    static _Atomic uint16_t last; /* tells runtimes of one process apart, nothing more */
+    uint16_t number;
+    do
+        number = (uint16_t)(++last);
+    while (number == 0);
+    return number;
+}
+
+static asx_status init_runtime(asx_runtime *rt)
+{
+    rt->number = next_number();
+    rt->task_generation = rt->region_generation = (uint64_t)rt->number << 48;
+    rt->lab = rt->config.lab;
+    asx__rng_seed(&rt->rng, rt->config.seed);
+    init_lanes(rt);
+    init_ceilings(rt);
+    asx__task_waitables_init(rt);
+    asx__cx_waitables_init(rt);
+    asx_status st = init_stacks(rt);
+    if (st == ASX_OK)
+        st = asx__registry_init(rt);
+    if (st == ASX_OK)
+        st = init_time(rt);
+    if (st == ASX_OK)
+        st = init_trace(rt);
+    if (st == ASX_OK && rt->config.catch_stack_overflow)
+        st = asx__fault_register(rt);
+    if (st == ASX_OK) {
+        asx_region_options root = rt->config.root;
+        if (root.name == NULL)
+            root.name = "root";
+        if (rt->tracing)
+            asx__journal(rt, ASX_EVENT_RUN_BEGIN, 0, rt->config.seed, 0, 0);
+        st = asx__region_create(rt, NULL, NULL, &root, "-", &rt->root);
+    }
+    return st;
+}
+
+static void deinit_runtime(asx_runtime *rt)
+{
+    asx__fault_unregister(rt);
+    asx__trace_deinit(&rt->trace);
+    asx__timer_wheel_deinit(&rt->timers);
+    asx__registry_deinit(rt);
+    asx__mem_free(rt, rt->timed, rt->timed_cap * sizeof *rt->timed);
+    for (uint32_t i = 0; i < rt->regions.carved; i++) {
+        asx__region *region = asx__slab_at(&rt->regions, i);
+        if (region->generation != 0)
+            asx__arena_deinit(rt, &region->arena);
+    }
+    asx__slab *slabs[] = { &rt->tasks, &rt->regions, &rt->extras, &rt->channels, &rt->senders };
+    for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
+        asx__slab_deinit(rt, slabs[i]);
+    for (int i = 0; i < ASX__STACK_CLASSES; i++)
+        if (rt->pool_ready[i])
+            asx__stack_pool_deinit(&rt->pools[i]);
+}
+
+static void free_runtime(asx_runtime *rt)
+{
+    asx_allocator allocator = rt->allocator;
+    if (rt->block == NULL)
+        allocator.free(allocator.ctx, rt, sizeof *rt);
+}
+
+/* The record itself: from the allocator, or the front of the static block. */
+static asx_runtime *alloc_runtime(const asx_runtime_config *config)
+{
+    asx_allocator allocator = { libc_alloc, libc_free, NULL };
+    bool own = config->allocator.alloc == NULL;
+    if (!own)
+        allocator = config->allocator;
+    if (config->memory == NULL) {
+        asx_runtime *rt = allocator.alloc(allocator.ctx, sizeof *rt);
+        if (rt != NULL) {
+            memset(rt, 0, sizeof *rt);
+            rt->allocator = allocator;
+            rt->own_allocator = own;
+        }
+        return rt;
+    }
+    uintptr_t start = ((uintptr_t)config->memory + STATIC_ALIGN - 1) & ~(STATIC_ALIGN - 1);
+    uintptr_t end = (uintptr_t)config->memory + config->memory_size;
+    if (end < start || end - start < sizeof(asx_runtime) + 4096)
+        return NULL;
+    asx_runtime *rt = (asx_runtime *)start;
+    memset(rt, 0, sizeof *rt);
+    start += (sizeof *rt + STATIC_ALIGN - 1) & ~(STATIC_ALIGN - 1);
+    rt->block = (char *)start;
+    rt->block_end = (char *)(end & ~(STATIC_ALIGN - 1));
+    return rt;
+}
+
+asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime)
+{
+    static const asx_runtime_config none;
+    if (config == NULL)
+        config = &none;
+    if (ret_runtime == NULL || !config_ok(config))
+        return ASX_E_INVALID_ARGUMENT;
+    asx_runtime *rt = alloc_runtime(config);
+    if (rt == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    rt->config = *config;
+    apply_profile(&rt->config);
+    asx_status st = init_runtime(rt);
+    if (st < 0) {
+        deinit_runtime(rt);
+        free_runtime(rt);
+        return st;
+    }
+    *ret_runtime = rt;
+    return ASX_OK;
+}
+
+asx_status asx_runtime_destroy(asx_runtime *rt)
+{
+    if (rt == NULL)
+        return ASX_OK;
+    if (rt->current != NULL || rt->driving)
+        return ASX_E_WRONG_CONTEXT;
+    if (rt->started && !rt->finished)
+        (void)asx_runtime_shutdown(rt, 0, NULL);
+    deinit_runtime(rt);
+    free_runtime(rt);
+    return ASX_OK;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
+{
+    if (rt == NULL || fn == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (rt->current != NULL || rt->driving)
+        return ASX_E_WRONG_CONTEXT;
+    if (rt->started || rt->finished)
+        return ASX_E_INVALID_TRANSITION;
+    asx_region root = asx__region_name(rt->root);
+    asx_task main_task;
+    asx_spawn_options options = { .name = "main" };
+    asx_status st = asx_spawn_task_at(&root, &options, fn, arg, &main_task, "-");
+    if (st < 0)
+        return st;
+    st = asx__task_resolve(&main_task, &rt->main_task);
+    ASX__ASSERT(st == ASX_OK);
+    rt->main_task->flags &= (uint16_t)~ASX__T_HANDLE;
+    rt->started = true;
+    return ASX_OK;
+}
+
+/* Drives with the loop's stack being this one. */
+static asx_status drive(asx_runtime *rt, asx_time until)
+{
+    rt->driving = true;
+    asx_status st = asx__drive(rt, until);
+    rt->driving = false;
+    return st;
+}
+
+static asx_status end_of_run(asx_runtime *rt, asx_status driven)
+{
+    asx_status st = driven == ASX_OK ? rt->result : driven;
+    if (rt->tracing && !rt->ended) {
+        rt->ended = true;
+        asx__journal(rt, ASX_EVENT_RUN_END, 0, (uint64_t)(int64_t)st, 0, 0);
+        if (asx__trace_finish(&rt->trace) < 0)
+            st = ASX_E_DIVERGED;
+    }
+    return st;
+}
+
+asx_status asx_runtime_run(asx_runtime *rt, asx_task_fn fn, void *arg)
+{
+    asx_status st = asx_runtime_start(rt, fn, arg);
+    if (st < 0)
+        return st;
+    st = drive(rt, ASX_TIME_NEVER);
+    if (st == ASX_E_DEADLOCK && !rt->manual_clock) {
+        if (rt->deadlock.rt_ == NULL) {
+            asx__report_begin(rt, &rt->deadlock);
+            asx__report_live(rt, &rt->deadlock, rt->root);
+        }
+        (void)asx_runtime_shutdown(rt, 0, NULL);
+    }
+    return end_of_run(rt, st);
+}
+
+asx_status asx_runtime_step(asx_runtime *rt, uint64_t max_turns, asx_time *ret_next_deadline)
+{
+    if (rt == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (rt->current != NULL || rt->driving)
+        return ASX_E_WRONG_CONTEXT;
+    if (!rt->started)
+        return ASX_E_INVALID_TRANSITION;
+    if (rt->finished)
+        return end_of_run(rt, ASX_OK);
+    if (!rt->virtual_clock)
+        asx__clock_read(rt);
+    rt->driving = true;
+    bool more = asx__run_some(rt, max_turns);
+    rt->driving = false;
+    if (rt->finished)
+        return end_of_run(rt, ASX_OK);
+    if (ret_next_deadline != NULL)
+        *ret_next_deadline = more ? rt->now : asx_timer_next_deadline(&rt->timers);
+    return ASX_E_WOULD_BLOCK;
+}
+
+asx_status asx_runtime_advance(asx_runtime *rt, uint64_t duration_ns)
+{
+    if (rt == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (!rt->virtual_clock)
+        return ASX_E_NOT_SUPPORTED;
+    asx_time to = asx_time_add(rt->now, duration_ns);
+    if (to == ASX_TIME_NEVER)
+        return ASX_E_INVALID_ARGUMENT;
+    rt->manual_clock = true;
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_CLOCK_ADVANCE, 0, rt->now, to, 0);
+    asx__virtual_clock_advance(&rt->virtual_, duration_ns);
+    rt->now = to;
+    return ASX_OK;
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+static bool channels_drained(asx_runtime *rt)
+{
+    for (uint32_t i = 0; i < rt->regions.carved; i++) {
+        const asx__region *region = asx__slab_at(&rt->regions, i);
+        if (region->generation == 0)
+            continue;
+        for (const asx__resident *r = region->residents; r != NULL; r = r->next)
+            if (r->ops->undelivered(r) != 0)
+                return false;
+    }
+    return true;
+}
+
+asx_status asx_runtime_quiescent(asx_runtime *rt)
+{
+    if (rt == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (rt->live_tasks != 0)
+        return ASX_E_TASKS_STILL_ACTIVE;
+    if (asx__obligations_live(rt) != 0)
+        return ASX_E_OBLIGATIONS_UNRESOLVED;
+    /* The root of a runtime that has not run yet is open and empty: that is rest too, but a
+     * region is not closed, and so it says. */
+    if (rt->live_regions != 0)
+        return ASX_E_REGIONS_NOT_CLOSED;
+    if (asx_timer_count(&rt->timers) != 0)
+        return ASX_E_TIMERS_PENDING;
+    return channels_drained(rt) ? ASX_OK : ASX_E_CHANNEL_NOT_DRAINED;
+}
+
+static void request_shutdown(asx_runtime *rt)
+{
+    rt->root->outer_cancel = true;
+    if (rt->main_task == NULL)
+        rt->root->closing_asked = true;
+    asx__region_cancel(rt, rt->root,
+                       asx__reason_make(rt, rt->root, ASX_CANCEL_SHUTDOWN, rt->root, rt->current,
+                                        NULL, NULL));
+}
+
+asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_report *ret_report)
+{
+    if (rt == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (rt->current != NULL) {
+        if (!rt->finished)
+            request_shutdown(rt);
+        if (ret_report != NULL)
+            asx__report_begin(rt, ret_report);
+        return ASX_OK;
+    }
+    if (rt->driving)
+        return ASX_E_WRONG_CONTEXT;
+    if (!rt->finished) {
+        asx__clock_read(rt);
+        bool manual = rt->manual_clock;
+        rt->manual_clock = false;
+        request_shutdown(rt);
+        rt->started = true;
+        (void)drive(rt, timeout_ns == 0 ? ASX_TIME_NEVER : asx_time_add(rt->now, timeout_ns));
+        rt->manual_clock = manual;
+    }
+    if (ret_report != NULL) {
+        asx__report_begin(rt, ret_report);
+        if (!rt->finished)
+            asx__report_live(rt, ret_report, rt->root);
+        ret_report->obligations_leaked = rt->registry.leaked;
+        ret_report->tasks_forced = rt->tasks_forced;
+    }
+    return asx_runtime_quiescent(rt);
+}
+
+asx_status asx_runtime_report(asx_runtime *rt, asx_close_report *ret_report)
+{
+    if (rt == NULL || ret_report == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (rt->deadlock.rt_ != NULL) {
+        *ret_report = rt->deadlock; /* handed over, once */
+        memset(&rt->deadlock, 0, sizeof rt->deadlock);
+        return ASX_OK;
+    }
+    asx__report_begin(rt, ret_report);
+    if (!rt->finished)
+        asx__report_live(rt, ret_report, rt->root);
+    return ASX_OK;
+}
+
+asx_status asx_runtime_root(asx_runtime *rt, asx_region *ret_region)
+{
+    if (rt == NULL || ret_region == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    *ret_region = asx__region_name(rt->root);
+    return ASX_OK;
+}
+
+asx_time asx_runtime_now(const asx_runtime *rt)
+{
+    return rt != NULL ? rt->now : 0;
+}
+
+asx_timer_wheel *asx_runtime_timers(asx_runtime *rt)
+{
+    return rt != NULL ? &rt->timers : NULL;
+}
+
+asx_status asx_runtime_set_governor(asx_runtime *rt, asx_governor governor)
+{
+    if (rt == NULL || (unsigned)governor > ASX_GOVERNOR_DRAIN_REGIONS)
+        return ASX_E_INVALID_ARGUMENT;
+    rt->governor = governor;
+    return ASX_OK;
+}
+
+asx_status asx_runtime_certificate(const asx_runtime *rt, asx_fairness_certificate *ret)
+{
+    if (rt == NULL || ret == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_fairness_certificate c = rt->cert;
+    uint32_t gone = ASX__TURN - rt->turn_left;
+    c.ready_dispatches += gone > rt->turn_slow ? gone - rt->turn_slow : 0;
+    const uint64_t words[] = { c.cancel_dispatches,
+                               c.timed_dispatches,
+                               c.ready_dispatches,
+                               c.fallback_cancel_dispatches,
+                               c.base_limit_exceedances,
+                               c.effective_limit_exceedances,
+                               c.max_effective_limit_observed };
+    c.hash = asx__hash_words(0, words, sizeof words / sizeof *words);
+    *ret = c;
+    return ASX_OK;
+}
+
+static uint64_t queue_len(const asx__queue *queue)
+{
+    uint64_t len = 0;
+    for (int i = 0; i < 256; i++)
+        for (const asx__node *n = queue->queue[i].next; n != &queue->queue[i]; n = n->next)
+            len++;
+    return len;
+}
+
+asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
+{
+    if (rt == NULL || ret_stats == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_stats s = {
+        .tasks_live = rt->live_tasks,
+        .tasks_spawned = asx__serial(rt->task_generation),
+        .tasks_forced = rt->tasks_forced,
+        .regions_live = rt->live_regions,
+        .regions_opened = asx__serial(rt->region_generation),
+        .obligations_reserved = asx__obligations_live(rt),
+        .obligations_total = rt->registry.last_id,
+        .obligations_leaked = rt->registry.leaked,
+        .channels_live = rt->live_channels,
+        .timers_live = asx_timer_count(&rt->timers),
+        .stacks_in_use = rt->fibers_live,
+        .stacks_kept = rt->stacks_kept,
+        .memory_bytes = rt->memory_bytes,
+        .ready_len = queue_len(&rt->ready) + (rt->next_up != NULL) + (rt->handoff != NULL),
+        .cancel_len = queue_len(&rt->cancel),
+        .timed_len = rt->timed_len,
+        .turns = rt->turns,
+    };
+    *ret_stats = s;
+    return ASX_OK;
+}
+
+/* ---- journal -------------------------------------------------------------------------------- */
+
+uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, uint64_t object,
+                         uint64_t a, uint64_t b, uint64_t cause)
+{
+    uint64_t who = task != NULL ? asx__serial(task->generation) : 0;
+    return asx__trace_emit(&rt->trace, rt->now, kind, who, object, a, b, cause);
+}
+
+uint64_t asx__journal(asx_runtime *rt, uint32_t kind, uint64_t object, uint64_t a, uint64_t b,
+                      uint64_t cause)
+{
+    return asx__journal_as(rt, rt->current, kind, object, a, b, cause);
+}
+
+uint64_t asx_runtime_digest(const asx_runtime *rt)
+{
+    return rt != NULL && rt->tracing ? asx__trace_digest(&rt->trace) : 0;
+}
+
+asx_status asx_runtime_trace_status(const asx_runtime *rt)
+{
+    if (rt == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    return rt->tracing ? asx__trace_status(&rt->trace) : ASX_E_NOT_SUPPORTED;
+}
+
+asx_status asx_runtime_trace_write(const asx_runtime *rt,
+                                   asx_status (*sink)(void *ctx, const void *bytes, size_t len),
+                                   void *ctx)
+{
+    if (rt == NULL || sink == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (!rt->tracing)
+        return ASX_E_NOT_SUPPORTED;
+    const char *program = rt->config.program != NULL ? rt->config.program : "";
+    size_t len = rt->config.program_len != 0 ? rt->config.program_len : strlen(program);
+    return asx__trace_write(&rt->trace, rt->config.seed, program, len, sink, ctx);
+}
+
+asx_status asx_runtime_observe(asx_runtime *rt, void (*observe)(void *, const asx_event *),
+                               void *ctx)
+{
+    if (rt == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (!rt->tracing)
+        return ASX_E_NOT_SUPPORTED;
+    asx__trace_observe(&rt->trace, observe, ctx);
+    return ASX_OK;
+}
+
+asx_status asx_runtime_expect(asx_runtime *rt, asx_trace_reader *recorded)
+{
+    if (rt == NULL || recorded == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (!rt->tracing)
+        return ASX_E_NOT_SUPPORTED;
+    if (rt->started)
+        return ASX_E_INVALID_TRANSITION;
+    return asx__trace_expect(&rt->trace, recorded);
+}
+
+asx_status asx_runtime_divergence(const asx_runtime *rt, asx_divergence *ret)
+{
+    if (rt == NULL || ret == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (!rt->tracing)
+        return ASX_E_NOT_SUPPORTED;
+    const asx__trace_divergence *d = &rt->trace.divergence;
+    ret->diverged = d->what != ASX__TRACE_SAME;
+    ret->recorded_ended = d->what == ASX__TRACE_RECORDED_ENDED;
+    ret->run_ended = d->what == ASX__TRACE_RUN_ENDED;
+    ret->recorded = d->recorded;
+    ret->actual = d->run;
+    return ASX_OK;
+}
+
+int asx_main(asx_task_fn fn, void *arg)
+{
+    asx_runtime *rt;
+    if (asx_runtime_create(NULL, &rt) < 0)
+        return 1;
+    asx_status st = asx_runtime_run(rt, fn, arg);
+    asx_status end = asx_runtime_destroy(rt);
+    return st == ASX_OK && end == ASX_OK ? 0 : 1;
+}

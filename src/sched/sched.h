@@ -1,0 +1,686 @@
+/* sched.h - regions, tasks, lanes, obligations: the inside of a runtime, for the modules above.
+ *
+ * Words
+ *   task      the semantic record: who, in which phase, with which outcome. 128 bytes.
+ *   vehicle   how a task executes: a fiber (own stack) or a poll function (none).
+ *   extra     the part of a task that most tasks do not need (budget, cleanups, scopes, links);
+ *             allocated on first use.
+ *   waitable  anything a task can wait for. It begins with a pointer to its ops.
+ *   site      "file:line" of the creation.
+ *
+ * Threads. A runtime is driven by one thread. Letters on shared fields:
+ *   I set at init   W the driving thread only
+ * Everything is W unless it says I.
+ *
+ * Park and wake. A task is RUNNABLE (in one lane), RUNNING (rt->current), PARKED (in one waitable),
+ * or ended. asx__wait_on() parks the task in a waitable and leaves; asx__wake() takes a PARKED
+ * task out, hands it a status and queues it. Whoever wakes has finished the operation on behalf of
+ * the sleeper (written the message, the permit, the join result), so the woken side only returns.
+ * A cancel wakes through the same door after the waitable's unpublish has forgotten the task.
+ *
+ * A poll task cannot be written to while it is not running: its waker leaves the result where the
+ * repeated call finds it, and what it was granted is given back if the call is not repeated.
+ */
+#ifndef ASX_SCHED_H
+#define ASX_SCHED_H
+
+#include <setjmp.h>
+#include <signal.h>
+
+#include <asx/runtime.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/rng.h"
+#include "fiber/fiber.h"
+#include "kernel/kernel.h"
+#include "time/time.h"
+#include "trace/trace.h"
+
+struct asx__task;
+struct asx__region;
+
+/* What a panic said; in the region's memory. */
+typedef struct asx__panic_note {
+    const char *name, *site, *message;
+    uint64_t serial;
+} asx__panic_note;
+
+/* A task that was completed by force; in the region's memory. */
+typedef struct asx__forced_note {
+    struct asx__forced_note *next;
+    const char *name, *site;
+    uint64_t serial, polls;
+    uint8_t waited_for; /* ASX__WAIT_... */
+} asx__forced_note;
+
+/* ---- memory: mem.c ------------------------------------------------------------------------- */
+
+/* Slab: fixed-size records, addressed by a 32-bit index, never moved, recycled last-in first-out.
+ * A record's first bytes are overwritten while it is free; `generation` fields must lie behind
+ * the first 16 bytes and survive. */
+typedef struct asx__slab_free {
+    struct asx__slab_free *next;
+    uint32_t index;
+} asx__slab_free;
+
+typedef struct asx__slab {
+    char **chunks;         /* directory */
+    asx__slab_free *free;
+    uint32_t carved;       /* records ever handed out */
+    uint32_t limit;        /* carved may grow to this without a new chunk */
+    uint32_t chunk_count;
+    uint32_t chunk_cap;
+    uint32_t record_size;  /* I */
+    uint8_t shift;         /* I: log2 of records per chunk */
+} asx__slab;
+
+void asx__slab_init(asx__slab *slab, size_t record_size, unsigned shift);
+void asx__slab_deinit(asx_runtime *rt, asx__slab *slab);
+/* Makes sure that the next `count` allocations do not fail. */
+asx_status asx__slab_reserve(asx_runtime *rt, asx__slab *slab, uint32_t count);
+void *asx__slab_alloc_slow(asx_runtime *rt, asx__slab *slab, uint32_t *ret_index);
+
+static inline void *asx__slab_at(const asx__slab *slab, uint32_t index)
+{
+    uint32_t in_chunk = index & ((1u << slab->shift) - 1u);
+    return slab->chunks[index >> slab->shift] + (size_t)in_chunk * slab->record_size;
+}
+
+/* NULL when memory or a ceiling is exhausted. A fresh record is all zero; a recycled one keeps
+ * what its last life left behind the first 16 bytes. */
+static inline void *asx__slab_alloc(asx_runtime *rt, asx__slab *slab, uint32_t *ret_index)
+{
+    asx__slab_free *record = slab->free;
+    if (ASX__UNLIKELY(record == NULL))
+        return asx__slab_alloc_slow(rt, slab, ret_index);
+    slab->free = record->next;
+    *ret_index = record->index;
+    return record;
+}
+
+static inline void asx__slab_release(asx__slab *slab, void *memory, uint32_t index)
+{
+    asx__slab_free *record = memory;
+    record->next = slab->free;
+    record->index = index;
+    slab->free = record;
+}
+
+uint32_t asx__slab_index_of(const asx__slab *slab, const void *record);
+
+/* From the runtime's allocator or static block, counted against memory_max. NULL: none left. */
+void *asx__mem_alloc(asx_runtime *rt, size_t size);
+void asx__mem_free(asx_runtime *rt, void *memory, size_t size);
+
+/* Region memory: bump blocks, freed together. */
+struct asx__arena_block;
+typedef struct asx__arena {
+    struct asx__arena_block *blocks; /* newest first */
+    char *next;
+    char *end;
+    uint64_t bytes; /* given out */
+} asx__arena;
+void *asx__arena_alloc(asx_runtime *rt, asx__arena *arena, size_t size);
+void asx__arena_deinit(asx_runtime *rt, asx__arena *arena);
+
+/* ---- waitables ----------------------------------------------------------------------------- */
+
+typedef struct asx__waitable_ops {
+    uint8_t kind;       /* ASX__WAIT_..., for reports and the journal */
+    bool uncancellable; /* a cancel does not end this wait */
+    /* Forgets the parked task. For a poll task that was woken with a grant it gives the grant
+     * back (granted == true). */
+    void (*unpublish)(asx_runtime *rt, struct asx__task *task, void *waitable, bool granted);
+} asx__waitable_ops;
+
+typedef struct asx__waitable {
+    const asx__waitable_ops *ops; /* I */
+    uint64_t serial;              /* of the object, for reports */
+} asx__waitable;
+
+/* ---- tasks --------------------------------------------------------------------------------- */
+
+/* Execution state; low byte of task->exec. The rest of the word is the wait ticket. */
+enum asx__exec {
+    ASX__EXEC_INIT,
+    ASX__EXEC_RUNNABLE,
+    ASX__EXEC_RUNNING,
+    ASX__EXEC_PARKING,
+    ASX__EXEC_PARKED,
+    ASX__EXEC_WAKING,
+    ASX__EXEC_DONE,
+    ASX__EXEC_CANCELLED
+};
+#define ASX__EXEC_MASK 0xffu
+#define ASX__TICKET_ONE 0x100u
+
+enum asx__task_flags {
+    ASX__T_POLL = 1u << 0,       /* vehicle: poll function */
+    ASX__T_STARTED = 1u << 1,    /* has run: a fiber has a stack now */
+    ASX__T_HANDLE = 1u << 2,     /* somebody may join it: keep the record */
+    ASX__T_CANCEL = 1u << 3,     /* cancellation requested */
+    ASX__T_METERED = 1u << 4,    /* finite poll quota */
+    ASX__T_TIMED = 1u << 5,      /* finite deadline: timed lane */
+    ASX__T_YIELDED = 1u << 6,    /* poll task: the yield repeated in the next resumption returns */
+    ASX__T_RENEWED = 1u << 7,    /* poll task: made a wait in this resumption */
+    ASX__T_GRANTED = 1u << 8,    /* poll task: woken with something to pick up */
+    ASX__T_VALUE = 1u << 9,      /* r.value holds what its joiner will get */
+    ASX__T_LISTED = 1u << 10,    /* unused by the scheduler: for the module that parks it */
+    ASX__T_FORCED = 1u << 11,
+    ASX__T_PANICKED = 1u << 12,
+    ASX__T_GRACE = 1u << 13,     /* overran its cleanup: masks are lifted, a last few resumptions */
+    ASX__T_EXTERNAL = 1u << 14,  /* its waker was called while it did not wait */
+    ASX__T_INLINE = 1u << 15     /* runs in its joiner's place, who goes on when it ends */
+};
+/* A task with any of these cannot be resumed by a bare switch. */
+#define ASX__T_NOT_DIRECT                                                                          \
+    (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)
+
+typedef struct asx__task {
+    asx__node node;            /* lane or wait list */
+    union {
+        struct { asx_task_fn fn; void *arg; } fresh;     /* fiber that has not run */
+        struct { asx__stack *stack; void *sp; } fiber;   /* fiber that has */
+        struct { asx_poll_fn fn; void *state; } poll;
+    } u;
+    uint64_t exec;             /* ticket << 8 | enum asx__exec */
+    struct asx__region *region;
+    uint8_t phase;             /* asx_task_state */
+    uint8_t priority;          /* in its lane now */
+    uint16_t flags;
+    uint8_t mask_depth;
+    uint8_t outcome;           /* asx_outcome_kind, when completed */
+    uint16_t cleanup_left;     /* resumptions, once cancelled */
+    union {
+        asx__waitable *waits;  /* PARKED, or poll task with a wait to renew */
+        intptr_t status;       /* RUNNABLE: handed over by the waker; completed: its status */
+        asx_task_fn start;     /* fiber between getting its stack and its first instruction */
+    } w;
+    union {
+        void *io;              /* PARKED fiber: where the waker puts the result; or start's arg */
+        uint64_t value;        /* completed: for the joiner */
+    } r;
+    uint64_t generation;       /* runtime number << 48 | serial */
+    struct asx__task *joiner;  /* parked in asx_join on this task */
+    const asx_cancel_reason *reason; /* of its cancellation; in the region's arena */
+    struct asx__extra *extra;
+    const char *name;
+    const char *site;
+    uint32_t sibling_next;     /* index + 1, 0: none; in order of creation */
+    uint32_t sibling_prev;
+} asx__task;
+
+_Static_assert(sizeof(asx__task) == 128 || sizeof(void *) != 8, "task record is two cache lines");
+
+typedef struct asx__cleanup {
+    struct asx__cleanup *next;
+    asx_call_fn fn;
+    void *arg;
+} asx__cleanup;
+
+/* A node of an asx_task_link(); one in each of the two tasks. */
+typedef struct asx__link {
+    struct asx__link *next;
+    struct asx__link *twin;
+    asx__task *task; /* the other one; NULL once it has ended */
+} asx__link;
+
+typedef struct asx__extra {
+    asx_budget budget;           /* what is left */
+    asx__cleanup *cleanups;      /* LIFO */
+    struct asx__region *scopes;  /* open regions it owns, innermost first */
+    asx__link *links;
+    uint64_t timed_seq;          /* order of arrival in the timed lane */
+    uint64_t obligations;        /* id of the newest it holds; 0: none */
+    uint32_t timed_pos;          /* index + 1 in the heap; 0: not in it */
+    uint32_t index;
+    asx_timer_handle sleep;      /* poll task that sleeps */
+    asx_time sleep_until;
+    asx_timer_handle deadline;   /* of its own budget */
+    struct asx__waker_cell *waker;
+    asx__task *join_target;      /* poll task that joins */
+    uint64_t wake_seq;           /* journal: event that woke or spawned it */
+    uint32_t mask_polls[ASX_MASK_DEPTH_MAX]; /* resumptions each mask still holds for; 0: no limit */
+    bool mask_spent;             /* the innermost mask has held long enough */
+    uint32_t caps;               /* of those of its region */
+    uint32_t stack_class;        /* index + 1 of its pool; 0: the default one */
+    int32_t poll_status;         /* asx_poll_fail() */
+} asx__extra;
+
+/* ---- regions ------------------------------------------------------------------------------- */
+
+typedef struct asx__finalizer {
+    struct asx__finalizer *next;
+    asx_call_fn fn;
+    void *arg;
+    uint64_t number;
+} asx__finalizer;
+
+/* Something of a higher module that lives in a region: told when the region finalizes and when it
+ * has closed. Channels are these. */
+struct asx__resident;
+typedef struct asx__resident_ops {
+    /* Finalizing: release what others hold of it; add what the report should say. */
+    void (*finalize)(asx_runtime *rt, struct asx__resident *resident);
+    /* Closed: the region's memory goes away now. */
+    void (*retire)(asx_runtime *rt, struct asx__resident *resident);
+    /* Messages that nobody has received yet (quiescence). */
+    uint64_t (*undelivered)(const struct asx__resident *resident);
+} asx__resident_ops;
+
+typedef struct asx__resident {
+    struct asx__resident *next;
+    const asx__resident_ops *ops; /* I */
+} asx__resident;
+
+typedef struct asx__region {
+    asx__node link;               /* among the parent's children, in order of creation */
+    uint64_t generation;
+    asx_runtime *rt;              /* I */
+    uint8_t state;                /* asx_region_state */
+    uint8_t policy, cleanup, leak, admission;
+    bool scoped;                  /* opened by a task for itself: nested in that task */
+    bool timed_out;               /* its own deadline fired */
+    bool outer_cancel;            /* cancelled from outside */
+    bool self_cancel;             /* fail-fast, body failure, lost race */
+    bool closing_asked;           /* close has been called: somebody will look at the result */
+    bool left_open;               /* its owner ended, or closed an outer one first */
+    bool finalizing;              /* its finalizer task has been started */
+    bool leaks_allowed;
+    bool plain;                   /* its budget has neither deadline nor quotas */
+    uint32_t index;
+    struct asx__region *parent;
+    asx__node children;           /* regions, oldest first */
+    uint32_t task_first, task_last; /* index + 1 */
+    uint64_t live_tasks, live_regions, live_obligations;
+    uint32_t tasks_max, regions_max, obligations_max, caps;
+    uint64_t memory_max;
+    const char *name, *site;
+    asx__task *owner;             /* who opened it; NULL: the runtime */
+    struct asx__region *owner_next; /* next outer scope of the same owner */
+    asx__waitable close_wait;     /* the owner waits here */
+    asx__task *closer;            /* parked in it */
+    asx__waitable admission_wait;
+    asx__node admission_queue;
+    const asx_cancel_reason *reason; /* of its cancellation */
+    asx_budget budget;            /* what its tasks get at most */
+    uint64_t cleanup_time_ns;
+    asx_time timeout_at;          /* own deadline by timeout_ns ... */
+    asx_time deadline_at;         /* ... and by its own budget; NEVER: none, or the parent's */
+    asx_time cleanup_at;          /* earliest time at which a cancelled task overruns */
+    asx_timer_handle timer;       /* one for all three */
+    asx_time timer_at;            /* what it is armed for; NEVER: not armed */
+    uint32_t busy;                /* somebody walks it: not to be freed now */
+    struct asx__forced_note *forced; /* tasks that were completed by force, newest first */
+    asx__finalizer *finalizers;   /* LIFO */
+    uint64_t finalizer_count;
+    asx__task *finalizer_task;    /* reserved at the first defer, spawned at the end */
+    uint32_t finalizer_index;
+    uint64_t obligations;         /* id of the newest plain one */
+    asx__resident *residents;
+    asx__stack *kept;             /* stacks of tasks that were ended from outside; owner: the pool */
+    struct asx__panic_note *panic_note; /* of the first task that panicked */
+    asx__arena arena;
+    asx_outcome outcome;          /* folded */
+    asx_outcome failure;          /* first child that ended Err, by creation */
+    bool panicked;
+    asx_status body;
+    asx_status setup;             /* sticky */
+    asx_status result;            /* once Closed */
+    struct asx_close_report *report; /* the closer's, filled when it closes */
+    uint64_t n_ok, n_err, n_cancelled, n_panicked, n_forced, n_leaked, n_aborted, n_discarded;
+    uint64_t n_finalized, n_kept;
+} asx__region;
+
+/* ---- lanes --------------------------------------------------------------------------------- */
+
+/* 256 FIFO lists by priority. A set bit is a hint: the list may have become empty. A clear bit
+ * means empty. */
+typedef struct asx__queue {
+    uint64_t bits[4];
+    asx__node queue[256];
+} asx__queue;
+
+typedef struct asx__timed_entry {
+    asx_time deadline;
+    uint64_t seq;
+    asx__task *task;
+} asx__timed_entry;
+
+/* ---- obligations: obligation.c ------------------------------------------------------------- */
+
+/* The registry. An obligation's id counts up and never comes again; its slot is id & mask; a slot
+ * whose id is 0 is free. So an id that is not in its slot was resolved, and a copied or reused
+ * permit is recognized by one comparison. Obligations of one owner are chained by id. */
+typedef struct asx__obligation {
+    uint64_t id;          /* 0: free */
+    void *owner;          /* asx__task or, for PLAIN and LEASE, asx__region */
+    void *object;         /* channel, or NULL */
+    const char *site;
+    uint64_t older, newer; /* ids in the owner's chain; 0: none */
+    uint8_t kind;         /* asx_obligation_kind */
+    uint8_t state;        /* RESERVED or LEAKED */
+    uint16_t reserved;
+    uint32_t detail;      /* the object's own note (place of an unacknowledged message) */
+    uint64_t serial;      /* counts reservations while tracing, for the journal */
+} asx__obligation;
+
+typedef void (*asx__obligation_release)(asx_runtime *rt, asx__obligation *obligation);
+
+typedef struct asx__registry {
+    asx__obligation *slots;
+    uint64_t mask;
+    uint64_t last_id;     /* the newest ever given out */
+    uint64_t total;       /* ever reserved; counted while tracing only */
+    uint64_t leaked;      /* ever */
+    uint64_t max;         /* ceiling on live ones; 0: none */
+    asx__obligation_release release[8]; /* by kind: what the end of the holding task does */
+} asx__registry;
+
+/* ---- runtime ------------------------------------------------------------------------------- */
+
+#define ASX__TURN 64 /* dispatches between two looks at the clock */
+#define ASX__STACK_CLASSES 12
+
+struct asx_runtime {
+    /* hot */
+    asx__task *current;
+    asx__node *hot;        /* ready list from which a yield may take the next; NULL: look closer */
+    uint32_t turn_left;
+    bool tracing;          /* I */
+    bool lab;              /* I */
+    bool in_cleanup;       /* runtime-side cleanup is running: nothing may park */
+    bool yield_due;        /* the running poll task has given way already */
+    asx__stack_pool *pool; /* default stack class */
+    asx__slab tasks;
+    uint64_t task_generation;
+    asx_time now;
+    void *host_sp;         /* the loop, while a fiber runs */
+    asx__stack host_stack;
+
+    asx__queue ready;
+    asx__queue cancel;
+    asx__timed_entry *timed;
+    uint32_t timed_len, timed_cap;
+    uint32_t timed_tasks;  /* live tasks that may need a place in the heap */
+    uint64_t timed_seq;
+    uint64_t ready_len, cancel_len; /* maintained when a ceiling or the lab needs them */
+    uint32_t cancel_streak, cancel_streak_max, timed_streak, timed_streak_max;
+    asx_governor governor;
+    asx_fairness_certificate cert;
+    asx__rng rng;
+
+    asx__registry registry;
+    asx__slab regions, extras, channels, senders;
+    uint64_t region_generation, channel_serial, channel_generation;
+    uint64_t live_tasks, live_regions, live_channels, tasks_forced, stacks_kept, fibers_live;
+    uint64_t turns;
+
+    uint64_t task_ceiling, fiber_ceiling; /* I */
+
+    asx__region *root;
+    asx__task *main_task;
+    bool started, finished;
+    asx_status result;
+
+    asx_timer_wheel timers;
+    asx__clock clock;
+    asx__monotonic_clock real;
+    asx__virtual_clock virtual_;
+    bool virtual_clock; /* I */
+    bool manual_clock;  /* moved by asx_runtime_advance() only */
+    asx__waitable sleep_wait, external_wait, yield_wait, join_wait;
+
+    asx__stack_pool pools[ASX__STACK_CLASSES];
+    bool pool_ready[ASX__STACK_CLASSES];
+    size_t stack_size;
+
+    asx__trace trace;
+    uint64_t running_seq;  /* journal: the last event of the current task */
+
+    /* memory */
+    asx_allocator allocator;
+    bool own_allocator;    /* the C library's: big blocks may be mapped */
+    char *block, *block_end; /* static memory: bump pointer ... */
+    void *block_free[40];    /* ... and free lists by power of two */
+    uint64_t memory_bytes;
+
+    jmp_buf *cleanup_again; /* runtime-side cleanup that may panic: back to here */
+    jmp_buf loop_again;    /* where a poll function that panicked is left to */
+    asx__task *over;       /* task that asked the loop to end it (panic) */
+    asx__task *handoff;    /* taken out of its lane by a fiber for the loop to run */
+    asx__task *next_up;    /* goes next, before the lanes (join) */
+    uint32_t turn_slow;    /* dispatches of this turn that were counted one by one */
+    asx_runtime_config config;
+    uint16_t number;
+    asx_close_report deadlock; /* who waited for ever, until asked for */
+    bool driving;          /* the loop is on the host's stack */
+    bool ended;            /* run-end is in the journal */
+    struct asx_runtime *registry_next; /* fault hook */
+    void *alternate;       /* fault hook: signal stack */
+    stack_t alternate_before;
+};
+
+/* ---- scheduling: run.c ---------------------------------------------------------------------- */
+
+/* Parks the running task in `waitable` (which has published it) and runs something else. Returns
+ * the status that the waker hands over. Fibers only; call as `return asx__park(...)`. */
+asx_status asx__park(asx_runtime *rt, asx__task *task, asx__waitable *waitable, void *io);
+
+/* For both vehicles, after the waitable has linked task->node where its waker finds it: a fiber
+ * parks, a poll task is marked and gets ASX_E_WOULD_BLOCK. */
+asx_status asx__wait_on(asx_runtime *rt, asx__task *task, asx__waitable *waitable, void *io);
+
+/* Before publishing: may the running task wait for this now? A poll task that already made another
+ * wait in this resumption gets ASX_E_BUSY; one left over from the last resumption is withdrawn.
+ * ASX_E_WRONG_CONTEXT in runtime-side cleanup. */
+asx_status asx__wait_prepare(asx_runtime *rt, asx__task *task, asx__waitable *waitable);
+
+/* For a repeated call of a poll task: was this wait granted? Clears the grant and the wait. */
+static inline bool asx__wait_granted(asx__task *task, const asx__waitable *waitable)
+{
+    if ((task->flags & ASX__T_GRANTED) == 0 || task->w.waits != waitable)
+        return false;
+    task->flags &= (uint16_t)~ASX__T_GRANTED;
+    task->w.waits = NULL;
+    return true;
+}
+
+/* Wakes a PARKED task that has been taken out of its wait list. A fiber's wait returns `status`; a
+ * poll task is resumed, and keeps waits == waitable with T_GRANTED set if `grant`. */
+void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant);
+
+/* As asx__wake(), but the task goes next, if nobody else does. */
+void asx__wake_next(asx_runtime *rt, asx__task *task, asx_status status);
+/* Queues a runnable task in the lane that it belongs to. */
+void asx__enqueue(asx_runtime *rt, asx__task *task);
+void asx__dequeue(asx_runtime *rt, asx__task *task);
+/* The next task to run by the lane rules, taken out of its lane; NULL: none. */
+asx__task *asx__pick(asx_runtime *rt);
+/* Leaves the running fiber, which has been parked, queued or ended, for whatever comes next. */
+intptr_t asx__leave(asx_runtime *rt, asx__task *task);
+/* Leaves the running fiber for the loop on the host's stack, for good. */
+_Noreturn void asx__leave_for_good(asx_runtime *rt, asx__task *task);
+/* Runs until `max_turns` dispatches are done or nothing is runnable. True: something is left. */
+bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches);
+asx_time asx__clock_read(asx_runtime *rt);
+asx_status asx__drive(asx_runtime *rt, asx_time until);
+
+static inline unsigned asx__exec_state(const asx__task *task)
+{
+    return (unsigned)(task->exec & ASX__EXEC_MASK);
+}
+
+static inline void asx__exec_set(asx__task *task, enum asx__exec state)
+{
+    task->exec = (task->exec & ~(uint64_t)ASX__EXEC_MASK) | (uint64_t)state;
+}
+
+/* ---- tasks: task.c -------------------------------------------------------------------------- */
+
+static inline uint64_t asx__serial(uint64_t generation)
+{
+    return generation & ASX__GENERATION_COUNT_MASK;
+}
+
+/* The extra part, made on first use. NULL: no memory. */
+asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task);
+/* The function has returned (or was given up): cleanups, permits, outcome, region, joiner. */
+void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned);
+/* Finalizers must run also when memory is short: their task's record is reserved at the first
+ * asx_defer(), spawned when the children are gone, or dropped with the region. */
+asx_status asx__task_reserve_finalizer(asx_runtime *rt, asx__region *region);
+void asx__task_spawn_finalizer(asx_runtime *rt, asx__region *region, asx_task_fn fn);
+void asx__task_drop_finalizer(asx_runtime *rt, asx__region *region);
+/* The task is gone: its waker, if somebody still has it, does nothing from now on. */
+void asx__waker_orphan(struct asx__waker_cell *cell);
+void asx__task_recycle(asx_runtime *rt, asx__task *task);
+asx_status asx__task_resolve(const asx_task *task, asx__task **ret_task);
+uint32_t asx__task_index(asx_runtime *rt, const asx__task *task);
+/* A task that called asx_panic() and was left by its worker. */
+void asx__task_end_panicked(asx_runtime *rt, asx__task *task);
+_Noreturn void asx__fiber_main(void *arg, intptr_t ret);
+/* The pool of stacks of this size, made on first use. NULL: no such class. */
+asx__stack_pool *asx__runtime_pool(asx_runtime *rt, size_t stack_size, uint32_t *ret_class);
+static inline uint32_t asx__task_caps(const asx__task *task)
+{
+    uint32_t caps = task->region->caps;
+    return task->extra != NULL ? caps & task->extra->caps : caps;
+}
+void asx__task_run_cleanups(asx_runtime *rt, asx__task *task, bool runtime_side);
+/* On its own fiber, before it ends: closes what it left open, runs its cleanups. */
+asx_status asx__task_wind_up(asx_runtime *rt, asx__task *task, asx_status returned);
+/* The task that a parked joiner waits for; NULL: it does not wait in a join. */
+asx__task *asx__join_target(const asx_runtime *rt, const asx__task *joiner);
+void asx__task_waitables_init(asx_runtime *rt);
+void asx__cx_waitables_init(asx_runtime *rt);
+/* Calls on the runtime's side; a panic inside comes back as ASX_E_PANICKED. */
+asx_status asx__call_guarded(asx_runtime *rt, asx_cx *cx, asx_call_fn fn, void *arg);
+
+/* ---- cancellation: cancel.c ----------------------------------------------------------------- */
+
+/* What every cancellation point asks first. */
+asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task);
+static inline asx_status asx__checkpoint(asx_runtime *rt, asx__task *task)
+{
+    if (ASX__LIKELY((task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) == 0))
+        return ASX_OK;
+    return asx__checkpoint_slow(rt, task);
+}
+
+/* `reason` is in an arena that outlives the task. */
+void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason);
+void asx__region_cancel(asx_runtime *rt, asx__region *region, const asx_cancel_reason *reason);
+/* Copies a reason, and as much of its causes as fits, into the region's arena. NULL: no memory.
+ * The chain's memory comes from the region `home`. */
+const asx_cancel_reason *asx__reason_copy(asx_runtime *rt, asx__region *home,
+                                          const asx_cancel_reason *reason);
+const asx_cancel_reason *asx__reason_make(asx_runtime *rt, asx__region *home, asx_cancel_kind kind,
+                                          const asx__region *origin, const asx__task *origin_task,
+                                          const char *message, const asx_cancel_reason *cause);
+/* Charges a resumption of a cancelled task; true: it overran and was completed by force. */
+bool asx__cleanup_charge(asx_runtime *rt, asx__task *task);
+/* Ends overdue cancelled tasks of a region and arms its timer again. */
+void asx__region_timer_fired(void *region);
+void asx__region_arm(asx_runtime *rt, asx__region *region);
+void asx__task_force(asx_runtime *rt, asx__task *task);
+/* For the report: who was completed by force. */
+void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__task *task);
+/* The stack stays until the region closes: somebody may still borrow from it. */
+void asx__region_keep_stack(asx_runtime *rt, asx__task *task);
+void asx__task_links_fire(asx_runtime *rt, asx__task *task, bool failed);
+/* Charges a metered or timed task before a resumption; may request its cancellation. */
+void asx__budget_charge(asx_runtime *rt, asx__task *task);
+
+/* ---- regions: region.c ---------------------------------------------------------------------- */
+
+asx_status asx__region_resolve(const asx_region *region, uint16_t endpoint_mask,
+                               asx__region **ret_region);
+asx_status asx__region_create(asx_runtime *rt, asx__region *parent, asx__task *owner,
+                              const asx_region_options *options, const char *site,
+                              asx__region **ret_region);
+/* A child has ended, or something else may let a closing region go on. */
+void asx__region_progress(asx_runtime *rt, asx__region *region);
+void asx__region_begin_close(asx_runtime *rt, asx__region *region);
+void asx__region_set(asx_runtime *rt, asx__region *region, asx_region_state to);
+void asx__region_free(asx_runtime *rt, asx__region *region);
+asx__region_facts asx__region_facts_of(const asx__region *region);
+asx_status asx__region_sticky(asx__region *region, asx_status status);
+/* Folds the outcome of an ended child, and fails fast if that is the policy. */
+void asx__region_child_ended(asx_runtime *rt, asx__region *region, asx__task *task,
+                             asx_outcome outcome);
+void asx__region_fold(asx_runtime *rt, asx__region *region, asx__task *task, asx_outcome outcome);
+asx_status asx__region_run_finalizers(asx_cx *cx, void *region);
+/* Is this the task that runs the region's finalizers? */
+bool asx__region_runs_finalizers(const asx__region *region, const asx__task *task);
+asx_status asx__region_admit_task(asx_runtime *rt, asx__region *region);
+asx_region asx__region_name(const asx__region *region);
+/* Region's memory; NULL: none left. */
+void *asx__region_memory(asx__region *region, size_t size);
+/* Leaves behind by its owner: cancelled, drained and folded into the parent. */
+void asx__region_abandon(asx_runtime *rt, asx__region *region);
+asx_status asx__region_close_task(asx_runtime *rt, asx__region *region, asx_status body,
+                                  const asx_cancel_reason *reason, asx_close_report *report);
+/* Registers a channel or the like. */
+static inline void asx__region_host(asx__region *region, asx__resident *resident)
+{
+    resident->next = region->residents;
+    region->residents = resident;
+}
+
+/* ---- obligations: obligation.c -------------------------------------------------------------- */
+
+asx_status asx__registry_init(asx_runtime *rt);
+void asx__registry_deinit(asx_runtime *rt);
+/* Resolves everything the task still holds, through registry.release. */
+void asx__obligations_end_task(asx_runtime *rt, asx__task *task);
+void asx__obligations_leak_region(asx_runtime *rt, asx__region *region);
+uint64_t asx__obligations_live(const asx_runtime *rt);
+void asx__obligations_forget_region(asx_runtime *rt, asx__region *region);
+
+/* ---- reports: report.c ---------------------------------------------------------------------- */
+
+void asx__report_begin(asx_runtime *rt, asx_close_report *report);
+void asx__report_close(asx_runtime *rt, asx_close_report *report, const asx__region *region);
+void asx__report_live(asx_runtime *rt, asx_close_report *report, const asx__region *region);
+void asx__report_task(asx_runtime *rt, asx_close_report *report, const asx__task *task);
+void asx__report_obligation(asx_runtime *rt, asx_close_report *report,
+                            const asx__obligation *obligation, const asx__region *region);
+void asx__report_channel(asx_runtime *rt, asx_close_report *report, const asx__region *region,
+                         uint64_t serial, const char *name, uint64_t discarded);
+/* "root/server/conn" into a buffer, always terminated, cut at the front when too long. */
+void asx__region_path(const asx__region *region, char *buffer, size_t size);
+
+/* ---- the running task behind a context ------------------------------------------------------ */
+
+/* ASX_OK: cx belongs to the task that runs now and has the capabilities. */
+static inline asx_status asx__cx_enter(const asx_cx *cx, uint32_t caps, asx__task **ret_task,
+                                       asx_runtime **ret_rt)
+{
+    if (ASX__UNLIKELY(cx == NULL || cx->task_ == NULL))
+        return ASX_E_INVALID_ARGUMENT;
+    asx__task *task = cx->task_;
+    asx_runtime *rt = task->region->rt;
+    if (ASX__UNLIKELY(rt->current != task))
+        return ASX_E_WRONG_CONTEXT;
+    if (ASX__UNLIKELY((cx->caps_ & caps) != caps))
+        return ASX_E_CAPABILITY;
+    *ret_task = task;
+    *ret_rt = rt;
+    return ASX_OK;
+}
+
+/* Journal. Returns the event's number, 0 when tracing is off. */
+uint64_t asx__journal(asx_runtime *rt, uint32_t kind, uint64_t object, uint64_t a, uint64_t b,
+                      uint64_t cause);
+
+/* The same in the name of another task than the running one. */
+uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, uint64_t object,
+                         uint64_t a, uint64_t b, uint64_t cause);
+
+/* Fault hook: fault.c */
+asx_status asx__fault_register(asx_runtime *rt);
+void asx__fault_unregister(asx_runtime *rt);
+
+#endif
