@@ -168,6 +168,7 @@ typedef struct asx__stack_pool {
     uint32_t guard;           /* the kind that the next slots get, if it can be had */
     uint32_t guards_mprotect; /* how many of that costly kind there are */
     bool guard_strict;        /* the caller named the kind: refuse rather than take a weaker */
+    bool guards_proven;       /* MADV_GUARD_INSTALL was seen to do what it says */
     bool advise_many_works;
     bool on_valgrind;
     int os_error; /* errno of the last refusal of the system, for reports */
@@ -180,6 +181,9 @@ asx_status asx__stack_pool_init(asx__stack_pool *pool, const asx__stack_config *
 
 /* Unmaps everything, stacks in use included. */
 void asx__stack_pool_deinit(asx__stack_pool *pool);
+
+/* Walks the free list; for audits. */
+bool asx__stack_pool_is_valid(const asx__stack_pool *pool);
 
 asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool);
 

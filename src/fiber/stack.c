@@ -34,6 +34,7 @@
 #include "fiber/fiber.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -188,17 +189,16 @@ static void tools_deregister(asx__stack *stack)
 #endif
 }
 
-/* Reading where no frame is alive is what the pool must do and what these tools complain of. */
-static void tools_expect_stray_reads(bool begin)
+/* Before the pages of an idle stack go back: what is read there afterwards is zeros. */
+static void tools_zeroed(asx__stack *stack)
 {
-#if defined(ASX_HAVE_VALGRIND)
-    if (begin)
-        VALGRIND_DISABLE_ERROR_REPORTING;
-    else
-        VALGRIND_ENABLE_ERROR_REPORTING;
-#else
-    (void)begin;
+#if ASX__FIBER_ASAN
+    __asan_unpoison_memory_region(stack->base, stack->size);
 #endif
+#if defined(ASX_HAVE_VALGRIND)
+    VALGRIND_MAKE_MEM_DEFINED(stack->base, stack->size);
+#endif
+    (void)stack;
 }
 
 void asx__stack_renew(asx__stack *stack)
@@ -315,6 +315,16 @@ static void slots_forget(asx__stack_pool *pool, char *slots, uint32_t count)
 
 /* ---- guards -------------------------------------------------------------------------------- */
 
+/* madvise is a hint by name, and some that stand in for the kernel (user-mode emulators) say yes
+ * to advice they never heard of. So the first guard of a pool is tried: a system call that is
+ * handed its address as a path says EFAULT if it holds and ENOENT, the path being empty, if not. */
+static bool guard_holds(const asx__stack_pool *pool, const char *guard)
+{
+    if (pool->on_valgrind)
+        return true; /* passes the advice on, and would itself read the path */
+    return syscall(SYS_faccessat, AT_FDCWD, guard, F_OK) != 0 && errno == EFAULT;
+}
+
 static uint32_t guards_install(asx__stack_pool *pool, char *slot, uint32_t count)
 {
     struct iovec ranges[GUARD_BATCH];
@@ -322,7 +332,15 @@ static uint32_t guards_install(asx__stack_pool *pool, char *slot, uint32_t count
         ranges[i].iov_base = slot + i * pool->slot_size;
         ranges[i].iov_len = pool->guard_size;
     }
-    return advise_ranges(pool, ranges, count, MADV_GUARD_INSTALL);
+    count = advise_ranges(pool, ranges, count, MADV_GUARD_INSTALL);
+    if (count > 0 && !pool->guards_proven) {
+        pool->guards_proven = guard_holds(pool, slot);
+        if (!pool->guards_proven) {
+            pool->os_error = ENOTSUP;
+            return 0;
+        }
+    }
+    return count;
 }
 
 static uint32_t guards_protect(asx__stack_pool *pool, char *slot, uint32_t count)
@@ -438,7 +456,7 @@ static size_t ledger_capacity(const asx__stack_pool *pool, const asx__stack *led
 static void ledger_open(asx__stack_pool *pool, asx__stack *stack)
 {
     size_t kept = (uintptr_t)stack & (pool->page_size - 1);
-    asx__stack_renew(stack);
+    tools_zeroed(stack);
     if (stack->size > kept) /* a refusal leaves the memory resident, no more */
         (void)pool->os.advise(pool->os.ctx, stack->base, stack->size - kept, MADV_DONTNEED);
     memset((char *)stack - kept, 0, kept);
@@ -508,7 +526,7 @@ void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep)
             ledger_open(pool, stack);
             continue;
         }
-        asx__stack_renew(stack);
+        tools_zeroed(stack);
         tools_deregister(stack);
         freezer.guard[freezer.count] = stack->guard;
         freezer.ranges[freezer.count].iov_base = stack->base;
@@ -522,7 +540,7 @@ void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep)
 
 /* ---- pool ---------------------------------------------------------------------------------- */
 
-static bool pool_is_valid(const asx__stack_pool *pool)
+bool asx__stack_pool_is_valid(const asx__stack_pool *pool)
 {
     size_t idle = 0;
     for (const asx__stack *stack = pool->free; stack != NULL; stack = stack->next) {
@@ -599,8 +617,10 @@ asx_status asx__stack_pool_init(asx__stack_pool *pool, const asx__stack_config *
         made.os.protect = os_protect;
     if (made.os.advise == NULL)
         made.os.advise = os_advise;
-    if (made.os.advise_many == NULL)
+    if (made.os.advise_many == NULL) {
         made.os.advise_many = os_advise_many;
+        made.advise_many_works = !made.on_valgrind; /* which does not know the call */
+    }
     asx_status st = config->memory != NULL ? pool_init_block(&made, config)
                                            : pool_init_mapped(&made, config);
     if (st < 0)
@@ -611,7 +631,7 @@ asx_status asx__stack_pool_init(asx__stack_pool *pool, const asx__stack_config *
 
 void asx__stack_pool_deinit(asx__stack_pool *pool)
 {
-    ASX__AUDIT_ASSERT(pool_is_valid(pool));
+    ASX__AUDIT_ASSERT(asx__stack_pool_is_valid(pool));
     if (pool->block != NULL) {
         size_t used = (size_t)(pool->fresh - pool->block) / pool->slot_size;
         slots_forget(pool, pool->block, (uint32_t)used);
@@ -633,7 +653,7 @@ void asx__stack_pool_deinit(asx__stack_pool *pool)
 
 asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool)
 {
-    ASX__AUDIT_ASSERT(pool_is_valid(pool));
+    ASX__AUDIT_ASSERT(asx__stack_pool_is_valid(pool));
     if (pool->cold != NULL)
         return ledger_take(pool);
     if (pool->stacks_max != 0 && pool->stacks_carved == pool->stacks_max)
@@ -678,15 +698,21 @@ static uint64_t untouched_word(const asx__stack *stack)
     return (stack->flags & ASX__STACK_FILLED) != 0 ? PATTERN : 0;
 }
 
-/* The first word in [from, to) that was written, or `to`. */
+/* The first word in [from, to) that was written, or `to`. Reading where no frame is alive is what
+ * the pool must do and what the tools complain of. */
 NO_ASAN static const char *first_used(const asx__stack *stack, const char *from, const char *to)
 {
     const uint64_t untouched = untouched_word(stack);
     const uint64_t *word = (const uint64_t *)(uintptr_t)from;
-    tools_expect_stray_reads(true);
+#if defined(ASX_HAVE_VALGRIND)
+    VALGRIND_DISABLE_ERROR_REPORTING;
+#endif
     while ((const char *)word < to && *word == untouched)
         word++;
-    tools_expect_stray_reads(false);
+#if defined(ASX_HAVE_VALGRIND)
+    VALGRIND_MAKE_MEM_DEFINED(&word, sizeof word);
+    VALGRIND_ENABLE_ERROR_REPORTING;
+#endif
     return (const char *)word;
 }
 
