@@ -1,0 +1,527 @@
+/* channel.c - the life of a channel: creation, endpoints, the end of its region.
+ *
+ * The ring, the marks of the journal and the cells of acks are memory of the channel's region; the
+ * records of channel and senders are the runtime's, because endpoints may outlive the region.
+ *
+ * End. When the region finalizes, every endpoint is made invalid, permits held anywhere are
+ * aborted, acks and queued messages are discarded, and everyone who waits is told. When it has
+ * closed, the records are recycled.
+ *
+ * The drop callback runs when the channel is in order again, on a message that nobody else can
+ * reach, so it may use the channel; it may not wait, and the runtime refuses it.
+ */
+#include "sync/sync.h"
+
+#define CHANNELS_PER_CHUNK_LOG2 4
+#define SENDERS_PER_CHUNK_LOG2 5
+#define ALIGN ((size_t)16)
+
+const asx__waitable_ops asx__channel_wait_ops[ASX__CHANNEL_WAITS] = {
+    [ASX__CHANNEL_RESERVE] = { ASX__WAIT_CHANNEL_RESERVE, false, asx__send_unpublish },
+    [ASX__CHANNEL_TRACKED] = { ASX__WAIT_CHANNEL_RESERVE, false, asx__send_unpublish },
+    [ASX__CHANNEL_SEND] = { ASX__WAIT_CHANNEL_RESERVE, false, asx__send_unpublish },
+    [ASX__CHANNEL_RECV] = { ASX__WAIT_CHANNEL_RECV, false, asx__recv_unpublish },
+    [ASX__CHANNEL_RECV_ACK] = { ASX__WAIT_CHANNEL_RECV, false, asx__recv_unpublish },
+};
+
+static bool slot_is_valid(const asx__channel *ch, const char *slot)
+{
+    return slot >= ch->ring && slot < ch->ring_end &&
+           (size_t)(slot - ch->ring) % ch->element_size == 0;
+}
+
+bool asx__channel_is_valid(const asx__channel *ch)
+{
+    if (ch->finalized)
+        return ch->receiver == NULL && asx__list_empty(&ch->waiters);
+    if (ch->head > ch->tail || ch->tail > ch->claims || ch->claims - ch->head > ch->capacity)
+        return false;
+    if (!slot_is_valid(ch, ch->head_slot) || !slot_is_valid(ch, ch->tail_slot))
+        return false;
+    uint64_t first = (uint64_t)(ch->head_slot - ch->ring) / ch->element_size;
+    uint64_t end = (uint64_t)(ch->tail_slot - ch->ring) / ch->element_size;
+    if ((first + asx__channel_queued(ch)) % ch->capacity != end)
+        return false;
+    if (asx__channel_unacked(ch) + ch->grants > ch->claims - ch->tail)
+        return false;
+    bool gone = asx__channel_rx_gone(ch);
+    if (gone != (ch->rx_generation == ASX__NO_GENERATION) || ch->room != (gone ? 0 : ch->capacity))
+        return false;
+    if (ch->easy_room != (ch->rt->tracing || ch->rt->registry.max != 0 ? 0 : ch->room))
+        return false;
+    bool parked = ch->receiver != NULL;
+    if (parked != ((ch->send_slow & ASX__SEND_PARKED) != 0))
+        return false;
+    if (parked && (gone || ch->head != ch->tail || asx__channel_tx_gone(ch)))
+        return false;
+    bool waiters = !asx__list_empty(&ch->waiters);
+    if (waiters != ((ch->recv_slow & ASX__RECV_WAITERS) != 0))
+        return false;
+    return !waiters || (!gone && asx__channel_full(ch));
+}
+
+/* ---- journal and discarding ------------------------------------------------------------------ */
+
+uint64_t asx__channel_journal(asx__channel *ch, asx__task *task, uint32_t kind, uint64_t a,
+                              uint64_t b, uint64_t cause)
+{
+    return asx__journal_as(ch->rt, task, kind, ch->waits[0].serial, a, b, cause);
+}
+
+static void call_drop(asx__channel *ch, void *message)
+{
+    asx_runtime *rt = ch->rt;
+    bool before = rt->in_cleanup;
+    rt->in_cleanup = true;
+    ch->drop(ch->drop_ctx, message);
+    rt->in_cleanup = before;
+}
+
+void asx__channel_discard(asx__channel *ch, void *message)
+{
+    ch->lost++;
+    ch->region->n_discarded++;
+    if (ch->drop != NULL)
+        call_drop(ch, message);
+}
+
+void asx__channel_drop_evicted(asx__channel *ch)
+{
+    ch->evicted_lost++;
+    ch->region->n_discarded++;
+    if (ch->drop == NULL)
+        return;
+    ch->dropping = true;
+    call_drop(ch, ch->scratch);
+    ch->dropping = false;
+}
+
+void asx__channel_discard_queue(asx__channel *ch)
+{
+    uint64_t count = asx__channel_queued(ch);
+    if (count == 0)
+        return;
+    if (ch->rt->tracing)
+        asx__channel_journal(ch, ch->rt->current, ASX_EVENT_CHANNEL_DISCARD, count, 0, 0);
+    if (ch->drop == NULL) {
+        ch->lost += count;
+        ch->region->n_discarded += count;
+        ch->head = ch->tail;
+        ch->head_slot = ch->tail_slot;
+        return;
+    }
+    while (ch->head != ch->tail) {
+        char *slot = ch->head_slot;
+        ch->head_slot = asx__slot_after(ch, slot);
+        ch->head++;
+        asx__channel_discard(ch, slot); /* nobody can send into the slot any more */
+    }
+}
+
+/* ---- creation ------------------------------------------------------------------------------- */
+
+static uint64_t next_generation(asx_runtime *rt)
+{
+    rt->channel_generation = (rt->channel_generation + 1) & ASX__GENERATION_COUNT_MASK;
+    return ((uint64_t)rt->number << 48) | rt->channel_generation;
+}
+
+/* The runtime below knows nothing of channels: the first one brings what all of them need. */
+static void init_runtime(asx_runtime *rt)
+{
+    asx__slab_init(&rt->channels, sizeof(asx__channel), CHANNELS_PER_CHUNK_LOG2);
+    asx__slab_init(&rt->senders, sizeof(asx__sender), SENDERS_PER_CHUNK_LOG2);
+    rt->registry.release[ASX_OBLIGATION_KIND_SEND_PERMIT] = asx__permit_release;
+    rt->registry.release[ASX_OBLIGATION_KIND_TRACKED_PERMIT] = asx__tracked_release;
+    rt->registry.release[ASX_OBLIGATION_KIND_ACK] = asx__ack_release;
+}
+
+/* Bytes for ring, marks and scratch. False: more than there can be. */
+static bool memory_needed(const asx_runtime *rt, size_t element_size, size_t capacity, bool drop,
+                          size_t *ret_ring, size_t *ret_total)
+{
+    size_t ring, marks = 0, total;
+    if (__builtin_mul_overflow(capacity, element_size, &ring) || ring > SIZE_MAX / 4 ||
+        element_size > SIZE_MAX / 4)
+        return false;
+    ring = (ring + ALIGN - 1) & ~(ALIGN - 1);
+    if (rt->tracing && __builtin_mul_overflow(capacity, sizeof(asx__message_mark), &marks))
+        return false;
+    if (__builtin_add_overflow(ring, marks, &total) ||
+        __builtin_add_overflow(total, drop ? element_size : 0, &total))
+        return false;
+    *ret_ring = ring;
+    *ret_total = total;
+    return true;
+}
+
+/* A live sender of the channel; one record is at hand or was reserved. */
+static asx__sender *add_sender(asx__channel *ch)
+{
+    asx__sender *s = ch->free_senders;
+    if (s != NULL) {
+        ch->free_senders = s->next_free;
+    } else {
+        uint32_t index;
+        s = asx__slab_alloc(ch->rt, &ch->rt->senders, &index);
+        if (s == NULL)
+            return NULL;
+        s->index = index;
+        s->channel = ch;
+        s->next = ch->all_senders;
+        ch->all_senders = s;
+    }
+    s->generation = next_generation(ch->rt);
+    ch->senders++;
+    return s;
+}
+
+static void finalize(asx_runtime *rt, asx__resident *resident);
+static void retire(asx_runtime *rt, asx__resident *resident);
+static uint64_t undelivered(const asx__resident *resident);
+
+static const asx__resident_ops resident_ops = { finalize, retire, undelivered };
+
+static void init_channel(asx__channel *ch, asx__region *region, size_t element_size,
+                         size_t capacity, size_t ring_bytes, char *memory,
+                         const asx_channel_options *options)
+{
+    asx_runtime *rt = region->rt;
+    ch->rt = rt;
+    ch->region = region;
+    ch->capacity = capacity;
+    ch->room = capacity;
+    ch->easy_room = rt->tracing || rt->registry.max != 0 ? 0 : capacity;
+    ch->element_size = element_size;
+    ch->ring = memory;
+    ch->ring_end = memory + capacity * element_size;
+    ch->head_slot = memory;
+    ch->tail_slot = memory;
+    memory += ring_bytes;
+    if (rt->tracing) {
+        ch->marks = (asx__message_mark *)(void *)memory;
+        memory += capacity * sizeof *ch->marks;
+        ch->send_slow |= ASX__SEND_TRACED;
+        ch->recv_slow |= ASX__RECV_TRACED;
+    }
+    if (element_size != 8) {
+        ch->send_slow |= ASX__SEND_SIZE;
+        ch->recv_slow |= ASX__RECV_SIZE;
+    }
+    ch->name = "";
+    if (options != NULL) {
+        ch->name = options->name != NULL ? options->name : "";
+        ch->drop = options->drop;
+        ch->drop_ctx = options->drop_ctx;
+        ch->scratch = memory;
+    }
+    asx__list_init(&ch->waiters);
+    ch->generation = next_generation(rt);
+    ch->rx_generation = ch->generation;
+    ch->first_obligation = rt->registry.last_id;
+    uint64_t serial = ++rt->channel_serial;
+    for (int i = 0; i < ASX__CHANNEL_WAITS; i++) {
+        ch->waits[i].ops = &asx__channel_wait_ops[i];
+        ch->waits[i].serial = serial;
+    }
+    ch->resident.ops = &resident_ops;
+    asx__region_host(region, &ch->resident);
+    rt->live_channels++;
+}
+
+/* Everything that can fail, before anything is changed. */
+static asx_status create(asx__region *region, size_t element_size, size_t capacity,
+                         const asx_channel_options *options, asx__channel **ret_channel)
+{
+    asx_runtime *rt = region->rt;
+    size_t ring_bytes, total;
+    uint64_t most = rt->config.limits.channels_max;
+    if (most != 0 && rt->live_channels >= most)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    bool drop = options != NULL && options->drop != NULL;
+    if (!memory_needed(rt, element_size, capacity, drop, &ring_bytes, &total))
+        return ASX_E_RESOURCE_EXHAUSTED;
+    if (rt->channels.record_size == 0)
+        init_runtime(rt);
+    if (asx__slab_reserve(rt, &rt->channels, 1) < 0 || asx__slab_reserve(rt, &rt->senders, 1) < 0)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    char *memory = asx__region_memory(region, total);
+    if (memory == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    uint32_t index;
+    asx__channel *ch = asx__slab_alloc(rt, &rt->channels, &index);
+    ASX__ASSERT(ch != NULL);
+    memset(ch, 0, sizeof *ch);
+    ch->index = index;
+    init_channel(ch, region, element_size, capacity, ring_bytes, memory, options);
+    *ret_channel = ch;
+    return ASX_OK;
+}
+
+asx_status asx_channel_create_with(const asx_region *region, size_t element_size,
+                                   size_t capacity, const asx_channel_options *options,
+                                   asx_channel_sender *ret_sender,
+                                   asx_channel_receiver *ret_receiver)
+{
+    asx__region *r;
+    asx__channel *ch = NULL;
+    asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
+    if (st < 0)
+        return st;
+    st = asx__region_gate((asx_region_state)r->state, ASX__GATE_CREATE_CHANNEL, false);
+    if (st < 0)
+        return st;
+    if (r->setup < 0)
+        return r->setup;
+    if (element_size == 0 || capacity == 0 || ret_sender == NULL || ret_receiver == NULL)
+        return asx__region_sticky(r, ASX_E_INVALID_ARGUMENT);
+    st = create(r, element_size, capacity, options, &ch);
+    if (st < 0)
+        return asx__region_sticky(r, st);
+    asx__sender *s = add_sender(ch);
+    ASX__ASSERT(s != NULL);
+    if (r->rt->tracing)
+        asx__channel_journal(ch, r->rt->current, ASX_EVENT_CHANNEL_CREATE, capacity,
+                             asx__serial(r->generation), 0);
+    ret_sender->sender_ = s;
+    ret_sender->generation_ = s->generation;
+    ret_receiver->channel_ = ch;
+    ret_receiver->generation_ = ch->rx_generation;
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    return ASX_OK;
+}
+
+asx_status asx_channel_create(const asx_region *region, size_t element_size, size_t capacity,
+                              asx_channel_sender *ret_sender, asx_channel_receiver *ret_receiver)
+{
+    return asx_channel_create_with(region, element_size, capacity, NULL, ret_sender, ret_receiver);
+}
+
+/* ---- endpoints ------------------------------------------------------------------------------ */
+
+asx_status asx__sender_refuse(const asx_channel_sender *sender)
+{
+    if (sender == NULL || sender->sender_ == NULL || sender->generation_ == 0)
+        return ASX_E_INVALID_ARGUMENT;
+    const asx__channel *ch = sender->sender_->channel;
+    return ch != NULL && sender->generation_ > ch->generation ? ASX_E_STALE_HANDLE
+                                                              : ASX_E_DISCONNECTED;
+}
+
+asx_status asx__receiver_refuse(const asx_channel_receiver *receiver)
+{
+    if (receiver == NULL || receiver->channel_ == NULL || receiver->generation_ == 0)
+        return ASX_E_INVALID_ARGUMENT;
+    const asx__channel *ch = receiver->channel_;
+    return !ch->finalized && receiver->generation_ == ch->generation ? ASX_E_STALE_HANDLE
+                                                                     : ASX_E_DISCONNECTED;
+}
+
+static asx_status live_sender(const asx_channel_sender *sender, asx__sender **ret_s)
+{
+    if (sender == NULL || sender->sender_ == NULL ||
+        sender->sender_->generation != sender->generation_)
+        return asx__sender_refuse(sender);
+    *ret_s = sender->sender_;
+    return ASX_OK;
+}
+
+static asx_status live_receiver(const asx_channel_receiver *receiver, asx__channel **ret_ch)
+{
+    if (receiver == NULL || receiver->channel_ == NULL ||
+        receiver->channel_->rx_generation != receiver->generation_)
+        return asx__receiver_refuse(receiver);
+    *ret_ch = receiver->channel_;
+    return ASX_OK;
+}
+
+asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
+                                    asx_channel_sender *ret_sender)
+{
+    asx__sender *s = NULL;
+    if (ret_sender == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = live_sender(sender, &s);
+    if (st < 0)
+        return st;
+    s = add_sender(s->channel);
+    if (s == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    ret_sender->sender_ = s;
+    ret_sender->generation_ = s->generation;
+    return ASX_OK;
+}
+
+asx_status asx_channel_sender_drop(asx_channel_sender *sender)
+{
+    asx__sender *s = NULL;
+    asx_status st = live_sender(sender, &s);
+    if (st < 0)
+        return st;
+    asx__channel *ch = s->channel;
+    s->generation = ASX__NO_GENERATION;
+    s->next_free = ch->free_senders;
+    ch->free_senders = s;
+    ch->senders--;
+    if (ch->rt->tracing)
+        asx__channel_journal(ch, ch->rt->current, ASX_EVENT_CHANNEL_SENDER_DROP, ch->senders, 0,
+                             0);
+    asx__channel_settle(ch);
+    return ASX_OK;
+}
+
+static void wake_receiver(asx__channel *ch, asx_status status)
+{
+    asx__task *task = ch->receiver;
+    if (task == NULL)
+        return;
+    ch->receiver = NULL;
+    ch->send_slow &= (uint8_t)~ASX__SEND_PARKED;
+    asx__wake(ch->rt, task, status, false);
+}
+
+/* From here on nobody receives: sends are refused, waiting senders know. */
+static void close_receiver(asx__channel *ch, asx_status to_receiver)
+{
+    ch->rx_generation = ASX__NO_GENERATION;
+    ch->room = 0;
+    ch->easy_room = 0;
+    ch->send_slow |= ASX__SEND_GONE;
+    wake_receiver(ch, to_receiver);
+    asx__channel_wake_senders(ch, ASX_E_DISCONNECTED);
+}
+
+asx_status asx_channel_receiver_drop(asx_channel_receiver *receiver)
+{
+    asx__channel *ch = NULL;
+    asx_status st = live_receiver(receiver, &ch);
+    if (st < 0)
+        return st;
+    if (ch->rt->tracing)
+        asx__channel_journal(ch, ch->rt->current, ASX_EVENT_CHANNEL_RECEIVER_DROP, 0, 0, 0);
+    close_receiver(ch, ASX_E_STALE_HANDLE); /* another task was receiving through this endpoint */
+    asx__channel_discard_queue(ch);
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    return ASX_OK;
+}
+
+/* ---- the end of the region ------------------------------------------------------------------ */
+
+static void end_obligations(asx__channel *ch)
+{
+    asx__registry *reg = &ch->rt->registry;
+    asx__obligation *slots = reg->slots;
+    for (uint64_t i = 0; i <= reg->mask;) {
+        asx__obligation *o = &reg->slots[i++];
+        bool ack = o->object == asx__ack_object(ch);
+        if (o->id == 0 || (o->object != ch && !ack))
+            continue;
+        ch->region->n_aborted++;
+        if (ack) {
+            asx__ack_discard(ch, o);
+        } else {
+            asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_ABORTED);
+            ch->claims--;
+        }
+        if (reg->slots != slots) { /* the drop callback made obligations: look again */
+            slots = reg->slots;
+            i = 0;
+        }
+    }
+}
+
+static void finalize(asx_runtime *rt, asx__resident *resident)
+{
+    asx__channel *ch = (asx__channel *)(void *)resident;
+    if (ch->finalized)
+        return;
+    ch->finalized = true;
+    for (asx__sender *s = ch->all_senders; s != NULL; s = s->next) {
+        s->generation = ASX__NO_GENERATION;
+        s->channel = NULL;
+    }
+    ch->senders = 0;
+    close_receiver(ch, ASX_E_DISCONNECTED);
+    if (ch->claims - ch->tail != ch->grants)
+        end_obligations(ch);
+    ASX__ASSERT(ch->claims - ch->tail == ch->grants);
+    ch->claims = ch->tail;
+    ch->first_obligation = UINT64_MAX;
+    asx__channel_discard_queue(ch);
+    uint64_t discarded = ch->lost + ch->evicted_lost;
+    if (discarded != 0 && ch->region->report != NULL)
+        asx__report_channel(rt, ch->region->report, ch->region, ch->waits[0].serial, ch->name,
+                            discarded);
+}
+
+static void retire(asx_runtime *rt, asx__resident *resident)
+{
+    asx__channel *ch = (asx__channel *)(void *)resident;
+    finalize(rt, resident);
+    for (asx__sender *s = ch->all_senders; s != NULL;) {
+        asx__sender *next = s->next;
+        asx__slab_release(&rt->senders, s, s->index);
+        s = next;
+    }
+    ch->all_senders = NULL;
+    ch->free_senders = NULL;
+    ch->region = NULL;
+    ch->retired = true;
+    rt->live_channels--;
+    if (ch->grants == 0)
+        asx__slab_release(&rt->channels, ch, ch->index);
+}
+
+static uint64_t undelivered(const asx__resident *resident)
+{
+    return asx__channel_queued((const asx__channel *)(const void *)resident);
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+static void describe(const asx__channel *ch, asx_channel_info *ret_info)
+{
+    bool gone = asx__channel_rx_gone(ch);
+    asx_channel_info info = {
+        .state = ch->senders != 0 ? (gone ? ASX_CHANNEL_RECEIVER_CLOSED : ASX_CHANNEL_OPEN)
+                                  : (gone ? ASX_CHANNEL_FULLY_CLOSED : ASX_CHANNEL_SENDER_CLOSED),
+        .serial = ch->waits[0].serial,
+        .capacity = (size_t)ch->capacity,
+        .queued = (size_t)asx__channel_queued(ch),
+        .reserved = (size_t)(ch->claims - ch->tail),
+        .senders = ch->senders,
+        .receiver_waits = ch->receiver != NULL,
+        .sent = ch->tail,
+        .received = ch->head - ch->evicted - ch->lost,
+        .evicted = ch->evicted,
+        .discarded = ch->lost + ch->evicted_lost,
+    };
+    for (const asx__node *n = ch->waiters.next; n != &ch->waiters; n = n->next)
+        info.send_waiters++;
+    *ret_info = info;
+}
+
+asx_status asx_channel_receiver_info(const asx_channel_receiver *receiver,
+                                     asx_channel_info *ret_info)
+{
+    asx__channel *ch = NULL;
+    if (ret_info == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = live_receiver(receiver, &ch);
+    if (st < 0)
+        return st;
+    describe(ch, ret_info);
+    return ASX_OK;
+}
+
+asx_status asx_channel_sender_info(const asx_channel_sender *sender, asx_channel_info *ret_info)
+{
+    asx__sender *s = NULL;
+    if (ret_info == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = live_sender(sender, &s);
+    if (st < 0)
+        return st;
+    describe(s->channel, ret_info);
+    return ASX_OK;
+}

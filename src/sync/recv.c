@@ -1,0 +1,200 @@
+/* recv.c - receiving: one task at a time, oldest message first.
+ *
+ * A parked receiver implies an empty queue: whoever sends hands the message to a fiber directly,
+ * and queues it and wakes a poll task, which then finds it. So a receive that finds a message need
+ * not ask who else is receiving.
+ */
+#include "sync/sync.h"
+
+#define NOINLINE __attribute__((noinline))
+#define SPECIAL (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)
+
+/* Why the call was not possible. Never ASX_OK. */
+static NOINLINE asx_status refuse(const asx_channel_receiver *receiver, const asx_cx *cx,
+                                  const void *argument)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    if (receiver == NULL || receiver->channel_ == NULL || cx == NULL || argument == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (receiver->channel_->rx_generation != receiver->generation_)
+        return asx__receiver_refuse(receiver);
+    asx_status st = asx__cx_enter(cx, ASX_CAP_CHANNEL, &task, &rt);
+    return st < 0 ? st : ASX_E_WRONG_CONTEXT; /* a task of another runtime */
+}
+
+/* The channel behind a live receiver, in the hands of the running task. NULL: see refuse(). */
+static inline asx__channel *enter(const asx_channel_receiver *receiver, const asx_cx *cx,
+                                  const void *argument)
+{
+    if (ASX__UNLIKELY(receiver == NULL))
+        return NULL;
+    asx__channel *ch = receiver->channel_;
+    if (ASX__UNLIKELY(ch == NULL || ch->rx_generation != receiver->generation_ || cx == NULL))
+        return NULL;
+    if (ASX__UNLIKELY(ch->rt->current != cx->task_ || (cx->caps_ & ASX_CAP_CHANNEL) == 0 ||
+                      argument == NULL))
+        return NULL;
+    return ch;
+}
+
+/* Takes the oldest message out of the queue for `task`. */
+static void take(asx__channel *ch, asx__task *task, void *ret_message)
+{
+    char *slot = ch->head_slot;
+    asx__message_copy(ret_message, slot, ch->element_size);
+    ch->head_slot = asx__slot_after(ch, slot);
+    ch->head++;
+    if (ASX__UNLIKELY(ch->rt->tracing)) {
+        const asx__message_mark *mark = asx__slot_mark(ch, slot);
+        asx__channel_journal(ch, task, ASX_EVENT_CHANNEL_RECV, mark->number,
+                             asx__channel_queued(ch), mark->seq);
+    }
+}
+
+void asx__channel_serve_receiver(asx__channel *ch)
+{
+    asx__task *task = ch->receiver;
+    asx_status st = ASX_OK;
+    ch->receiver = NULL;
+    ch->send_slow &= (uint8_t)~ASX__SEND_PARKED;
+    if ((task->flags & ASX__T_POLL) == 0) {
+        if (task->w.waits == &ch->waits[ASX__CHANNEL_RECV]) {
+            take(ch, task, task->r.io);
+        } else {
+            asx__ack_io *io = task->r.io;
+            st = asx__channel_take_with_ack(ch, task, io->message, &io->ack);
+        }
+    }
+    asx__wake(ch->rt, task, st, false);
+}
+
+void asx__recv_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
+{
+    asx__channel *ch = asx__channel_of(waitable);
+    (void)rt;
+    ASX__ASSERT(!granted && ch->receiver == task);
+    ch->receiver = NULL;
+    ch->send_slow &= (uint8_t)~ASX__SEND_PARKED;
+}
+
+/* The queue is empty: waits, unless nothing can come. */
+static asx_status wait_for_message(asx__channel *ch, asx__task *task, enum asx__channel_wait which,
+                                   void *io)
+{
+    asx_runtime *rt = ch->rt;
+    if (ASX__UNLIKELY(asx__channel_tx_gone(ch)))
+        return ASX_E_DISCONNECTED;
+    if (ASX__UNLIKELY(ch->receiver != NULL && ch->receiver != task))
+        return ASX_E_BUSY;
+    ch->receiver = task;
+    ch->send_slow |= ASX__SEND_PARKED;
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    if (ASX__UNLIKELY((task->flags & ASX__T_POLL) != 0))
+        return asx__wait_on(rt, task, &ch->waits[ASX__CHANNEL_RECV], NULL);
+    return asx__park(rt, task, &ch->waits[which], io);
+}
+
+/* May the running task wait here? What it gives up for that may fill the queue. */
+static asx_status prepare(asx__channel *ch, asx__task *task)
+{
+    if (ASX__LIKELY((task->flags & ASX__T_POLL) == 0 && !ch->rt->in_cleanup))
+        return ASX_OK;
+    return asx__wait_prepare(ch->rt, task, &ch->waits[ASX__CHANNEL_RECV]);
+}
+
+static NOINLINE asx_status recv_slow(asx__channel *ch, asx__task *task, void *ret_message)
+{
+    asx_status st = asx__checkpoint(ch->rt, task);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
+    if (ch->head == ch->tail) {
+        st = prepare(ch, task);
+        if (ASX__UNLIKELY(st < 0))
+            return asx__channel_tx_gone(ch) ? ASX_E_DISCONNECTED : st;
+        if (ASX__LIKELY(ch->head == ch->tail))
+            return wait_for_message(ch, task, ASX__CHANNEL_RECV, ret_message);
+    }
+    take(ch, task, ret_message);
+    asx__channel_settle(ch);
+    return ASX_OK;
+}
+
+/* Nothing is queued: parks, if nothing else is special. */
+static NOINLINE asx_status recv_empty(asx__channel *ch, asx__task *task, void *ret_message)
+{
+    asx_runtime *rt = ch->rt;
+    if (ASX__UNLIKELY((task->flags & (SPECIAL | ASX__T_POLL)) != 0 || rt->in_cleanup ||
+                      ch->senders == 0 || ch->receiver != NULL))
+        return recv_slow(ch, task, ret_message);
+    ch->receiver = task;
+    ch->send_slow |= ASX__SEND_PARKED;
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    return asx__park(rt, task, &ch->waits[ASX__CHANNEL_RECV], ret_message);
+}
+
+asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *ret_message)
+{
+    asx__channel *ch = enter(receiver, cx, ret_message);
+    if (ASX__UNLIKELY(ch == NULL))
+        return refuse(receiver, cx, ret_message);
+    asx__task *task = cx->task_;
+    uint64_t head = ch->head;
+    if (ASX__UNLIKELY(head == ch->tail))
+        return recv_empty(ch, task, ret_message);
+    if (ASX__UNLIKELY(ch->recv_slow != 0 || (task->flags & SPECIAL) != 0))
+        return recv_slow(ch, task, ret_message);
+    char *slot = ch->head_slot;
+    memcpy(ret_message, slot, 8);
+    slot += 8;
+    ch->head_slot = slot == ch->ring_end ? ch->ring : slot;
+    ch->head = head + 1;
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    return ASX_OK;
+}
+
+asx_status asx_channel_try_recv(asx_channel_receiver *receiver, void *ret_message)
+{
+    if (receiver == NULL || receiver->channel_ == NULL || ret_message == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__channel *ch = receiver->channel_;
+    if (ch->rx_generation != receiver->generation_)
+        return asx__receiver_refuse(receiver);
+    if (ch->head == ch->tail)
+        return asx__channel_tx_gone(ch) ? ASX_E_DISCONNECTED : ASX_E_EMPTY;
+    take(ch, ch->rt->current, ret_message);
+    asx__channel_settle(ch);
+    return ASX_OK;
+}
+
+asx_status asx_channel_recv_with_ack(asx_channel_receiver *receiver, asx_cx *cx,
+                                     void *ret_message, asx_ack *ret_ack)
+{
+    asx__channel *ch = enter(receiver, cx, ret_message);
+    if (ASX__UNLIKELY(ch == NULL))
+        return refuse(receiver, cx, ret_message);
+    if (ret_ack == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__task *task = cx->task_;
+    asx_status st = asx__checkpoint(ch->rt, task);
+    if (st < 0)
+        return st;
+    st = asx__cells_reserve(ch);
+    if (st < 0)
+        return st;
+    if (ch->head == ch->tail) {
+        st = prepare(ch, task);
+        if (st < 0)
+            return asx__channel_tx_gone(ch) ? ASX_E_DISCONNECTED : st;
+        if (ch->head == ch->tail) {
+            asx__ack_io io = { .message = ret_message };
+            st = wait_for_message(ch, task, ASX__CHANNEL_RECV_ACK, &io);
+            if (st == ASX_OK)
+                *ret_ack = io.ack;
+            return st;
+        }
+    }
+    st = asx__channel_take_with_ack(ch, task, ret_message, ret_ack);
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    return st;
+}

@@ -1,0 +1,597 @@
+/* send.c - reserve, permits, send, evict; and who gets capacity that becomes free.
+ *
+ * The public calls take the shortest way when nothing is special: an endpoint that lives, the
+ * running task's own context, no cancel, capacity, messages of 8 bytes, no journal, no receiver
+ * waiting. They have no frame; everything else is tail-called.
+ *
+ * A waiting sender is served by whoever frees capacity: a fiber gets its permit written, or its
+ * message taken from where it waits; a poll task gets a grant. Serving cannot fail but for the
+ * memory of the permit: then that sender is told, and the next one is served.
+ */
+#include "sync/sync.h"
+
+#define NOINLINE __attribute__((noinline))
+/* A task with any of these does not take the shortest way. */
+#define SPECIAL (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_GRANTED)
+
+/* A fact that the compiler cannot see: it drops the branch that asks for it again. */
+#define GIVEN(expr)                                                                                \
+    do {                                                                                           \
+        ASX__DEBUG_ASSERT(expr);                                                                   \
+        if (!(expr))                                                                               \
+            __builtin_unreachable();                                                               \
+    } while (0)
+
+/* Note in a tracked permit: its waiter has not come back for it yet. */
+#define ON_ITS_WAY 1u
+
+/* ---- entering ------------------------------------------------------------------------------- */
+
+/* Why the call was not possible. Never ASX_OK. */
+static NOINLINE asx_status refuse(const asx_channel_sender *sender, const asx_cx *cx,
+                                  const void *argument)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    if (sender == NULL || sender->sender_ == NULL || cx == NULL || argument == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (sender->sender_->generation != sender->generation_)
+        return asx__sender_refuse(sender);
+    asx_status st = asx__cx_enter(cx, ASX_CAP_CHANNEL, &task, &rt);
+    return st < 0 ? st : ASX_E_WRONG_CONTEXT; /* a task of another runtime */
+}
+
+/* The channel behind a live sender, in the hands of the running task. NULL: see refuse(). */
+static inline asx__channel *enter(const asx_channel_sender *sender, const asx_cx *cx,
+                                  const void *argument)
+{
+    if (ASX__UNLIKELY(sender == NULL))
+        return NULL;
+    asx__sender *s = sender->sender_;
+    if (ASX__UNLIKELY(s == NULL || s->generation != sender->generation_ || cx == NULL))
+        return NULL;
+    asx__channel *ch = s->channel;
+    if (ASX__UNLIKELY(ch->rt->current != cx->task_ || (cx->caps_ & ASX_CAP_CHANNEL) == 0 ||
+                      argument == NULL))
+        return NULL;
+    return ch;
+}
+
+/* ---- delivering ----------------------------------------------------------------------------- */
+
+static void push(asx__channel *ch, const void *message, uint64_t number, uint64_t seq)
+{
+    char *slot = ch->tail_slot;
+    asx__message_copy(slot, message, ch->element_size);
+    if (ASX__UNLIKELY(ch->marks != NULL)) {
+        asx__message_mark *mark = asx__slot_mark(ch, slot);
+        mark->number = number;
+        mark->seq = seq;
+    }
+    ch->tail_slot = asx__slot_after(ch, slot);
+}
+
+/* A fiber parked in asx_channel_recv(). */
+static inline bool takes_directly(const asx__channel *ch, const asx__task *task)
+{
+    return task->w.waits == &ch->waits[ASX__CHANNEL_RECV] && (task->flags & ASX__T_POLL) == 0;
+}
+
+void asx__channel_deliver(asx__channel *ch, asx__task *task, const void *message)
+{
+    asx__task *to = ch->receiver;
+    uint64_t number = ++ch->tail;
+    uint64_t seq = 0;
+    if (ASX__UNLIKELY(ch->rt->tracing))
+        seq = asx__channel_journal(ch, task, ASX_EVENT_CHANNEL_SEND, number,
+                                   asx__channel_queued(ch), 0);
+    if (ASX__LIKELY(to != NULL && takes_directly(ch, to))) {
+        ch->head++;
+        ch->receiver = NULL;
+        ch->send_slow &= (uint8_t)~ASX__SEND_PARKED;
+        asx__message_copy(to->r.io, message, ch->element_size);
+        if (ASX__UNLIKELY(ch->rt->tracing))
+            asx__channel_journal(ch, to, ASX_EVENT_CHANNEL_RECV, number, 0, seq);
+        asx__wake(ch->rt, to, ASX_OK, false);
+        return;
+    }
+    push(ch, message, number, seq);
+    if (to != NULL)
+        asx__channel_serve_receiver(ch);
+}
+
+/* ---- waiting senders ------------------------------------------------------------------------ */
+
+static void unlink_waiter(asx__channel *ch, asx__task *task)
+{
+    asx__list_remove(&task->node);
+    if (asx__list_empty(&ch->waiters))
+        ch->recv_slow &= (uint8_t)~ASX__RECV_WAITERS;
+}
+
+/* A permit for `task`, which is or was waiting; the claim is taken. False: no memory. */
+static bool write_permit(asx__channel *ch, asx__task *task, asx_obligation_kind kind,
+                         const char *site, uint32_t detail, asx_send_permit *ret_permit)
+{
+    asx_runtime *rt = ch->rt;
+    asx__task *running = rt->current;
+    rt->current = task; /* the journal says who reserved */
+    asx__obligation *o = asx__obligation_new(rt, task, ch, kind, site);
+    rt->current = running;
+    if (o == NULL)
+        return false;
+    o->detail = detail;
+    ret_permit->channel_ = ch;
+    ret_permit->obligation_ = o->id;
+    return true;
+}
+
+/* There is capacity, and somebody waits for it. */
+static void serve_waiter(asx__channel *ch)
+{
+    asx__task *task = (asx__task *)(void *)ch->waiters.next;
+    bool done = true;
+    unlink_waiter(ch, task);
+    ch->claims++;
+    if (task->flags & ASX__T_POLL) {
+        ch->grants++;
+        asx__wake(ch->rt, task, ASX_OK, true);
+        return;
+    }
+    switch (task->w.waits - ch->waits) {
+    case ASX__CHANNEL_SEND:
+        asx__channel_deliver(ch, task, task->r.io);
+        break;
+    case ASX__CHANNEL_TRACKED: {
+        asx__tracked_io *io = task->r.io;
+        done = write_permit(ch, task, ASX_OBLIGATION_KIND_TRACKED_PERMIT, io->site, ON_ITS_WAY,
+                            &io->permit);
+        break;
+    }
+    default:
+        done = write_permit(ch, task, ASX_OBLIGATION_KIND_SEND_PERMIT, NULL, 0, task->r.io);
+        break;
+    }
+    if (!done)
+        ch->claims--;
+    asx__wake(ch->rt, task, done ? ASX_OK : ASX_E_RESOURCE_EXHAUSTED, false);
+}
+
+void asx__channel_settle_slow(asx__channel *ch)
+{
+    while ((ch->recv_slow & ASX__RECV_WAITERS) != 0 && !asx__channel_full(ch))
+        serve_waiter(ch);
+    if (ch->receiver != NULL && asx__channel_tx_gone(ch)) {
+        asx__task *task = ch->receiver;
+        ch->receiver = NULL;
+        ch->send_slow &= (uint8_t)~ASX__SEND_PARKED;
+        asx__wake(ch->rt, task, ASX_E_DISCONNECTED, false);
+    }
+}
+
+void asx__channel_wake_senders(asx__channel *ch, asx_status status)
+{
+    while ((ch->recv_slow & ASX__RECV_WAITERS) != 0) {
+        asx__task *task = (asx__task *)(void *)ch->waiters.next;
+        unlink_waiter(ch, task);
+        asx__wake(ch->rt, task, status, false);
+    }
+}
+
+void asx__send_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
+{
+    asx__channel *ch = asx__channel_of(waitable);
+    if (!granted) {
+        unlink_waiter(ch, task);
+        return;
+    }
+    ch->grants--;
+    if (!ch->finalized) {
+        ch->claims--;
+        asx__channel_settle(ch);
+    } else if (ch->retired && ch->grants == 0) {
+        asx__slab_release(&rt->channels, ch, ch->index);
+    }
+}
+
+/* Capacity for the running task. */
+typedef enum claim_result {
+    CLAIMED,
+    MUST_WAIT,
+    REFUSED
+} claim_result;
+
+static claim_result claim(asx__channel *ch, asx__task *task, asx_status *ret_why)
+{
+    asx_runtime *rt = ch->rt;
+    asx_status st = asx__checkpoint(rt, task);
+    if (ASX__UNLIKELY(st < 0)) {
+        *ret_why = st;
+        return REFUSED; /* a grant comes back when the resumption is over */
+    }
+    bool granted = asx__wait_granted(task, &ch->waits[ASX__CHANNEL_RESERVE]);
+    if (ASX__UNLIKELY(granted))
+        ch->grants--;
+    if (ASX__UNLIKELY(asx__channel_rx_gone(ch))) {
+        ch->claims -= granted;
+        *ret_why = ASX_E_DISCONNECTED;
+        return REFUSED;
+    }
+    if (granted)
+        return CLAIMED;
+    if (ASX__UNLIKELY(asx__channel_full(ch)))
+        return MUST_WAIT;
+    ch->claims++;
+    return CLAIMED;
+}
+
+/* Waits behind the others. What a fiber waits for has been done when this returns ASX_OK. */
+static asx_status wait_for_room(asx__channel *ch, asx__task *task, enum asx__channel_wait which,
+                                void *io)
+{
+    asx_runtime *rt = ch->rt;
+    bool poll = (task->flags & ASX__T_POLL) != 0;
+    if (ASX__UNLIKELY(poll || rt->in_cleanup)) {
+        asx_status st = asx__wait_prepare(rt, task, &ch->waits[ASX__CHANNEL_RESERVE]);
+        if (st < 0)
+            return st;
+        ASX__ASSERT(asx__channel_full(ch)); /* no grant of this channel was given back by that */
+    }
+    asx__list_push_back(&ch->waiters, &task->node);
+    ch->recv_slow |= ASX__RECV_WAITERS;
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    if (ASX__UNLIKELY(poll))
+        return asx__wait_on(rt, task, &ch->waits[ASX__CHANNEL_RESERVE], NULL);
+    return asx__park(rt, task, &ch->waits[which], io);
+}
+
+/* ---- reserve -------------------------------------------------------------------------------- */
+
+static asx_status make_permit(asx__channel *ch, asx__task *task, asx_obligation_kind kind,
+                              const char *site, asx_send_permit *ret_permit)
+{
+    if (ASX__UNLIKELY(!write_permit(ch, task, kind, site, 0, ret_permit))) {
+        ch->claims--;
+        asx__channel_settle(ch);
+        return ASX_E_RESOURCE_EXHAUSTED;
+    }
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    return ASX_OK;
+}
+
+static NOINLINE asx_status reserve_slow(asx__channel *ch, asx__task *task,
+                                        asx_send_permit *ret_permit)
+{
+    asx_status st;
+    switch (claim(ch, task, &st)) {
+    case REFUSED:
+        return st;
+    case MUST_WAIT:
+        return wait_for_room(ch, task, ASX__CHANNEL_RESERVE, ret_permit);
+    default:
+        return make_permit(ch, task, ASX_OBLIGATION_KIND_SEND_PERMIT, NULL, ret_permit);
+    }
+}
+
+/* Will asx__obligation_new() find its slot free? */
+static inline bool obligation_is_easy(const asx_runtime *rt, const asx__task *task)
+{
+    return task->extra != NULL && asx__obligation_slot(rt, rt->registry.last_id + 1)->id == 0;
+}
+
+asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_permit *ret_permit)
+{
+    asx__channel *ch = enter(sender, cx, ret_permit);
+    if (ASX__UNLIKELY(ch == NULL))
+        return refuse(sender, cx, ret_permit);
+    asx__task *task = cx->task_;
+    uint64_t claims = ch->claims;
+    if (ASX__UNLIKELY((task->flags & SPECIAL) != 0 || claims - ch->head >= ch->easy_room ||
+                      !obligation_is_easy(ch->rt, task)))
+        return reserve_slow(ch, task, ret_permit);
+    GIVEN(!ch->rt->tracing && ch->rt->registry.max == 0); /* there is easy room */
+    asx__obligation *o =
+        asx__obligation_new(ch->rt, task, ch, ASX_OBLIGATION_KIND_SEND_PERMIT, NULL);
+    ch->claims = claims + 1;
+    ret_permit->channel_ = ch;
+    ret_permit->obligation_ = o->id;
+    return ASX_OK;
+}
+
+asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
+                                   asx_send_permit *ret_permit)
+{
+    asx__channel *ch = enter(sender, cx, ret_permit);
+    if (ASX__UNLIKELY(ch == NULL))
+        return refuse(sender, cx, ret_permit);
+    if (asx__channel_rx_gone(ch))
+        return ASX_E_DISCONNECTED;
+    if (asx__channel_full(ch)) /* also when others wait */
+        return ASX_E_FULL;
+    ch->claims++;
+    return make_permit(ch, cx->task_, ASX_OBLIGATION_KIND_SEND_PERMIT, NULL, ret_permit);
+}
+
+asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx,
+                                          asx_tracked_permit *ret_permit, const char *site)
+{
+    asx__channel *ch = enter(sender, cx, ret_permit);
+    if (ASX__UNLIKELY(ch == NULL))
+        return refuse(sender, cx, ret_permit);
+    asx__task *task = cx->task_;
+    asx__tracked_io io = { .site = site != NULL ? site : "" };
+    asx_status st;
+    switch (claim(ch, task, &st)) {
+    case REFUSED:
+        return st;
+    case MUST_WAIT:
+        st = wait_for_room(ch, task, ASX__CHANNEL_TRACKED, &io);
+        if (st < 0)
+            return st;
+        asx__obligation_slot(task->region->rt, io.permit.obligation_)->detail = 0;
+        ret_permit->permit = io.permit;
+        return ASX_OK;
+    default:
+        return make_permit(ch, task, ASX_OBLIGATION_KIND_TRACKED_PERMIT, io.site,
+                           &ret_permit->permit);
+    }
+}
+
+/* ---- permits -------------------------------------------------------------------------------- */
+
+static inline bool is_permit(const asx__obligation *o, uint64_t id, const asx__channel *ch)
+{
+    return o->id == id && o->object == ch && id != 0;
+}
+
+/* Why this is not a permit that can be used. Never ASX_OK. */
+static NOINLINE asx_status refuse_permit(const asx_send_permit *permit, const void *argument)
+{
+    if (permit == NULL || permit->channel_ == NULL || permit->obligation_ == 0 || argument == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    const asx__channel *ch = permit->channel_;
+    if (asx__obligation_find(ch->rt, permit->obligation_) != NULL)
+        return ASX_E_INVALID_ARGUMENT; /* something else than a permit of this channel */
+    if (permit->obligation_ <= ch->first_obligation)
+        return ASX_E_DISCONNECTED; /* its channel is gone, and took it along */
+    return asx__obligation_missing(ch->rt, permit->obligation_);
+}
+
+static asx_status find_permit(const asx_send_permit *permit, const void *argument,
+                              asx__obligation **ret_o)
+{
+    if (permit == NULL || permit->channel_ == NULL || argument == NULL)
+        return refuse_permit(permit, argument);
+    asx__obligation *o = asx__obligation_slot(permit->channel_->rt, permit->obligation_);
+    if (!is_permit(o, permit->obligation_, permit->channel_))
+        return refuse_permit(permit, argument);
+    *ret_o = o;
+    return ASX_OK;
+}
+
+void asx__permit_abort(asx__channel *ch, asx__obligation *o)
+{
+    asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_ABORTED);
+    ch->claims--;
+    asx__channel_settle(ch);
+}
+
+void asx__permit_release(asx_runtime *rt, asx__obligation *o)
+{
+    (void)rt;
+    asx__permit_abort(o->object, o);
+}
+
+/* The task ended without resolving it. */
+void asx__tracked_release(asx_runtime *rt, asx__obligation *o)
+{
+    asx__task *task = o->owner;
+    asx__region *region = task->region;
+    if (o->detail != ON_ITS_WAY) {
+        region->n_leaked++;
+        rt->registry.leaked++;
+        if (rt->tracing)
+            asx__obligation_trace(rt, ASX_EVENT_OBLIGATION_LEAK, o);
+        if (region->report != NULL)
+            asx__report_obligation(rt, region->report, o, region);
+        if (region->leak == ASX_LEAK_PANIC)
+            task->flags |= ASX__T_PANICKED;
+    }
+    asx__permit_abort(o->object, o);
+}
+
+static NOINLINE asx_status permit_send_slow(asx__channel *ch, asx__obligation *o,
+                                            const void *message)
+{
+    if (ASX__UNLIKELY(asx__channel_rx_gone(ch))) {
+        asx__permit_abort(ch, o);
+        return ASX_E_DISCONNECTED;
+    }
+    asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_COMMITTED);
+    asx__channel_deliver(ch, ch->rt->current, message);
+    asx__channel_settle(ch);
+    return ASX_OK;
+}
+
+asx_status asx_send_permit_send(asx_send_permit *permit, const void *message)
+{
+    if (ASX__UNLIKELY(permit == NULL || permit->channel_ == NULL || message == NULL))
+        return ASX_E_INVALID_ARGUMENT;
+    asx__channel *ch = permit->channel_;
+    asx__obligation *o = asx__obligation_slot(ch->rt, permit->obligation_);
+    if (ASX__UNLIKELY(!is_permit(o, permit->obligation_, ch)))
+        return refuse_permit(permit, message);
+    if (ASX__UNLIKELY(ch->send_slow != 0))
+        return permit_send_slow(ch, o, message);
+    GIVEN(!ch->rt->tracing);
+    asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_COMMITTED);
+    char *slot = ch->tail_slot;
+    memcpy(slot, message, 8);
+    slot += 8;
+    ch->tail_slot = slot == ch->ring_end ? ch->ring : slot;
+    ch->tail++;
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    return ASX_OK;
+}
+
+asx_status asx_send_permit_abort(asx_send_permit *permit)
+{
+    asx__obligation *o = NULL;
+    asx_status st = find_permit(permit, permit, &o);
+    if (st < 0)
+        return st;
+    asx__permit_abort(permit->channel_, o);
+    return ASX_OK;
+}
+
+asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *message,
+                                   asx_committed_proof *ret_proof)
+{
+    asx__obligation *o = NULL;
+    if (permit == NULL || ret_proof == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = find_permit(&permit->permit, message, &o);
+    if (st < 0)
+        return st;
+    if (o->kind != ASX_OBLIGATION_KIND_TRACKED_PERMIT)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__channel *ch = permit->permit.channel_;
+    uint64_t number = ch->tail + 1;
+    st = permit_send_slow(ch, o, message);
+    if (st < 0)
+        return st;
+    ret_proof->obligation = permit->permit.obligation_;
+    ret_proof->message_number = number;
+    return ASX_OK;
+}
+
+asx_status asx_tracked_permit_abort(asx_tracked_permit *permit, asx_aborted_proof *ret_proof)
+{
+    asx__obligation *o = NULL;
+    if (permit == NULL || ret_proof == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = find_permit(&permit->permit, ret_proof, &o);
+    if (st < 0)
+        return st;
+    if (o->kind != ASX_OBLIGATION_KIND_TRACKED_PERMIT)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__permit_abort(permit->permit.channel_, o);
+    ret_proof->obligation = permit->permit.obligation_;
+    return ASX_OK;
+}
+
+/* ---- reserve and send in one ---------------------------------------------------------------- */
+
+static NOINLINE asx_status send_slow(asx__channel *ch, asx__task *task, const void *message)
+{
+    asx_status st;
+    switch (claim(ch, task, &st)) {
+    case REFUSED:
+        return st;
+    case MUST_WAIT:
+        return wait_for_room(ch, task, ASX__CHANNEL_SEND, (void *)(uintptr_t)message);
+    default:
+        asx__channel_deliver(ch, task, message);
+        asx__channel_settle(ch);
+        return ASX_OK;
+    }
+}
+
+/* The receiver waits, there is room, and nothing else is special. */
+static NOINLINE asx_status send_to_parked(asx__channel *ch, asx__task *task, const void *message)
+{
+    asx__task *to = ch->receiver;
+    if (ASX__UNLIKELY(!takes_directly(ch, to)))
+        return send_slow(ch, task, message);
+    memcpy(to->r.io, message, 8);
+    ch->receiver = NULL;
+    ch->send_slow = 0;
+    ch->claims++;
+    ch->tail++;
+    ch->head++;
+    asx__wake(ch->rt, to, ASX_OK, false);
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch)); /* nobody waited: there was room */
+    return ASX_OK;
+}
+
+asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *message)
+{
+    asx__channel *ch = enter(sender, cx, message);
+    if (ASX__UNLIKELY(ch == NULL))
+        return refuse(sender, cx, message);
+    asx__task *task = cx->task_;
+    uint64_t claims = ch->claims;
+    if (ASX__UNLIKELY((task->flags & SPECIAL) != 0 || claims - ch->head >= ch->room))
+        return send_slow(ch, task, message);
+    if (ch->send_slow != 0)
+        return ch->send_slow == ASX__SEND_PARKED ? send_to_parked(ch, task, message)
+                                                 : send_slow(ch, task, message);
+    char *slot = ch->tail_slot;
+    memcpy(slot, message, 8);
+    slot += 8;
+    ch->tail_slot = slot == ch->ring_end ? ch->ring : slot;
+    ch->claims = claims + 1;
+    ch->tail++;
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+    return ASX_OK;
+}
+
+asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx, const void *message)
+{
+    asx__channel *ch = enter(sender, cx, message);
+    if (ASX__UNLIKELY(ch == NULL))
+        return refuse(sender, cx, message);
+    if (asx__channel_rx_gone(ch))
+        return ASX_E_DISCONNECTED;
+    if (asx__channel_full(ch)) /* also when others wait */
+        return ASX_E_FULL;
+    ch->claims++;
+    asx__channel_deliver(ch, cx->task_, message);
+    asx__channel_settle(ch);
+    return ASX_OK;
+}
+
+/* Takes the oldest message out to make room for one of `task`'s. */
+static void evict(asx__channel *ch, asx__task *task, void *ret_evicted)
+{
+    char *slot = ch->head_slot;
+    if (ret_evicted != NULL)
+        asx__message_copy(ret_evicted, slot, ch->element_size);
+    else if (ch->drop != NULL)
+        asx__message_copy(ch->scratch, slot, ch->element_size);
+    if (ch->rt->tracing) {
+        const asx__message_mark *mark = asx__slot_mark(ch, slot);
+        asx__channel_journal(ch, task, ASX_EVENT_CHANNEL_EVICT, mark->number, 0, mark->seq);
+    }
+    ch->head_slot = asx__slot_after(ch, slot);
+    ch->head++;
+    ch->evicted++;
+}
+
+asx_status asx_channel_send_evict_oldest(asx_channel_sender *sender, asx_cx *cx,
+                                         const void *message, void *ret_evicted,
+                                         bool *ret_did_evict)
+{
+    asx__channel *ch = enter(sender, cx, message);
+    if (ASX__UNLIKELY(ch == NULL))
+        return refuse(sender, cx, message);
+    if (ret_did_evict == NULL || ret_evicted == message)
+        return ASX_E_INVALID_ARGUMENT;
+    if (asx__channel_rx_gone(ch))
+        return ASX_E_DISCONNECTED;
+    bool full = asx__channel_full(ch);
+    if (full && asx__channel_queued(ch) == 0)
+        return ASX_E_FULL;
+    if (full && ret_evicted == NULL && ch->dropping)
+        return ASX_E_BUSY; /* from inside the drop callback of another eviction */
+    asx__task *task = cx->task_;
+    if (full)
+        evict(ch, task, ret_evicted);
+    ch->claims++;
+    asx__channel_deliver(ch, task, message);
+    asx__channel_settle(ch);
+    *ret_did_evict = full;
+    if (full && ret_evicted == NULL)
+        asx__channel_drop_evicted(ch);
+    return ASX_OK;
+}

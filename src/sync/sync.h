@@ -1,0 +1,313 @@
+/* sync.h - the inside of a two-phase channel.
+ *
+ * Words
+ *   claim     a right to one slot: a permit, a queued message, a message without its ack, or the
+ *             grant of a poll task that has not picked it up yet
+ *   permit    a claim that has no message yet; an obligation of the task that holds it
+ *   grant     capacity given to a waiting poll task, which turns it into a permit when it repeats
+ *             its call
+ *   waiter    a task parked in reserve or send, in the order in which they came
+ *   cell      where a message stays while its ack is outstanding
+ *
+ * Counters only grow on the way of a message, so that each operation writes one of them:
+ *
+ *     claims   claims ever taken     reserve +1, abort -1, receive with ack +1, commit or nack -1
+ *     tail     messages ever sent    send +1
+ *     head     messages ever taken   receive, evict, discard +1; nack -1
+ *
+ *     queued   = tail - head
+ *     reserved = claims - tail       permits, grants and messages without ack
+ *     used     = claims - head       = queued + reserved
+ *
+ * Invariants (asx__channel_is_valid), between two operations
+ *     head <= tail <= claims, used <= capacity
+ *     a waiter exists    => used == capacity and the receiver is not dropped
+ *     a receiver parked  => queued == 0 and the sending side is not gone
+ *     room == capacity while the receiver is not dropped, else 0
+ *     easy_room == room without journal and ceiling on obligations, else 0
+ *
+ * Because capacity that becomes free is handed at once to the first waiter, "others wait" implies
+ * "full", and one comparison answers both. Whoever frees capacity, sends, or ends the last of the
+ * sending side calls asx__channel_settle(), which re-establishes the second and third line.
+ *
+ * The sending side is gone when no sender, no permit, no grant and no waiter is left: a receiver
+ * that was told ASX_E_DISCONNECTED while somebody held a permit would miss that message. Messages
+ * without ack do not count, because the receiver itself usually holds them.
+ *
+ * Endpoints after the end. Generations come from one counter of the runtime. A sender's record
+ * serves the same channel until that retires, also when the sender was dropped and a clone took
+ * the record over. So a generation that does not match but is not older than the record's channel
+ * belongs to a dropped sender (ASX_E_STALE_HANDLE), and an older one, or any when the record has
+ * no channel, to a channel that is gone (ASX_E_DISCONNECTED). Permits and acks are told apart in
+ * the same way by the number of the last obligation before the channel was made.
+ *
+ * A poll task with a grant points to the channel's waitable until it runs again. A channel that
+ * retires before that keeps its record until the last grant has come back.
+ *
+ * Rejected: counters of queued and reserved slots (two of them change with every message); letting
+ * a woken sender take its capacity itself (others could pass it, and the wake would have to be
+ * passed on when it was cancelled); returning records of dropped senders to the runtime (then
+ * nothing could tell dropped from retired).
+ */
+#ifndef ASX_SYNC_H
+#define ASX_SYNC_H
+
+#include <string.h>
+
+#include "sched/obligation.h"
+
+/* What a task can wait for in a channel; also tells the waker what the task's `io` is. A poll task
+ * always waits as RESERVE or RECV, because it repeats its call anyway. */
+enum asx__channel_wait {
+    ASX__CHANNEL_RESERVE,  /* io: asx_send_permit * */
+    ASX__CHANNEL_TRACKED,  /* io: asx__tracked_io * */
+    ASX__CHANNEL_SEND,     /* io: the message, const */
+    ASX__CHANNEL_RECV,     /* io: where the message goes */
+    ASX__CHANNEL_RECV_ACK, /* io: asx__ack_io * */
+    ASX__CHANNEL_WAITS
+};
+
+typedef struct asx__tracked_io {
+    asx_send_permit permit;
+    const char *site;
+} asx__tracked_io;
+
+typedef struct asx__ack_io {
+    void *message;
+    asx_ack ack;
+} asx__ack_io;
+
+/* Why a send cannot take the shortest way ... */
+enum {
+    ASX__SEND_PARKED = 1u << 0,  /* a receiver waits */
+    ASX__SEND_GONE = 1u << 1,    /* the receiver was dropped */
+    ASX__SEND_TRACED = 1u << 2,
+    ASX__SEND_SIZE = 1u << 3     /* messages are not 8 bytes */
+};
+/* ... and a receive. */
+enum {
+    ASX__RECV_WAITERS = 1u << 0, /* senders wait for the slot */
+    ASX__RECV_TRACED = 1u << 1,
+    ASX__RECV_SIZE = 1u << 2
+};
+
+/* What the journal knows of a message; kept while tracing only. */
+typedef struct asx__message_mark {
+    uint64_t number; /* counted from 1 */
+    uint64_t seq;    /* event without which it could not be received */
+} asx__message_mark;
+
+typedef struct asx__cell {
+    asx__message_mark mark;
+    uint32_t next; /* free cell, index + 1; 0: none */
+    uint32_t reserved[3];
+    /* the message follows, aligned for any type */
+} asx__cell;
+
+/* Cells come in chunks of 8, 16, 32, ... from the region's memory, as they are needed. */
+#define ASX__CELL_CHUNKS 28u
+typedef struct asx__cells {
+    char *chunk[ASX__CELL_CHUNKS];
+    size_t stride;
+    uint32_t made;
+    uint32_t free; /* index + 1 */
+    uint64_t used; /* messages without ack */
+} asx__cells;
+
+/* Of an endpoint that was dropped: no endpoint has it, and neither has a zeroed one. */
+#define ASX__NO_GENERATION UINT64_MAX
+
+typedef struct asx__sender {
+    asx__node free;                /* overwritten while in the slab */
+    uint64_t generation;           /* ASX__NO_GENERATION: dropped */
+    struct asx__channel *channel;  /* NULL: the record serves no channel */
+    struct asx__sender *next;      /* of the same channel, dropped ones included */
+    struct asx__sender *next_free; /* dropped ones */
+    uint32_t index;
+} asx__sender;
+
+typedef struct asx__channel {
+    asx__resident resident;
+    uint64_t rx_generation; /* ASX__NO_GENERATION: dropped */
+    asx_runtime *rt;
+    uint64_t claims;
+    uint64_t head;
+    uint64_t tail;
+    uint64_t room;          /* capacity, or 0 when nobody will receive */
+    uint64_t easy_room;     /* likewise, and 0 when making a permit takes the long way */
+
+    char *head_slot;
+    char *tail_slot;
+    char *ring;             /* I */
+    char *ring_end;         /* I */
+    size_t element_size;    /* I */
+    asx__task *receiver;    /* parked in RECV or RECV_ACK */
+    uint8_t send_slow;
+    uint8_t recv_slow;
+    bool finalized;
+    bool retired;           /* keeps its record for the grants */
+    bool dropping;          /* `scratch` holds a message that the drop callback looks at */
+    uint32_t senders;       /* not dropped */
+    asx__node waiters;      /* tasks by their node */
+    asx__waitable waits[ASX__CHANNEL_WAITS];
+
+    uint64_t capacity;      /* I */
+    uint64_t generation;    /* I: the receiver's; no endpoint of it is older */
+    uint64_t first_obligation; /* I: permits and acks have higher numbers */
+    uint64_t grants;
+    asx__region *region;    /* I */
+    asx__sender *all_senders;
+    asx__sender *free_senders;
+    asx__cells *cells;      /* NULL: no ack was ever asked for */
+    asx__message_mark *marks; /* one per slot, while tracing */
+    void (*drop)(void *ctx, void *message); /* I */
+    void *drop_ctx;         /* I */
+    char *scratch;          /* room for one message, if there is a drop callback */
+    const char *name;       /* I */
+    uint64_t evicted;       /* by asx_channel_send_evict_oldest() ... */
+    uint64_t evicted_lost;  /* ... of these without a place to go */
+    uint64_t lost;          /* discarded otherwise */
+    uint32_t index;
+} asx__channel;
+
+/* ---- channel.c ------------------------------------------------------------------------------ */
+
+extern const asx__waitable_ops asx__channel_wait_ops[ASX__CHANNEL_WAITS];
+
+bool asx__channel_is_valid(const asx__channel *ch);
+/* Why is this not a live endpoint? Never ASX_OK. */
+asx_status asx__sender_refuse(const asx_channel_sender *sender);
+asx_status asx__receiver_refuse(const asx_channel_receiver *receiver);
+/* Discards one message: counts it and shows it to the drop callback. */
+void asx__channel_discard(asx__channel *ch, void *message);
+/* Likewise the evicted message in `scratch`. */
+void asx__channel_drop_evicted(asx__channel *ch);
+/* Discards everything that is queued. */
+void asx__channel_discard_queue(asx__channel *ch);
+/* Journal entry of something that `task` does, or that is done for it while it sleeps. */
+uint64_t asx__channel_journal(asx__channel *ch, asx__task *task, uint32_t kind, uint64_t a,
+                              uint64_t b, uint64_t cause);
+
+/* ---- send.c --------------------------------------------------------------------------------- */
+
+/* Sends for `task`, which has a claim: to the parked receiver or to the end of the queue. */
+void asx__channel_deliver(asx__channel *ch, asx__task *task, const void *message);
+/* Hands free capacity to waiters, and tells the receiver when the sending side is gone. */
+void asx__channel_settle_slow(asx__channel *ch);
+void asx__channel_wake_senders(asx__channel *ch, asx_status status);
+void asx__send_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted);
+/* Ends a permit without a message. */
+void asx__permit_abort(asx__channel *ch, asx__obligation *o);
+void asx__permit_release(asx_runtime *rt, asx__obligation *o);
+void asx__tracked_release(asx_runtime *rt, asx__obligation *o);
+
+/* ---- recv.c --------------------------------------------------------------------------------- */
+
+/* A receiver is parked and a message is queued: gives it to it. */
+void asx__channel_serve_receiver(asx__channel *ch);
+void asx__recv_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted);
+
+/* ---- ack.c ---------------------------------------------------------------------------------- */
+
+/* Makes sure that there is a free cell. ASX_E_RESOURCE_EXHAUSTED. */
+asx_status asx__cells_reserve(asx__channel *ch);
+/* Takes the oldest message out of the queue for `task` and copies it; there is a free cell.
+ * ASX_E_RESOURCE_EXHAUSTED: the message is still queued. */
+asx_status asx__channel_take_with_ack(asx__channel *ch, asx__task *task, void *ret_message,
+                                      asx_ack *ret_ack);
+void asx__ack_release(asx_runtime *rt, asx__obligation *o);
+/* The channel ends: the message is discarded. */
+void asx__ack_discard(asx__channel *ch, asx__obligation *o);
+
+/* ---- inline --------------------------------------------------------------------------------- */
+
+/* The object of a permit is the channel, that of an ack is this place in it: so one comparison
+ * tells the two apart. */
+static inline void *asx__ack_object(asx__channel *ch)
+{
+    return &ch->cells;
+}
+
+static inline asx__channel *asx__ack_channel(const asx__obligation *o)
+{
+    return (asx__channel *)(void *)((char *)o->object - offsetof(asx__channel, cells));
+}
+
+static inline asx__channel *asx__channel_of(void *waitable)
+{
+    asx__waitable *w = waitable;
+    ptrdiff_t which = w->ops - asx__channel_wait_ops;
+    return (asx__channel *)(void *)((char *)(w - which) - offsetof(asx__channel, waits));
+}
+
+static inline uint64_t asx__channel_queued(const asx__channel *ch)
+{
+    return ch->tail - ch->head;
+}
+
+static inline bool asx__channel_full(const asx__channel *ch)
+{
+    return ch->claims - ch->head >= ch->capacity;
+}
+
+static inline bool asx__channel_rx_gone(const asx__channel *ch)
+{
+    return (ch->send_slow & ASX__SEND_GONE) != 0;
+}
+
+static inline uint64_t asx__channel_unacked(const asx__channel *ch)
+{
+    return ch->cells == NULL ? 0 : ch->cells->used;
+}
+
+/* No sender, permit, grant or waiter. */
+static inline bool asx__channel_tx_gone(const asx__channel *ch)
+{
+    return ASX__UNLIKELY(ch->senders == 0) &&
+           ch->claims - ch->tail == asx__channel_unacked(ch) &&
+           (ch->recv_slow & ASX__RECV_WAITERS) == 0;
+}
+
+static inline void asx__message_copy(void *to, const void *from, size_t size)
+{
+    switch (size) {
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 16:
+        memcpy(to, from, 16);
+        break;
+    default:
+        memcpy(to, from, size);
+        break;
+    }
+}
+
+static inline char *asx__slot_after(const asx__channel *ch, char *slot)
+{
+    slot += ch->element_size;
+    return slot == ch->ring_end ? ch->ring : slot;
+}
+
+static inline char *asx__slot_before(const asx__channel *ch, char *slot)
+{
+    return (slot == ch->ring ? ch->ring_end : slot) - ch->element_size;
+}
+
+static inline asx__message_mark *asx__slot_mark(const asx__channel *ch, const char *slot)
+{
+    return &ch->marks[(size_t)(slot - ch->ring) / ch->element_size];
+}
+
+/* The channel's state after an operation. */
+static inline void asx__channel_settle(asx__channel *ch)
+{
+    if (ASX__UNLIKELY((ch->recv_slow & ASX__RECV_WAITERS) != 0 || ch->senders == 0))
+        asx__channel_settle_slow(ch);
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
+}
+
+#endif
