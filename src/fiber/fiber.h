@@ -229,7 +229,7 @@ static inline void asx__stack_release(asx__stack_pool *pool, asx__stack *stack)
 bool asx__stack_pool_owns(const asx__stack_pool *pool, const void *addr, asx__stack **ret_stack,
                           bool *ret_guard);
 
-/* Bytes that were ever used since the stack was first handed out or last trimmed. */
+/* The deepest use since the stack was first handed out or its memory last given back, in bytes. */
 size_t asx__stack_high_water(const asx__stack *stack);
 
 /* Gives the memory of all idle stacks but the `keep` hottest back to the system. */

@@ -457,7 +457,7 @@ static void ledger_open(asx__stack_pool *pool, asx__stack *stack)
 {
     size_t kept = (uintptr_t)stack & (pool->page_size - 1);
     tools_zeroed(stack);
-    if (stack->size > kept) /* a refusal leaves the memory resident, no more */
+    if (stack->size > kept)
         (void)pool->os.advise(pool->os.ctx, stack->base, stack->size - kept, MADV_DONTNEED);
     memset((char *)stack - kept, 0, kept);
     stack->next = pool->cold;
@@ -487,20 +487,15 @@ struct freezer {
     struct iovec ranges[GUARD_BATCH];
 };
 
-static void freezer_flush(asx__stack_pool *pool, struct freezer *freezer, asx__stack **tail)
+/* What the system does not take stays resident; the stack is as idle as the others. */
+static void freezer_flush(asx__stack_pool *pool, struct freezer *freezer)
 {
-    uint32_t done = advise_ranges(pool, freezer->ranges, freezer->count, MADV_DONTNEED);
+    (void)advise_ranges(pool, freezer->ranges, freezer->count, MADV_DONTNEED);
     uintptr_t *words = ledger_words(pool->cold);
     for (uint32_t i = 0; i < freezer->count; i++) {
-        char *slot = (char *)freezer->ranges[i].iov_base - pool->guard_size;
-        if (i < done) {
-            words[-1]++;
-            words[-1 - (ptrdiff_t)words[-1]] = (uintptr_t)slot | freezer->guard[i];
-        } else {
-            asx__stack *stack = slot_build(pool, slot, freezer->guard[i]);
-            stack->next = *tail;
-            *tail = stack;
-        }
+        uintptr_t slot = (uintptr_t)freezer->ranges[i].iov_base - pool->guard_size;
+        words[-1]++;
+        words[-1 - (ptrdiff_t)words[-1]] = slot | freezer->guard[i];
     }
     freezer->count = 0;
 }
@@ -522,7 +517,7 @@ void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep)
         size_t used = pool->cold != NULL ? ledger_words(pool->cold)[-1] + freezer.count : 0;
         if (pool->cold == NULL || used >= ledger_capacity(pool, pool->cold)) {
             if (freezer.count > 0)
-                freezer_flush(pool, &freezer, tail);
+                freezer_flush(pool, &freezer);
             ledger_open(pool, stack);
             continue;
         }
@@ -532,10 +527,10 @@ void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep)
         freezer.ranges[freezer.count].iov_base = stack->base;
         freezer.ranges[freezer.count].iov_len = pool->slot_size - pool->guard_size;
         if (++freezer.count == GUARD_BATCH)
-            freezer_flush(pool, &freezer, tail);
+            freezer_flush(pool, &freezer);
     }
     if (freezer.count > 0)
-        freezer_flush(pool, &freezer, tail);
+        freezer_flush(pool, &freezer);
 }
 
 /* ---- pool ---------------------------------------------------------------------------------- */

@@ -126,13 +126,14 @@ asx__fiber_jump:
 
 /* Where a new context begins: x0 = ret, x19 = arg, x20 = entry, x29 = 0, sp = stack top. It is
  * nobody's callee, so unwinders stop here. The nop belongs to this range because unwinders look
- * before a return address, and the start is the return address of a context that has not run. */
+ * before a return address, and .Lfirst is the return address of a context that has not run. */
         .type   fiber_start, %function
         .p2align 4
+fiber_start:
         .cfi_startproc
         .cfi_undefined x30
         nop
-fiber_start:
+.Lfirst:
         mov     x1, x0
         mov     x0, x19
         blr     x20
@@ -149,8 +150,8 @@ asx__fiber_make:
         .cfi_startproc
         LANDING
         sub     x0, x0, #160
-        adrp    x9, fiber_start
-        add     x9, x9, :lo12:fiber_start
+        adrp    x9, .Lfirst
+        add     x9, x9, :lo12:.Lfirst
         stp     xzr, xzr, [x0, #0]
         stp     xzr, xzr, [x0, #16]
         stp     xzr, xzr, [x0, #32]

@@ -169,13 +169,14 @@ asx__fiber_jump:
 
 /* Where a new context begins: a0 = ret, s0 = 0, s1 = entry, s2 = arg, sp = stack top. It is
  * nobody's callee, so unwinders stop here. The nop belongs to this range because unwinders look
- * before a return address, and the start is the return address of a context that has not run. */
+ * before a return address, and .Lfirst is the return address of a context that has not run. */
         .type   fiber_start, @function
         .p2align 4
+fiber_start:
         .cfi_startproc
         .cfi_undefined ra
         nop
-fiber_start:
+.Lfirst:
         mv      a1, a0
         mv      a0, s2
         jalr    s1
@@ -192,7 +193,7 @@ fiber_start:
 asx__fiber_make:
         .cfi_startproc
         addi    a0, a0, -FRAME
-        lla     t1, fiber_start
+        lla     t1, .Lfirst
         sd      t1, 0(a0)
         sd      zero, 8(a0)
         sd      a1, 16(a0)

@@ -109,14 +109,15 @@ asx__fiber_jump:
 
 /* Where a new context begins: rax = ret, rbx = entry, r12 = arg, rbp = 0, rsp = stack top. It is
  * nobody's callee, so unwinders stop here. The nop belongs to this range because unwinders look
- * one byte before a return address, and the start is the return address of a context that has
+ * one byte before a return address, and .Lfirst is the return address of a context that has
  * not run yet. */
         .type   fiber_start, @function
         .p2align 4
+fiber_start:
         .cfi_startproc
         .cfi_undefined rip
         nop
-fiber_start:
+.Lfirst:
         LANDING
         mov     %r12, %rdi
         mov     %rax, %rsi
@@ -133,7 +134,7 @@ fiber_start:
 asx__fiber_make:
         .cfi_startproc
         LANDING
-        lea     fiber_start(%rip), %rcx
+        lea     .Lfirst(%rip), %rcx
         lea     -56(%rdi), %rax
         xor     %r8d, %r8d
         mov     %rcx, 48(%rax)
