@@ -40,10 +40,12 @@ enum {
 };
 
 struct asx__task;
+struct asx_runtime;
 
 /* Fields are private; the struct is public so that a narrowed context needs no allocation. */
 typedef struct asx_cx {
     struct asx__task *task_;
+    struct asx_runtime *rt_;
     uint32_t caps_;
     uint32_t reserved_;
 } asx_cx;

@@ -193,6 +193,7 @@ static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason
         if (queued)
             asx__dequeue(rt, task);
         task->priority = cleanup.priority;
+        task->flags |= ASX__T_RAISED;
         if (queued)
             asx__enqueue(rt, task);
     }
@@ -225,10 +226,12 @@ void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason 
     uint8_t priority = task->priority > cleanup.priority ? task->priority : cleanup.priority;
     if (asx__exec_state(task) != ASX__EXEC_RUNNABLE) {
         task->priority = priority;
+        task->flags |= ASX__T_RAISED;
         expedite(rt, task);
     } else { /* the list it stands in is that of its old priority */
         asx__dequeue(rt, task);
         task->priority = priority;
+        task->flags |= ASX__T_RAISED;
         task->flags |= ASX__T_CANCEL;
         asx__enqueue(rt, task);
     }

@@ -12,6 +12,7 @@ asx_status asx_cx_narrow(const asx_cx *cx, uint32_t caps, asx_cx *ret_cx)
     if (cx == NULL || ret_cx == NULL || cx->task_ == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ret_cx->task_ = cx->task_;
+    ret_cx->rt_ = cx->rt_;
     ret_cx->caps_ = cx->caps_ & caps;
     ret_cx->reserved_ = 0;
     return ASX_OK;
@@ -38,12 +39,12 @@ asx_region_id asx_cx_region_id(const asx_cx *cx)
 
 asx_time asx_now(const asx_cx *cx)
 {
-    return cx != NULL && cx->task_ != NULL ? cx->task_->region->rt->now : 0;
+    return cx != NULL && cx->rt_ != NULL ? cx->rt_->now : 0;
 }
 
 asx_runtime *asx_cx_runtime(const asx_cx *cx)
 {
-    return cx != NULL && cx->task_ != NULL ? cx->task_->region->rt : NULL;
+    return cx != NULL ? cx->rt_ : NULL;
 }
 
 asx_status asx_cx_budget(const asx_cx *cx, asx_budget *ret_budget)

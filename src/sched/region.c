@@ -116,7 +116,8 @@ static void inherit(asx__region *region, const asx__region *parent,
     }
     region->plain = region->budget.deadline == ASX_TIME_NEVER &&
                     region->budget.poll_quota == ASX_QUOTA_UNLIMITED &&
-                    region->budget.cost_quota == ASX_COST_UNLIMITED;
+                    region->budget.cost_quota == ASX_COST_UNLIMITED &&
+                    region->budget.priority == 0;
     region->timeout_at = options->timeout_ns == 0
                              ? ASX_TIME_NEVER
                              : asx_time_add(asx__clock_read(region->rt), options->timeout_ns);

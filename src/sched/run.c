@@ -9,9 +9,9 @@
  *
  * Lanes. cancel, then timed, then ready; within a lane by priority (timed: by deadline), then in
  * order of arrival. After cancel_streak_max cancel dispatches in a row another lane goes first if
- * it has anything; likewise the timed lane against the ready lane. `hot` points to a ready list
- * from which a leaving fiber may take the head without looking at anything else: it is set only
- * while both other lanes are empty, no ready list of higher priority has anything, and neither
+ * it has anything; likewise the timed lane against the ready lane. While `hot` is set, a leaving
+ * fiber may take the head of the ready list of priority 0 without looking at anything else: both
+ * other lanes and all other ready lists are empty, nobody goes out of turn (next_up), and neither
  * journal nor laboratory is on. Everything that could break this clears it.
  *
  * The hot path of a switch is asx__leave(): it is tail-called, and the switch is tail-called from
@@ -50,6 +50,15 @@ static asx__node *queue_top(asx__queue *queue)
         }
     }
     return NULL;
+}
+
+/* The same for the ready lane; `hot` ends with the bit that it stands on. */
+static asx__node *ready_top(asx_runtime *rt)
+{
+    asx__node *head = queue_top(&rt->ready);
+    if (head != &rt->ready.queue[0])
+        rt->hot = false;
+    return head;
 }
 
 static bool timed_before(const asx__timed_entry *a, const asx__timed_entry *b)
@@ -117,7 +126,7 @@ static int lane_of(const asx__task *task)
 
 static void enqueue_slow(asx_runtime *rt, asx__task *task)
 {
-    rt->hot = NULL;
+    rt->hot = false;
     switch (lane_of(task)) {
     case ASX__LANE_CANCEL:
         queue_push(&rt->cancel, task);
@@ -133,10 +142,9 @@ static void enqueue_slow(asx_runtime *rt, asx__task *task)
 
 void asx__enqueue(asx_runtime *rt, asx__task *task)
 {
-    asx__node *list = &rt->ready.queue[task->priority];
     asx__exec_set(task, ASX__EXEC_RUNNABLE);
-    if (ASX__LIKELY(list == rt->hot && (task->flags & (ASX__T_CANCEL | ASX__T_TIMED)) == 0))
-        asx__list_push_back(list, &task->node);
+    if (ASX__LIKELY(rt->hot && (task->flags & (ASX__T_CANCEL | ASX__T_TIMED | ASX__T_RAISED)) == 0))
+        asx__list_push_back(&rt->ready.queue[0], &task->node);
     else
         enqueue_slow(rt, task);
 }
@@ -248,15 +256,15 @@ static asx__task *pick_lanes(asx_runtime *rt, asx__node *ready)
 
 asx__task *asx__pick(asx_runtime *rt)
 {
-    asx__node *ready = queue_top(&rt->ready);
+    asx__node *ready = ready_top(rt);
     if (ASX__UNLIKELY(rt->timed_len != 0 ||
                       (rt->cancel.bits[0] | rt->cancel.bits[1] | rt->cancel.bits[2] |
                        rt->cancel.bits[3]) != 0))
         return pick_lanes(rt, ready);
     if (ready == NULL)
         return NULL;
-    if (ASX__LIKELY(!rt->tracing && !rt->lab))
-        rt->hot = ready;
+    if (ASX__LIKELY(ready == &rt->ready.queue[0] && !rt->tracing && !rt->lab))
+        rt->hot = true; /* its bit is set, and stays set as long as this holds */
     return pick_ready(rt, ready);
 }
 
@@ -362,7 +370,24 @@ static asx__task *next_fiber(asx_runtime *rt)
     }
 }
 
-static __attribute__((noinline)) intptr_t leave_slow(asx_runtime *rt, asx__task *task)
+/* The same switch under a type that lets the compiler tail-call it from a function that returns a
+ * status. */
+#if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
+asx_status asx__fiber_switch_status(void **save_sp, void *to_sp, intptr_t ret) __asm__(
+    ASX_STRINGIFY(__USER_LABEL_PREFIX__) "asx__fiber_switch");
+#endif
+
+static inline asx_status switch_to(asx__task *from, asx__task *to)
+{
+#if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
+    return asx__fiber_switch_status(&from->u.fiber.sp, to->u.fiber.sp, to->w.status);
+#else
+    return (asx_status)asx__fiber_switch_on(from->u.fiber.stack, to->u.fiber.stack,
+                                            &from->u.fiber.sp, to->u.fiber.sp, to->w.status);
+#endif
+}
+
+static __attribute__((noinline)) asx_status leave_slow(asx_runtime *rt, asx__task *task)
 {
     asx__stack *stack = task->u.fiber.stack;
     for (;;) {
@@ -370,37 +395,33 @@ static __attribute__((noinline)) intptr_t leave_slow(asx_runtime *rt, asx__task 
         if (next == task) { /* it yielded, and it is its turn again */
             asx__exec_set(task, ASX__EXEC_RUNNING);
             rt->current = task;
-            return task->w.status;
+            return (asx_status)task->w.status;
         }
         if (next == NULL) {
             rt->current = NULL;
-            return asx__fiber_switch_on(stack, &rt->host_stack, &task->u.fiber.sp, rt->host_sp, 0);
+            return (asx_status)asx__fiber_switch_on(stack, &rt->host_stack, &task->u.fiber.sp,
+                                                    rt->host_sp, 0);
         }
         if ((next->flags & ASX__T_STARTED) == 0 && !bind_stack(rt, next))
             continue;
         asx__exec_set(next, ASX__EXEC_RUNNING);
         rt->current = next;
-        return asx__fiber_switch_on(stack, next->u.fiber.stack, &task->u.fiber.sp,
-                                    next->u.fiber.sp, next->w.status);
+        return switch_to(task, next);
     }
 }
 
-intptr_t asx__leave(asx_runtime *rt, asx__task *task)
+asx_status asx__leave(asx_runtime *rt, asx__task *task)
 {
-    asx__node *list = rt->hot;
-    if (ASX__UNLIKELY(list == NULL))
-        return leave_slow(rt, task);
+    asx__node *list = &rt->ready.queue[0];
     asx__task *next = (asx__task *)list->next;
-    if (ASX__UNLIKELY(&next->node == list || rt->next_up != NULL || rt->turn_left <= 1 ||
-                      (next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) != ASX__T_STARTED ||
-                      next == task))
+    if (ASX__UNLIKELY(!rt->hot || &next->node == list || rt->turn_left <= 1 ||
+                      (next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) != ASX__T_STARTED))
         return leave_slow(rt, task);
     rt->turn_left--;
     asx__list_remove(&next->node);
     asx__exec_set(next, ASX__EXEC_RUNNING);
     rt->current = next;
-    return asx__fiber_switch_on(task->u.fiber.stack, next->u.fiber.stack, &task->u.fiber.sp,
-                                next->u.fiber.sp, next->w.status);
+    return switch_to(task, next);
 }
 
 /* The fiber's task has ended. Its stack serves the next fresh fiber, or goes back to the pool. */
@@ -444,7 +465,7 @@ _Noreturn void asx__fiber_main(void *arg, intptr_t ret)
     asx__fiber_started(stack);
     for (;;) {
         asx__stack_pool *pool = pool_of(rt, task);
-        asx_cx cx = { task, asx__task_caps(task), 0 };
+        asx_cx cx = { task, rt, asx__task_caps(task), 0 };
         asx_task_fn fn = task->w.start;
         void *user = task->r.io;
         asx_status st = fn(&cx, user);
@@ -492,7 +513,7 @@ asx_status asx__park(asx_runtime *rt, asx__task *task, asx__waitable *waitable, 
     task->exec = ((task->exec & ~(uint64_t)ASX__EXEC_MASK) + ASX__TICKET_ONE) | ASX__EXEC_PARKED;
     if (ASX__UNLIKELY(rt->tracing))
         journal_park(rt, task, waitable);
-    return (asx_status)asx__leave(rt, task);
+    return asx__leave(rt, task);
 }
 
 asx_status asx__wait_on(asx_runtime *rt, asx__task *task, asx__waitable *waitable, void *io)
@@ -567,6 +588,7 @@ void asx__wake_next(asx_runtime *rt, asx__task *task, asx_status status)
         task->w.status = status;
     asx__exec_set(task, ASX__EXEC_RUNNABLE);
     rt->next_up = task;
+    rt->hot = false;
 }
 
 /* ---- poll tasks ----------------------------------------------------------------------------- */
@@ -600,7 +622,7 @@ static void settle_pending(asx_runtime *rt, asx__task *task)
 
 static void run_poll(asx_runtime *rt, asx__task *task)
 {
-    asx_cx cx = { task, asx__task_caps(task), 0 };
+    asx_cx cx = { task, rt, asx__task_caps(task), 0 };
     rt->yield_due = (task->flags & ASX__T_YIELDED) != 0;
     task->flags &= (uint16_t)~(ASX__T_RENEWED | ASX__T_YIELDED);
     if ((task->flags & ASX__T_STARTED) == 0)
@@ -722,7 +744,7 @@ bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
         task = left_over(rt);
         if (task != NULL)
             dispatch(rt, task);
-        else if (rt->next_up == NULL && rt->over == NULL && queue_top(&rt->ready) == NULL &&
+        else if (rt->next_up == NULL && rt->over == NULL && ready_top(rt) == NULL &&
                  rt->timed_len == 0 && queue_top(&rt->cancel) == NULL &&
                  asx_timer_next_deadline(&rt->timers) > rt->now)
             return false;
@@ -735,7 +757,6 @@ static bool idle(asx_runtime *rt, asx_time until)
 {
     asx_time next = asx_timer_next_deadline(&rt->timers);
     rt->cancel_streak = 0;
-    rt->hot = NULL;
     if (next == ASX_TIME_NEVER && until == ASX_TIME_NEVER)
         return false;
     if (next > until)
@@ -804,10 +825,10 @@ static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__tas
     }
     task->w.status = ASX_OK;
     asx__enqueue(rt, task);
-    intptr_t status = asx__leave(rt, task);
+    asx_status status = asx__leave(rt, task);
     if (status == ASX_OK && (task->flags & ASX__T_CANCEL))
         return asx__checkpoint(rt, task);
-    return (asx_status)status;
+    return status;
 }
 
 asx_status asx_yield(asx_cx *cx)
@@ -817,14 +838,11 @@ asx_status asx_yield(asx_cx *cx)
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
     if (ASX__UNLIKELY(st < 0))
         return st;
-    asx__node *list = rt->hot;
-    asx__task *next;
-    if (ASX__UNLIKELY(list == NULL || (task->flags & ASX__T_NOT_DIRECT) != 0 ||
-                      list != &rt->ready.queue[task->priority] || rt->turn_left <= 1 ||
-                      rt->next_up != NULL))
+    asx__node *list = &rt->ready.queue[0];
+    asx__task *next = (asx__task *)list->next;
+    if (ASX__UNLIKELY(!rt->hot || (task->flags & ASX__T_NOT_DIRECT) != 0 || rt->turn_left <= 1))
         return yield_slow(rt, task);
-    next = (asx__task *)list->next;
-    if (&next->node == list) { /* alone: nobody to give way to */
+    if (ASX__UNLIKELY(&next->node == list)) { /* alone: nobody to give way to */
         rt->turn_left--;
         return ASX_OK;
     }
@@ -837,6 +855,5 @@ asx_status asx_yield(asx_cx *cx)
     asx__exec_set(task, ASX__EXEC_RUNNABLE);
     asx__exec_set(next, ASX__EXEC_RUNNING);
     rt->current = next;
-    return (asx_status)asx__fiber_switch_on(task->u.fiber.stack, next->u.fiber.stack,
-                                            &task->u.fiber.sp, next->u.fiber.sp, next->w.status);
+    return switch_to(task, next);
 }

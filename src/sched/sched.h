@@ -166,7 +166,7 @@ enum asx__task_flags {
     ASX__T_RENEWED = 1u << 7,    /* poll task: made a wait in this resumption */
     ASX__T_GRANTED = 1u << 8,    /* poll task: woken with something to pick up */
     ASX__T_VALUE = 1u << 9,      /* r.value holds what its joiner will get */
-    ASX__T_LISTED = 1u << 10,    /* unused by the scheduler: for the module that parks it */
+    ASX__T_RAISED = 1u << 10,    /* its priority is not 0 */
     ASX__T_FORCED = 1u << 11,
     ASX__T_PANICKED = 1u << 12,
     ASX__T_GRACE = 1u << 13,     /* overran its cleanup: masks are lifted, a last few resumptions */
@@ -175,7 +175,7 @@ enum asx__task_flags {
 };
 /* A task with any of these cannot be resumed by a bare switch. */
 #define ASX__T_NOT_DIRECT                                                                          \
-    (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)
+    (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_RAISED)
 
 typedef struct asx__task {
     asx__node node;            /* lane or wait list */
@@ -288,7 +288,7 @@ typedef struct asx__region {
     bool left_open;               /* its owner ended, or closed an outer one first */
     bool finalizing;              /* its finalizer task has been started */
     bool leaks_allowed;
-    bool plain;                   /* its budget has neither deadline nor quotas */
+    bool plain;                   /* its budget says nothing */
     uint32_t index;
     struct asx__region *parent;
     asx__node children;           /* regions, oldest first */
@@ -386,7 +386,7 @@ typedef struct asx__registry {
 struct asx_runtime {
     /* hot */
     asx__task *current;
-    asx__node *hot;        /* ready list from which a yield may take the next; NULL: look closer */
+    bool hot;              /* the ready list of priority 0 goes next, whatever happens in it */
     uint32_t turn_left;
     bool tracing;          /* I */
     bool lab;              /* I */
@@ -499,7 +499,7 @@ void asx__dequeue(asx_runtime *rt, asx__task *task);
 /* The next task to run by the lane rules, taken out of its lane; NULL: none. */
 asx__task *asx__pick(asx_runtime *rt);
 /* Leaves the running fiber, which has been parked, queued or ended, for whatever comes next. */
-intptr_t asx__leave(asx_runtime *rt, asx__task *task);
+asx_status asx__leave(asx_runtime *rt, asx__task *task);
 /* Leaves the running fiber for the loop on the host's stack, for good. */
 _Noreturn void asx__leave_for_good(asx_runtime *rt, asx__task *task);
 /* Runs until `max_turns` dispatches are done or nothing is runnable. True: something is left. */
@@ -658,10 +658,10 @@ void asx__region_path(const asx__region *region, char *buffer, size_t size);
 static inline asx_status asx__cx_enter(const asx_cx *cx, uint32_t caps, asx__task **ret_task,
                                        asx_runtime **ret_rt)
 {
-    if (ASX__UNLIKELY(cx == NULL || cx->task_ == NULL))
+    if (ASX__UNLIKELY(cx == NULL || cx->rt_ == NULL))
         return ASX_E_INVALID_ARGUMENT;
     asx__task *task = cx->task_;
-    asx_runtime *rt = task->region->rt;
+    asx_runtime *rt = cx->rt_;
     if (ASX__UNLIKELY(rt->current != task))
         return ASX_E_WRONG_CONTEXT;
     if (ASX__UNLIKELY((cx->caps_ & caps) != caps))

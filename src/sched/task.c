@@ -175,6 +175,8 @@ static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *t
     uint32_t caps = options != NULL && options->caps != 0 ? options->caps : ASX_CAP_ALL;
     size_t stack_size = options != NULL ? options->stack_size : 0;
     task->priority = budget.priority;
+    if (budget.priority != 0)
+        task->flags |= ASX__T_RAISED;
     if (budget_is_plain(&budget) && caps == ASX_CAP_ALL && stack_size == 0 && !rt->tracing)
         return ASX_OK;
     uint32_t stack_class = 0;
@@ -439,7 +441,7 @@ void asx__task_run_cleanups(asx_runtime *rt, asx__task *task, bool runtime_side)
     asx__extra *extra = task->extra;
     if (extra == NULL || extra->cleanups == NULL)
         return;
-    asx_cx cx = { task, asx__task_caps(task), 0 };
+    asx_cx cx = { task, rt, asx__task_caps(task), 0 };
     asx__task *before = rt->current;
     bool in_cleanup = rt->in_cleanup;
     rt->current = task;
@@ -566,7 +568,7 @@ static void end_execution(asx_runtime *rt, asx__task *task)
 /* Finalizers that their task could not run (no stack, forced, panicked) run here. */
 static asx_status remaining_finalizers(asx_runtime *rt, asx__task *task, asx_status returned)
 {
-    asx_cx cx = { task, asx__task_caps(task), 0 };
+    asx_cx cx = { task, rt, asx__task_caps(task), 0 };
     asx__task *before = rt->current;
     bool in_cleanup = rt->in_cleanup;
     rt->current = task;
@@ -676,6 +678,7 @@ static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
     asx__dequeue(rt, child);
     child->flags |= ASX__T_INLINE;
     rt->next_up = child;
+    rt->hot = false;
 }
 
 static asx_status join_wait(asx_runtime *rt, asx__task *task, asx__task *child,
