@@ -76,9 +76,17 @@ asx__region_facts asx__region_facts_of(const asx__region *region)
 asx_status asx__region_sticky(asx__region *region, asx_status status)
 {
     if (status < 0 && status != ASX_E_ADMISSION_CLOSED && region->setup == ASX_OK &&
-        region->state == ASX_REGION_OPEN)
+        region->state == ASX_REGION_OPEN) {
         region->setup = status;
+        region->fast = false;
+    }
     return status;
+}
+
+void asx__region_classify(asx__region *region)
+{
+    region->fast = region->state == ASX_REGION_OPEN && region->plain &&
+                   region->setup == ASX_OK && region->tasks_max == 0;
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -121,6 +129,7 @@ static void inherit(asx__region *region, const asx__region *parent,
     region->timeout_at = options->timeout_ns == 0
                              ? ASX_TIME_NEVER
                              : asx_time_add(asx__clock_read(region->rt), options->timeout_ns);
+    asx__region_classify(region);
 }
 
 static void close_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
@@ -329,6 +338,7 @@ void asx__region_set(asx_runtime *rt, asx__region *region, asx_region_state to)
     asx_status st = asx__region_step(&state, to, &facts);
     ASX__ASSERT(st == ASX_OK);
     region->state = (uint8_t)state;
+    asx__region_classify(region);
     if (rt->tracing)
         asx__journal(rt, ASX_EVENT_REGION_STATE, asx__serial(region->generation), (uint64_t)from,
                      (uint64_t)to, 0);

@@ -424,8 +424,21 @@ asx_status asx__leave(asx_runtime *rt, asx__task *task)
     return switch_to(task, next);
 }
 
-/* The fiber's task has ended. Its stack serves the next fresh fiber, or goes back to the pool. */
-static void fiber_over(asx_runtime *rt, asx__stack *stack, asx__stack_pool *pool)
+/* Puts a fresh fiber onto the stack of one that has ended. */
+static inline void inherit_stack(asx_runtime *rt, asx__task *next, asx__stack *stack)
+{
+    next->w.start = next->u.fresh.fn;
+    next->r.io = next->u.fresh.arg;
+    stack->owner = next;
+    next->u.fiber.stack = stack;
+    asx__exec_set(next, ASX__EXEC_RUNNING);
+    rt->current = next;
+}
+
+/* The fiber's task has ended. Its stack serves the next fresh fiber, which is returned, or goes
+ * back to the pool, and this does not return. */
+static __attribute__((noinline)) asx__task *fiber_over(asx_runtime *rt, asx__stack *stack,
+                                                       asx__stack_pool *pool)
 {
     asx__task *next;
     for (;;) {
@@ -434,14 +447,9 @@ static void fiber_over(asx_runtime *rt, asx__stack *stack, asx__stack_pool *pool
             break;
         if ((next->flags & ASX__T_STARTED) == 0) {
             if (pool_of(rt, next) == pool) {
-                next->w.start = next->u.fresh.fn;
-                next->r.io = next->u.fresh.arg;
-                stack->owner = next;
-                next->u.fiber.stack = stack;
+                inherit_stack(rt, next, stack);
                 first_run(rt, next);
-                asx__exec_set(next, ASX__EXEC_RUNNING);
-                rt->current = next;
-                return;
+                return next;
             }
             if (!bind_stack(rt, next))
                 continue;
@@ -456,24 +464,41 @@ static void fiber_over(asx_runtime *rt, asx__stack *stack, asx__stack_pool *pool
     asx__fiber_jump_on(stack, next->u.fiber.stack, next->u.fiber.sp, next->w.status);
 }
 
+static inline asx__task *next_on_stack(asx_runtime *rt, asx__stack *stack, asx__stack_pool *pool)
+{
+    asx__node *list = &rt->ready.queue[0];
+    asx__task *next = (asx__task *)list->next;
+    if (ASX__UNLIKELY(!rt->hot || &next->node == list || rt->turn_left <= 1 ||
+                      (next->flags & ~(unsigned)ASX__T_HANDLE) != 0 || next->extra != NULL ||
+                      pool != rt->pool))
+        return fiber_over(rt, stack, pool);
+    rt->turn_left--;
+    asx__list_remove(&next->node);
+    inherit_stack(rt, next, stack);
+    next->flags |= ASX__T_STARTED;
+    next->phase = ASX_TASK_RUNNING;
+    return next;
+}
+
 _Noreturn void asx__fiber_main(void *arg, intptr_t ret)
 {
     asx__task *task = arg;
     asx_runtime *rt = task->region->rt;
     asx__stack *stack = task->u.fiber.stack;
+    asx__stack_pool *pool = pool_of(rt, task);
     (void)ret;
     asx__fiber_started(stack);
     for (;;) {
-        asx__stack_pool *pool = pool_of(rt, task);
         asx_cx cx = { task, rt, asx__task_caps(task), 0 };
         asx_task_fn fn = task->w.start;
         void *user = task->r.io;
         asx_status st = fn(&cx, user);
-        if (ASX__UNLIKELY(task->extra != NULL))
-            st = asx__task_wind_up(rt, task, st);
-        asx__task_finish(rt, task, st);
-        fiber_over(rt, stack, pool);
-        task = rt->current;
+        if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st))) {
+            if (task->extra != NULL)
+                st = asx__task_wind_up(rt, task, st);
+            asx__task_finish(rt, task, st);
+        }
+        task = next_on_stack(rt, stack, pool);
     }
 }
 
@@ -635,6 +660,8 @@ static void run_poll(asx_runtime *rt, asx__task *task)
     if (task->w.waits != NULL)
         withdraw(rt, task);
     asx_status st = ASX_OK;
+    if (ASX__LIKELY(result == ASX_POLL_READY && asx__task_finish_plain(rt, task, ASX_OK)))
+        return;
     if (result != ASX_POLL_READY)
         st = task->extra != NULL && task->extra->poll_status != 0
                  ? (asx_status)task->extra->poll_status

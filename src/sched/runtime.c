@@ -224,6 +224,7 @@ static asx_status init_runtime(asx_runtime *rt)
         st = init_time(rt);
     if (st == ASX_OK)
         st = init_trace(rt);
+    rt->fast = !rt->tracing && rt->task_ceiling == UINT64_MAX && rt->fiber_ceiling == UINT64_MAX;
     if (st == ASX_OK && rt->config.catch_stack_overflow)
         st = asx__fault_register(rt);
     if (st == ASX_OK) {
@@ -347,6 +348,7 @@ asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
     ASX__ASSERT(st == ASX_OK);
     rt->main_task->flags &= (uint16_t)~ASX__T_HANDLE;
     rt->started = true;
+    (void)asx__task_extra(rt, rt->main_task); /* its end is never a plain one */
     return ASX_OK;
 }
 

@@ -289,6 +289,7 @@ typedef struct asx__region {
     bool finalizing;              /* its finalizer task has been started */
     bool leaks_allowed;
     bool plain;                   /* its budget says nothing */
+    bool fast;                    /* Open, plain, no sticky failure, no limit on tasks */
     uint32_t index;
     struct asx__region *parent;
     asx__node children;           /* regions, oldest first */
@@ -418,6 +419,7 @@ struct asx_runtime {
     uint64_t turns;
 
     uint64_t task_ceiling, fiber_ceiling; /* I */
+    bool fast;             /* I: no journal, no ceilings on tasks and fibers */
 
     asx__region *root;
     asx__task *main_task;
@@ -519,6 +521,10 @@ static inline void asx__exec_set(asx__task *task, enum asx__exec state)
 
 /* ---- tasks: task.c -------------------------------------------------------------------------- */
 
+/* Upper halves of the words of handles that may act in every state. */
+#define ASX__TASK_WORD (((uint64_t)ASX_TAG_TASK << 48) | ((uint64_t)ASX_STATE_MASK_ALL << 32))
+#define ASX__REGION_WORD (((uint64_t)ASX_TAG_REGION << 48) | ((uint64_t)ASX_STATE_MASK_ALL << 32))
+
 static inline uint64_t asx__serial(uint64_t generation)
 {
     return generation & ASX__GENERATION_COUNT_MASK;
@@ -526,6 +532,8 @@ static inline uint64_t asx__serial(uint64_t generation)
 
 /* The extra part, made on first use. NULL: no memory. */
 asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task);
+/* The end of a task that has nothing to be taken care of; false: asx__task_finish() must do it. */
+bool asx__task_finish_plain(asx_runtime *rt, asx__task *task, asx_status returned);
 /* The function has returned (or was given up): cleanups, permits, outcome, region, joiner. */
 void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned);
 /* Finalizers must run also when memory is short: their task's record is reserved at the first
@@ -606,6 +614,8 @@ void asx__region_begin_close(asx_runtime *rt, asx__region *region);
 void asx__region_set(asx_runtime *rt, asx__region *region, asx_region_state to);
 void asx__region_free(asx_runtime *rt, asx__region *region);
 asx__region_facts asx__region_facts_of(const asx__region *region);
+/* Brings `fast` up to date. */
+void asx__region_classify(asx__region *region);
 asx_status asx__region_sticky(asx__region *region, asx_status status);
 /* Folds the outcome of an ended child, and fails fast if that is the policy. */
 void asx__region_child_ended(asx_runtime *rt, asx__region *region, asx__task *task,

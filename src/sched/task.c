@@ -18,9 +18,16 @@
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-static asx__task *task_at(asx_runtime *rt, uint32_t link)
+static inline asx__task *task_of_index(const asx_runtime *rt, uint32_t index)
 {
-    return asx__slab_at(&rt->tasks, link - 1);
+    uint32_t in_chunk = index & ((1u << rt->tasks.shift) - 1u);
+    return (asx__task *)(void *)(rt->tasks.chunks[index >> rt->tasks.shift] +
+                                 (size_t)in_chunk * sizeof(asx__task));
+}
+
+static inline asx__task *task_at(const asx_runtime *rt, uint32_t link)
+{
+    return task_of_index(rt, link - 1);
 }
 
 uint32_t asx__task_index(asx_runtime *rt, const asx__task *task)
@@ -30,7 +37,7 @@ uint32_t asx__task_index(asx_runtime *rt, const asx__task *task)
     return link - 1;
 }
 
-static void link_child(asx_runtime *rt, asx__region *region, asx__task *task, uint32_t index)
+static inline void link_child(asx_runtime *rt, asx__region *region, asx__task *task, uint32_t index)
 {
     uint32_t last = region->task_last;
     task->sibling_next = 0;
@@ -42,7 +49,7 @@ static void link_child(asx_runtime *rt, asx__region *region, asx__task *task, ui
     region->task_last = index + 1;
 }
 
-static void unlink_child(asx_runtime *rt, asx__region *region, asx__task *task)
+static inline void unlink_child(asx_runtime *rt, asx__region *region, asx__task *task)
 {
     if (task->sibling_prev != 0)
         task_at(rt, task->sibling_prev)->sibling_next = task->sibling_next;
@@ -298,7 +305,67 @@ static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_reque
     return ASX_OK;
 }
 
-static asx_status spawn(const asx_region *handle, spawn_request *request, asx_task *ret_task)
+/* The whole of a spawn into a region that asks no questions. */
+static inline asx_status spawn_plain(asx_runtime *rt, asx__region *region, uint16_t flags,
+                                     const char *name, void *code, void *arg, asx_task *ret_task,
+                                     const char *site)
+{
+    asx__slab_free *record = rt->tasks.free;
+    uint32_t index = record->index;
+    rt->tasks.free = record->next;
+    asx__task *task = (asx__task *)(void *)record;
+    task->u.fresh.fn = (asx_task_fn)(uintptr_t)code;
+    task->u.fresh.arg = arg;
+    task->exec = (task->exec & ~(uint64_t)ASX__EXEC_MASK) | ASX__EXEC_RUNNABLE;
+    task->region = region;
+    task->phase = ASX_TASK_CREATED;
+    task->priority = 0;
+    task->flags = flags;
+    task->mask_depth = 0;
+    task->outcome = ASX_OUTCOME_OK;
+    task->cleanup_left = 0;
+    task->w.waits = NULL;
+    uint64_t generation = ++rt->task_generation;
+    task->generation = generation;
+    task->joiner = NULL;
+    task->reason = NULL;
+    task->extra = NULL;
+    task->name = name;
+    task->site = site;
+    link_child(rt, region, task, index);
+    region->live_tasks++;
+    rt->live_tasks++;
+    rt->fibers_live += (flags & ASX__T_POLL) == 0;
+    if (ret_task != NULL) {
+        ret_task->rt_ = rt;
+        ret_task->id.word = ASX__TASK_WORD | index;
+        ret_task->id.generation = generation;
+    }
+    if (ASX__LIKELY(rt->hot))
+        asx__list_push_back(&rt->ready.queue[0], &task->node);
+    else
+        asx__enqueue(rt, task);
+    return ASX_OK;
+}
+
+/* The region behind a handle, if a spawn into it is plain; NULL: take the long way. */
+static inline asx__region *plain_region(const asx_region *handle)
+{
+    if (handle == NULL || handle->rt_ == NULL)
+        return NULL;
+    const asx_runtime *rt = handle->rt_;
+    uint32_t index = (uint32_t)handle->id.word;
+    if (handle->id.word >> 32 != ASX__REGION_WORD >> 32 || index >= rt->regions.carved)
+        return NULL;
+    asx__region *region = asx__slab_at(&rt->regions, index);
+    if (region->generation != handle->id.generation || !region->fast || !rt->fast ||
+        rt->tasks.free == NULL)
+        return NULL;
+    return region;
+}
+
+static __attribute__((noinline)) asx_status spawn(const asx_region *handle, spawn_request *request,
+                                                  asx_task *ret_task)
 {
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
@@ -331,6 +398,9 @@ static asx_status spawn(const asx_region *handle, spawn_request *request, asx_ta
 asx_status asx_spawn_at(const asx_region *region, const char *name, asx_task_fn fn, void *arg,
                         const char *site)
 {
+    asx__region *plain = plain_region(region);
+    if (ASX__LIKELY(plain != NULL && fn != NULL))
+        return spawn_plain(plain->rt, plain, 0, name, (void *)(uintptr_t)fn, arg, NULL, site);
     spawn_request request = { NULL, name, (void *)(uintptr_t)fn, arg, site, false };
     return spawn(region, &request, NULL);
 }
@@ -338,6 +408,10 @@ asx_status asx_spawn_at(const asx_region *region, const char *name, asx_task_fn 
 asx_status asx_spawn_poll_at(const asx_region *region, const char *name, asx_poll_fn fn,
                              void *state, const char *site)
 {
+    asx__region *plain = plain_region(region);
+    if (ASX__LIKELY(plain != NULL && fn != NULL))
+        return spawn_plain(plain->rt, plain, ASX__T_POLL, name, (void *)(uintptr_t)fn, state, NULL,
+                           site);
     spawn_request request = { NULL, name, (void *)(uintptr_t)fn, state, site, true };
     return spawn(region, &request, NULL);
 }
@@ -356,7 +430,7 @@ asx_status asx_spawn_copy_at(const asx_region *region, const char *name, asx_tas
 static const asx_spawn_options *only_if_used(const asx_spawn_options *options)
 {
     if (options == NULL || (options->budget == NULL && options->stack_size == 0 &&
-                            options->copy == NULL && options->caps == 0))
+                            options->copy == NULL && options->copy_size == 0 && options->caps == 0))
         return NULL;
     return options;
 }
@@ -364,8 +438,13 @@ static const asx_spawn_options *only_if_used(const asx_spawn_options *options)
 asx_status asx_spawn_task_at(const asx_region *region, const asx_spawn_options *options,
                              asx_task_fn fn, void *arg, asx_task *ret_task, const char *site)
 {
-    spawn_request request = { only_if_used(options), options != NULL ? options->name : NULL,
-                              (void *)(uintptr_t)fn, arg, site, false };
+    const asx_spawn_options *used = only_if_used(options);
+    const char *name = options != NULL ? options->name : NULL;
+    asx__region *plain = used == NULL ? plain_region(region) : NULL;
+    if (ASX__LIKELY(plain != NULL && fn != NULL && ret_task != NULL))
+        return spawn_plain(plain->rt, plain, ASX__T_HANDLE, name, (void *)(uintptr_t)fn, arg,
+                           ret_task, site);
+    spawn_request request = { used, name, (void *)(uintptr_t)fn, arg, site, false };
     if (options != NULL && (options->copy != NULL) != (options->copy_size != 0))
         request.code = NULL;
     return spawn(region, &request, ret_task);
@@ -375,8 +454,13 @@ asx_status asx_spawn_poll_task_at(const asx_region *region, const asx_spawn_opti
                                   asx_poll_fn fn, void *state, asx_task *ret_task,
                                   const char *site)
 {
-    spawn_request request = { only_if_used(options), options != NULL ? options->name : NULL,
-                              (void *)(uintptr_t)fn, state, site, true };
+    const asx_spawn_options *used = only_if_used(options);
+    const char *name = options != NULL ? options->name : NULL;
+    asx__region *plain = used == NULL ? plain_region(region) : NULL;
+    if (ASX__LIKELY(plain != NULL && fn != NULL && ret_task != NULL))
+        return spawn_plain(plain->rt, plain, ASX__T_HANDLE | ASX__T_POLL, name,
+                           (void *)(uintptr_t)fn, state, ret_task, site);
+    spawn_request request = { used, name, (void *)(uintptr_t)fn, state, site, true };
     if (options != NULL && (options->copy != NULL) != (options->copy_size != 0))
         request.code = NULL;
     return spawn(region, &request, ret_task);
@@ -579,6 +663,26 @@ static asx_status remaining_finalizers(asx_runtime *rt, asx__task *task, asx_sta
     return returned == ASX_E_RESOURCE_EXHAUSTED || st < 0 ? st : returned;
 }
 
+bool asx__task_finish_plain(asx_runtime *rt, asx__task *task, asx_status returned)
+{
+    asx__region *region = task->region;
+    if (ASX__UNLIKELY(returned != ASX_OK || task->phase != ASX_TASK_RUNNING || !region->fast ||
+                      task->extra != NULL || task->joiner != NULL || rt->tracing))
+        return false;
+    _Static_assert((ASX__TASK_LEGAL & ASX__PAIR_BIT(ASX_TASK_RUNNING, ASX_TASK_COMPLETED)) != 0,
+                   "a running task may complete");
+    task->phase = ASX_TASK_COMPLETED;
+    task->w.status = ASX_OK;
+    asx__exec_set(task, ASX__EXEC_DONE);
+    rt->live_tasks--;
+    rt->fibers_live -= (task->flags & ASX__T_POLL) == 0;
+    region->live_tasks--;
+    region->n_ok++;
+    if ((task->flags & ASX__T_HANDLE) == 0)
+        asx__task_recycle(rt, task);
+    return true;
+}
+
 void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
 {
     asx__region *region = task->region;
@@ -704,7 +808,8 @@ static asx_status join_wait(asx_runtime *rt, asx__task *task, asx__task *child,
     return asx__wait_on(rt, task, &rt->join_wait, &io);
 }
 
-asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
+static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task *handle,
+                                                      asx_join_result *ret_result)
 {
     asx__task *task, *child;
     asx_runtime *rt;
@@ -729,6 +834,30 @@ asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_res
         asx__journal(rt, ASX_EVENT_TASK_JOIN, asx__serial(child->generation), child->outcome,
                      (uint64_t)(int64_t)child->w.status, 0);
     asx__task_recycle(rt, child);
+    return ASX_OK;
+}
+
+asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    if (ASX__UNLIKELY(asx__cx_enter(cx, 0, &task, &rt) < 0 || handle == NULL ||
+                      handle->rt_ != rt))
+        return join_slow(cx, handle, ret_result);
+    uint32_t index = (uint32_t)handle->id.word;
+    if (ASX__UNLIKELY(handle->id.word >> 32 != ASX__TASK_WORD >> 32 || index >= rt->tasks.carved))
+        return join_slow(cx, handle, ret_result);
+    asx__task *child = task_of_index(rt, index);
+    /* Its own slot, ended with nothing left to look after, and no cancel pending here. */
+    if (ASX__UNLIKELY(child->generation != handle->id.generation || child->generation == 0 ||
+                      child->phase != ASX_TASK_COMPLETED || child->extra != NULL || rt->tracing ||
+                      (task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) != 0))
+        return join_slow(cx, handle, ret_result);
+    if (ret_result != NULL)
+        join_result(child, ret_result);
+    unlink_child(rt, child->region, child);
+    child->generation = 0;
+    asx__slab_release(&rt->tasks, child, index);
     return ASX_OK;
 }
 
