@@ -32,7 +32,9 @@
  *
  * The sending side is gone when no sender, no permit, no grant and no waiter is left: a receiver
  * that was told ASX_E_DISCONNECTED while somebody held a permit would miss that message. Messages
- * without ack do not count, because the receiver itself usually holds them.
+ * without ack do not count, because the receiver itself usually holds them. A fiber that waits
+ * through a sender which somebody drops goes on waiting; a poll task is refused when it repeats
+ * its call through it, and what it was granted passes on.
  *
  * Endpoints after the end. Generations come from one counter of the runtime. A sender's record
  * serves the same channel until that retires, also when the sender was dropped and a clone took
