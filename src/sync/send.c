@@ -77,6 +77,17 @@ static inline bool takes_directly(const asx__channel *ch, const asx__task *task)
     return task->w.waits == &ch->waits[ASX__CHANNEL_RECV] && (task->flags & ASX__T_POLL) == 0;
 }
 
+/* Gives 8 bytes to a fiber that takes them directly; no journal. */
+static inline void hand_over(asx__channel *ch, asx__task *to, const void *message)
+{
+    memcpy(to->r.io, message, 8);
+    ch->receiver = NULL;
+    ch->send_slow = 0;
+    ch->tail++;
+    ch->head++;
+    asx__wake(ch->rt, to, ASX_OK, false);
+}
+
 void asx__channel_deliver(asx__channel *ch, asx__task *task, const void *message)
 {
     asx__task *to = ch->receiver;
@@ -413,6 +424,20 @@ static NOINLINE asx_status permit_send_slow(asx__channel *ch, asx__obligation *o
     return ASX_OK;
 }
 
+/* The receiver waits, and nothing else is special. */
+static NOINLINE asx_status permit_to_parked(asx__channel *ch, asx__obligation *o,
+                                            const void *message)
+{
+    asx__task *to = ch->receiver;
+    if (ASX__UNLIKELY(!takes_directly(ch, to)))
+        return permit_send_slow(ch, o, message);
+    GIVEN(!ch->rt->tracing);
+    asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_COMMITTED);
+    hand_over(ch, to, message);
+    asx__channel_settle(ch); /* the slot is free again */
+    return ASX_OK;
+}
+
 asx_status asx_send_permit_send(asx_send_permit *permit, const void *message)
 {
     if (ASX__UNLIKELY(permit == NULL || permit->channel_ == NULL || message == NULL))
@@ -421,8 +446,9 @@ asx_status asx_send_permit_send(asx_send_permit *permit, const void *message)
     asx__obligation *o = asx__obligation_slot(ch->rt, permit->obligation_);
     if (ASX__UNLIKELY(!is_permit(o, permit->obligation_, ch)))
         return refuse_permit(permit, message);
-    if (ASX__UNLIKELY(ch->send_slow != 0))
-        return permit_send_slow(ch, o, message);
+    if (ch->send_slow != 0)
+        return ch->send_slow == ASX__SEND_PARKED ? permit_to_parked(ch, o, message)
+                                                 : permit_send_slow(ch, o, message);
     GIVEN(!ch->rt->tracing);
     asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_COMMITTED);
     char *slot = ch->tail_slot;
@@ -503,13 +529,8 @@ static NOINLINE asx_status send_to_parked(asx__channel *ch, asx__task *task, con
     asx__task *to = ch->receiver;
     if (ASX__UNLIKELY(!takes_directly(ch, to)))
         return send_slow(ch, task, message);
-    memcpy(to->r.io, message, 8);
-    ch->receiver = NULL;
-    ch->send_slow = 0;
     ch->claims++;
-    ch->tail++;
-    ch->head++;
-    asx__wake(ch->rt, to, ASX_OK, false);
+    hand_over(ch, to, message);
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch)); /* nobody waited: there was room */
     return ASX_OK;
 }
