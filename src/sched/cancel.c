@@ -136,11 +136,6 @@ static void wake_cancelled(asx_runtime *rt, asx__task *task)
 static void expedite(asx_runtime *rt, asx__task *task)
 {
     switch (asx__exec_state(task)) {
-    case ASX__EXEC_RUNNABLE:
-        asx__dequeue(rt, task);
-        task->flags |= ASX__T_CANCEL;
-        asx__enqueue(rt, task);
-        break;
     case ASX__EXEC_PARKED:
         task->flags |= ASX__T_CANCEL;
         if (!masked(task) && !(task->w.waits != NULL && task->w.waits->ops->uncancellable))
@@ -189,7 +184,7 @@ static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason
     if (cleanup.poll_quota < task->cleanup_left)
         task->cleanup_left = (uint16_t)cleanup.poll_quota;
     if (cleanup.priority > task->priority) {
-        bool queued = asx__exec_state(task) == ASX__EXEC_RUNNABLE;
+        bool queued = asx__is_queued(task);
         if (queued)
             asx__dequeue(rt, task);
         task->priority = cleanup.priority;
@@ -224,15 +219,17 @@ void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason 
             task->extra->wake_seq = seq;
     }
     uint8_t priority = task->priority > cleanup.priority ? task->priority : cleanup.priority;
-    if (asx__exec_state(task) != ASX__EXEC_RUNNABLE) {
+    if (!asx__is_queued(task)) {
         task->priority = priority;
         task->flags |= ASX__T_RAISED;
         expedite(rt, task);
     } else { /* the list it stands in is that of its old priority */
+        bool yielded = asx__exec_state(task) == ASX__EXEC_YIELDED;
         asx__dequeue(rt, task);
         task->priority = priority;
-        task->flags |= ASX__T_RAISED;
-        task->flags |= ASX__T_CANCEL;
+        task->flags |= ASX__T_RAISED | ASX__T_CANCEL;
+        if (yielded && !masked(task))
+            task->w.status = ASX_E_CANCELLED; /* nothing was handed over: the yield may say so */
         asx__enqueue(rt, task);
     }
     watch_cleanup(rt, task->region, rt->now);
@@ -268,8 +265,9 @@ static void cancel_children(asx_runtime *rt, asx__region *region)
         if (!asx__region_runs_finalizers(region, task))
             asx__task_cancel(rt, task, region->reason);
     }
-    for (asx__node *n = region->children.next; n != &region->children; n = n->next) {
+    for (asx__node *n = region->children.next; n != &region->children;) {
         asx__region *child = (asx__region *)n;
+        n = n->next; /* the child may close at once and leave the list */
         child->outer_cancel = true;
         asx__region_cancel(rt, child,
                            asx__reason_make(rt, child, ASX_CANCEL_PARENT, region, NULL, NULL,
@@ -448,7 +446,7 @@ void asx__task_force(asx_runtime *rt, asx__task *task)
     asx__region *region = task->region;
     unsigned exec = asx__exec_state(task);
     asx__region_note_forced(rt, region, task);
-    if (exec == ASX__EXEC_RUNNABLE)
+    if (asx__is_queued(task))
         asx__dequeue(rt, task);
     else if (exec == ASX__EXEC_PARKED && task->w.waits != NULL)
         task->w.waits->ops->unpublish(rt, task, task->w.waits,

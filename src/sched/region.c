@@ -636,6 +636,8 @@ static asx_status close_inner(asx_runtime *rt, asx__task *task, asx__region *reg
     while (inner != NULL && inner != region) {
         asx__region *next = inner->owner_next;
         if (is_inside(inner, region)) {
+            if (!inner->left_open)
+                asx__region_note_left(region, inner);
             inner->left_open = true;
             asx_status st = asx__region_close_task(rt, inner, ASX_E_REGION_LEFT_OPEN, NULL, NULL);
             if (st == ASX_E_WOULD_BLOCK || st == ASX_E_WRONG_CONTEXT || st == ASX_E_BUSY)
@@ -726,6 +728,8 @@ asx_status asx_region_close(asx_region *handle, asx_status body)
 
 void asx__region_abandon(asx_runtime *rt, asx__region *region)
 {
+    if (!region->left_open && region->owner != NULL)
+        asx__region_note_left(region->owner->region, region);
     disown(region);
     region->left_open = true;
     if (region->report != NULL) { /* it lies on a stack that nobody will return to */

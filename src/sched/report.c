@@ -212,6 +212,19 @@ void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__ta
     region->forced = note;
 }
 
+void asx__region_note_left(asx__region *home, const asx__region *left)
+{
+    asx__forced_note *note = asx__region_memory(home, sizeof *note);
+    if (note == NULL)
+        return; /* the status still says that one was left open */
+    *note = (asx__forced_note){ .next = home->forced,
+                                .name = left->name,
+                                .site = left->site,
+                                .serial = asx__serial(left->generation),
+                                .left_open = true };
+    home->forced = note;
+}
+
 static void fill_counts(asx_close_report *report, const asx__region *region)
 {
     report->outcome = region->outcome;
@@ -237,8 +250,9 @@ void asx__report_close(asx_runtime *rt, asx_close_report *report, const asx__reg
     fill_counts(report, region);
     for (const asx__forced_note *f = region->forced; f != NULL; f = f->next) {
         asx_report_item item = {
-            .kind = ASX_REPORT_TASK, .serial = f->serial, .name = f->name, .site = f->site,
-            .path = path, .state = "Forced",
+            .kind = f->left_open ? ASX_REPORT_REGION : ASX_REPORT_TASK,
+            .serial = f->serial, .name = f->name, .site = f->site,
+            .path = path, .state = f->left_open ? "LeftOpen" : "Forced",
             .waits_for = f->waited_for != 0 ? asx__wait_str(f->waited_for) : "", .count = f->polls,
         };
         add(rt, report, item);

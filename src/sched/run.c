@@ -151,7 +151,7 @@ void asx__enqueue(asx_runtime *rt, asx__task *task)
 
 void asx__dequeue(asx_runtime *rt, asx__task *task)
 {
-    ASX__DEBUG_ASSERT(asx__exec_state(task) == ASX__EXEC_RUNNABLE);
+    ASX__DEBUG_ASSERT(asx__is_queued(task));
     if (rt->next_up == task)
         rt->next_up = NULL;
     else if (rt->handoff == task)
@@ -852,10 +852,8 @@ static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__tas
     }
     task->w.status = ASX_OK;
     asx__enqueue(rt, task);
-    asx_status status = asx__leave(rt, task);
-    if (status == ASX_OK && (task->flags & ASX__T_CANCEL))
-        return asx__checkpoint(rt, task);
-    return status;
+    asx__exec_set(task, ASX__EXEC_YIELDED);
+    return asx__leave(rt, task);
 }
 
 asx_status asx_yield(asx_cx *cx)
@@ -879,7 +877,7 @@ asx_status asx_yield(asx_cx *cx)
     asx__list_remove(&next->node);
     asx__list_push_back(list, &task->node);
     task->w.status = ASX_OK;
-    asx__exec_set(task, ASX__EXEC_RUNNABLE);
+    asx__exec_set(task, ASX__EXEC_YIELDED);
     asx__exec_set(next, ASX__EXEC_RUNNING);
     rt->current = next;
     return switch_to(task, next);

@@ -46,12 +46,14 @@ typedef struct asx__panic_note {
     uint64_t serial;
 } asx__panic_note;
 
-/* A task that was completed by force; in the region's memory. */
+/* For the report: a task that was completed by force, or a region that was left open. In the
+ * memory of the region that reports it. */
 typedef struct asx__forced_note {
     struct asx__forced_note *next;
     const char *name, *site;
     uint64_t serial, polls;
     uint8_t waited_for; /* ASX__WAIT_... */
+    bool left_open;     /* a region */
 } asx__forced_note;
 
 /* ---- memory: mem.c ------------------------------------------------------------------------- */
@@ -150,7 +152,8 @@ enum asx__exec {
     ASX__EXEC_PARKED,
     ASX__EXEC_WAKING,
     ASX__EXEC_DONE,
-    ASX__EXEC_CANCELLED
+    ASX__EXEC_CANCELLED,
+    ASX__EXEC_YIELDED /* runnable, and nothing was handed over to it */
 };
 #define ASX__EXEC_MASK 0xffu
 #define ASX__TICKET_ONE 0x100u
@@ -514,6 +517,13 @@ static inline unsigned asx__exec_state(const asx__task *task)
     return (unsigned)(task->exec & ASX__EXEC_MASK);
 }
 
+/* In a lane, or next_up, or handoff. */
+static inline bool asx__is_queued(const asx__task *task)
+{
+    unsigned state = asx__exec_state(task);
+    return state == ASX__EXEC_RUNNABLE || state == ASX__EXEC_YIELDED;
+}
+
 static inline void asx__exec_set(asx__task *task, enum asx__exec state)
 {
     task->exec = (task->exec & ~(uint64_t)ASX__EXEC_MASK) | (uint64_t)state;
@@ -595,6 +605,7 @@ void asx__region_arm(asx_runtime *rt, asx__region *region);
 void asx__task_force(asx_runtime *rt, asx__task *task);
 /* For the report: who was completed by force. */
 void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__task *task);
+void asx__region_note_left(asx__region *home, const asx__region *left);
 /* The stack stays until the region closes: somebody may still borrow from it. */
 void asx__region_keep_stack(asx_runtime *rt, asx__task *task);
 void asx__task_links_fire(asx_runtime *rt, asx__task *task, bool failed);

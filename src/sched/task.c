@@ -548,6 +548,8 @@ asx_status asx__task_wind_up(asx_runtime *rt, asx__task *task, asx_status return
 {
     asx__extra *extra = task->extra;
     while (extra->scopes != NULL) {
+        if (!extra->scopes->left_open)
+            asx__region_note_left(task->region, extra->scopes);
         extra->scopes->left_open = true;
         asx__region_close_task(rt, extra->scopes, ASX_E_REGION_LEFT_OPEN, NULL, NULL);
         if (returned >= 0)
