@@ -103,8 +103,7 @@ demo:
 	@if [ -x tools/demo ]; then tools/demo; else tools/run-examples build/examples; fi
 
 bench:
-	tools/setup build bench
-	@$(MAKE) all
+	@{ tools/setup build bench && $(MAKE) all; } $(if $(JSON),>&2)
 	@if [ -x bench/run ]; then bench/run; \
 	else echo "bench: there is no bench/run" >&2; exit 1; fi
 
