@@ -103,7 +103,8 @@ demo:
 	@if [ -x tools/demo ]; then tools/demo; else tools/run-examples build/examples; fi
 
 bench:
-	@{ tools/setup build bench && $(MAKE) all; } $(if $(JSON),>&2)
+	@tools/setup build bench $(if $(JSON),>&2)
+	@$(MAKE) all $(if $(JSON),>&2)
 	@if [ -x bench/run ]; then bench/run; \
 	else echo "bench: there is no bench/run" >&2; exit 1; fi
 
