@@ -709,6 +709,7 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
     if (ASX__UNLIKELY(rt->tracing))
         rt->running_seq = asx__journal(rt, ASX_EVENT_TASK_COMPLETE, asx__serial(task->generation),
                                        task->outcome, (uint64_t)(int64_t)task->w.status, 0);
+    region->busy++; /* a failure may cancel the region, which must not close before we are done */
     asx__region_child_ended(rt, region, task, outcome_of(task));
     if (ASX__UNLIKELY(task->extra != NULL && task->extra->links != NULL))
         asx__task_links_fire(rt, task, task->outcome == ASX_OUTCOME_ERR ||
@@ -718,6 +719,7 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
         done |= hand_to_joiner(rt, task);
     if (done)
         asx__task_recycle(rt, task);
+    region->busy--;
     if (ASX__UNLIKELY(region->state != ASX_REGION_OPEN || region->tasks_max != 0))
         asx__region_progress(rt, region);
 }
