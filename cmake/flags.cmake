@@ -1,6 +1,6 @@
 # asx_flags: what every C file of this tree is compiled with.
 # asx_internal: what the library and its tests need on top.
-include(CheckIncludeFile)
+include(CheckCSourceCompiles)
 
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -30,8 +30,13 @@ if(ASX_LTO)
   set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
 endif()
 
-# The client requests of valgrind are a header and a few instructions, no library.
-check_include_file(valgrind/valgrind.h ASX_HAVE_VALGRIND_H)
+# The client requests of valgrind are a header and a few instructions, no library. On a
+# processor it does not know, the header switches itself off.
+check_c_source_compiles("#include <valgrind/valgrind.h>
+#ifdef NVALGRIND
+#error not for this processor
+#endif
+int main(void) { return 0; }" ASX_HAVE_VALGRIND_H)
 
 add_library(asx_internal INTERFACE)
 target_link_libraries(asx_internal INTERFACE asx_flags Threads::Threads)
