@@ -805,7 +805,8 @@ void asx_panic(asx_cx *cx, const char *format, ...)
     va_start(args, format);
     if (asx__cx_enter(cx, 0, &task, &rt) < 0) {
         fputs("asx: panic outside a running task: ", stderr);
-        vfprintf(stderr, format != NULL ? format : "", args);
+        if (format != NULL)
+            vfprintf(stderr, format, args);
         fputc('\n', stderr);
         abort();
     }

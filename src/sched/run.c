@@ -221,7 +221,8 @@ static asx__task *pick_timed(asx_runtime *rt)
 static bool cancel_may_go(asx_runtime *rt)
 {
     uint32_t limit = rt->cancel_streak_max;
-    if (rt->governor == ASX_GOVERNOR_DRAIN_OBLIGATIONS || rt->governor == ASX_GOVERNOR_DRAIN_REGIONS)
+    if (rt->governor == ASX_GOVERNOR_DRAIN_OBLIGATIONS ||
+        rt->governor == ASX_GOVERNOR_DRAIN_REGIONS)
         limit *= 2;
     if (limit > rt->cert.max_effective_limit_observed)
         rt->cert.max_effective_limit_observed = limit;
@@ -846,7 +847,8 @@ static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__tas
         return ASX_E_WOULD_BLOCK;
     }
     if (rt->tracing) {
-        uint64_t seq = asx__journal(rt, ASX_EVENT_TASK_YIELD, asx__serial(task->generation), 0, 0, 0);
+        uint64_t seq =
+            asx__journal(rt, ASX_EVENT_TASK_YIELD, asx__serial(task->generation), 0, 0, 0);
         if (task->extra != NULL)
             task->extra->wake_seq = seq;
     }

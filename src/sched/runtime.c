@@ -199,7 +199,9 @@ static void init_ceilings(asx_runtime *rt)
 
 static uint16_t next_number(void)
 {
-    static _Atomic uint16_t last; /* tells runtimes of one process apart, nothing more */
+    /* Tells runtimes of one process apart, nothing more. Wider than the number: an atomic of two
+     * bytes is a library call on some processors. */
+    static _Atomic uint32_t last;
     uint16_t number;
     do
         number = (uint16_t)(++last);

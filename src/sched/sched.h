@@ -244,7 +244,7 @@ typedef struct asx__extra {
     struct asx__waker_cell *waker;
     asx__task *join_target;      /* poll task that joins */
     uint64_t wake_seq;           /* journal: event that woke or spawned it */
-    uint32_t mask_polls[ASX_MASK_DEPTH_MAX]; /* resumptions each mask still holds for; 0: no limit */
+    uint32_t mask_polls[ASX_MASK_DEPTH_MAX]; /* resumptions each still holds for; 0: no limit */
     bool mask_spent;             /* the innermost mask has held long enough */
     uint32_t caps;               /* of those of its region */
     uint32_t stack_class;        /* index + 1 of its pool; 0: the default one */
@@ -323,7 +323,7 @@ typedef struct asx__region {
     uint32_t finalizer_index;
     uint64_t obligations;         /* id of the newest plain one */
     asx__resident *residents;
-    asx__stack *kept;             /* stacks of tasks that were ended from outside; owner: the pool */
+    asx__stack *kept;             /* stacks of tasks ended from outside; owner: the pool */
     struct asx__panic_note *panic_note; /* of the first task that panicked */
     asx__arena arena;
     asx_outcome outcome;          /* folded */
