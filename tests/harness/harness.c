@@ -255,6 +255,7 @@ static bool run_unforked(const struct asx_test_case *test_case)
 struct options {
     bool list;
     bool fork;
+    bool stop; /* at the first failure */
     int filters_len;
     const char *filters[FILTERS_MAX];
 };
@@ -267,6 +268,8 @@ static bool parse(int argc, char **argv, struct options *ret_options)
             options.list = true;
         else if (strcmp(argv[i], "--no-fork") == 0)
             options.fork = false;
+        else if (strcmp(argv[i], "--stop") == 0)
+            options.stop = true;
         else if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc
                  && options.filters_len < FILTERS_MAX)
             options.filters[options.filters_len++] = argv[++i];
@@ -290,7 +293,7 @@ int asx_test_main(const struct asx_test_case *first, int argc, char **argv)
 {
     struct options options;
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: %s [--list] [--filter SUBSTR]... [--no-fork]\n", argv[0]);
+        fprintf(stderr, "usage: %s [--list] [--filter SUBSTR]... [--no-fork] [--stop]\n", argv[0]);
         return 2;
     }
     reason = mmap(NULL, REASON_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -299,7 +302,7 @@ int asx_test_main(const struct asx_test_case *first, int argc, char **argv)
         return 2;
     }
     int passed = 0, failed = 0;
-    for (const struct asx_test_case *c = first; c; c = c->next) {
+    for (const struct asx_test_case *c = first; c && !(options.stop && failed); c = c->next) {
         if (!selected(&options, c->name))
             continue;
         if (options.list)

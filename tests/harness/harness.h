@@ -19,6 +19,7 @@
  * work; whatever they make of the exit code counts as a failure.
  *
  * Command line:  --list  --filter SUBSTR (repeatable, any may match)  --no-fork
+ *                --stop (at the first failure)
  * Environment:   ASX_TEST_SCALE=N multiplies the time limits (valgrind, qemu).
  */
 #ifndef ASX_TESTS_HARNESS_H

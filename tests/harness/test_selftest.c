@@ -264,6 +264,19 @@ ASX_TEST(a_run_goes_on_after_a_failure_and_counts_both)
     CHECK_STR_EQ(run.output, "first_good\nsecond_bad\nthird_good\n");
 }
 
+ASX_TEST(a_run_that_is_to_stop_does_so_after_its_first_failure)
+{
+    struct asx_test_case third = { "third", passes, 20, NULL };
+    struct asx_test_case second = { "second", fails_eq, 20, &third };
+    struct asx_test_case first = { "first", passes, 20, &second };
+    char name[] = "selftest", stop[] = "--stop";
+    char *argv[] = { name, stop, NULL };
+    struct run run = run_victims(&first, 2, argv);
+    CHECK_EQ(run.exit_code, 1);
+    CHECK(strstr(run.output, "third") == NULL);
+    CHECK(strstr(run.output, "1 passed, 1 failed\n") != NULL);
+}
+
 ASX_TEST(running_no_test_at_all_is_a_failure)
 {
     struct asx_test_case only = { "only", passes, 20, NULL };
