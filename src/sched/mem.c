@@ -185,7 +185,7 @@ uint32_t asx__slab_index_of(const asx__slab *slab, const void *record)
         if (p >= chunk && p < chunk + chunk_bytes(slab))
             return (i << slab->shift) + (uint32_t)((size_t)(p - chunk) / slab->record_size);
     }
-    ASX__ASSERT(!"record of this slab");
+    ASX__ASSERT(false); /* not a record of this slab */
     return 0;
 }
 
