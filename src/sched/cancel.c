@@ -1,4 +1,4 @@
-/* cancel.c - requests, propagation, acknowledgement, masks, cleanup budgets, force, panic.
+/* cancel.c - requests, propagation, acknowledgement, cleanup budgets, force, panic.
  *
  * Reasons live in region memory and are shared: every task of a cancelled region points at the
  * region's reason, and a child region's reason (kind Parent) points at it as its cause. So a
@@ -10,7 +10,17 @@
  * Two waits are bounded by the kind's quota of resumptions (cleanup_left): from the request to the
  * acknowledgement, and from there to the end; and both by a time, kept by one timer per region.
  * An overrun lifts the masks for GRACE_POLLS more resumptions; after that the task is completed by
- * force, on the loop's stack and never on its own.
+ * force, on the loop's stack and never on its own. The time counts from the first request: a later
+ * one may strengthen the reason and shorten what is left, never lengthen it.
+ *
+ * Propagation. A cancelled region is put on a stack; whoever finds the stack idle works it off,
+ * telling tasks in order of creation and then child regions likewise, depth first, without
+ * recursion: trees may be deep and a fiber's stack is small. Only when everyone has been told do
+ * the regions go on closing.
+ *
+ * Shields. A scope that its owner opened under a mask is not reached by a cancellation of the owner
+ * or of the region around it while the mask holds: otherwise no masked cleanup could use a region.
+ * It catches up when the mask ends, is used up or is lifted.
  *
  * A wait that a cancel ends is acknowledged when the task is resumed with ASX_E_CANCELLED: that is
  * the moment it is told.
@@ -26,12 +36,35 @@
 
 /* ---- reasons -------------------------------------------------------------------------------- */
 
+/* Every reason that a task or region points to is the first field of one of these. */
+typedef struct reason_record {
+    asx_cancel_reason reason;
+    asx_time requested_at; /* the reason's own timestamp may be the user's */
+} reason_record;
+
 /* When there is no memory for a better one. */
-static const asx_cancel_reason bare_reasons[ASX_CANCEL_KIND_COUNT] = {
-#define BARE(name, number, severity, quota, priority) [number] = { .kind = ASX_CANCEL_##name },
+static const reason_record bare_reasons[ASX_CANCEL_KIND_COUNT] = {
+#define BARE(name, number, severity, quota, priority)                                              \
+    [number] = { .reason = { .kind = ASX_CANCEL_##name } },
     ASX_CANCEL_KIND_LIST(BARE)
 #undef BARE
 };
+
+static asx_time requested_at(const asx_cancel_reason *reason)
+{
+    return ((const reason_record *)(const void *)reason)->requested_at;
+}
+
+/* NULL: no memory. */
+static asx_cancel_reason *new_reason(asx__region *home, asx_time requested)
+{
+    reason_record *record = asx__region_memory(home, sizeof *record);
+    if (record == NULL)
+        return NULL;
+    memset(record, 0, sizeof *record);
+    record->requested_at = requested;
+    return &record->reason;
+}
 
 static char *copy_message(asx__region *home, const char *message)
 {
@@ -50,10 +83,9 @@ const asx_cancel_reason *asx__reason_make(asx_runtime *rt, asx__region *home, as
                                           const asx__region *origin, const asx__task *origin_task,
                                           const char *message, const asx_cancel_reason *cause)
 {
-    asx_cancel_reason *reason = asx__region_memory(home, sizeof *reason);
+    asx_cancel_reason *reason = new_reason(home, rt->now);
     if (reason == NULL)
-        return &bare_reasons[kind];
-    memset(reason, 0, sizeof *reason);
+        return &bare_reasons[kind].reason;
     reason->kind = kind;
     reason->timestamp = rt->now;
     if (origin != NULL)
@@ -82,7 +114,7 @@ const asx_cancel_reason *asx__reason_copy(asx_runtime *rt, asx__region *home,
     asx_cancel_reason *first = NULL, *last = NULL;
     uint32_t links = fit.links != 0 ? fit.links : 1; /* the first always, its message clipped */
     for (uint32_t i = 0; i < links; i++, source = source->cause) {
-        asx_cancel_reason *copy = asx__region_memory(home, sizeof *copy);
+        asx_cancel_reason *copy = new_reason(home, rt->now);
         if (copy == NULL)
             return NULL;
         *copy = *source;
@@ -114,13 +146,6 @@ static bool reason_ok(const asx_cancel_reason *reason)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-static bool masked(const asx__task *task)
-{
-    if (task->mask_depth == 0 || (task->flags & ASX__T_GRACE))
-        return false;
-    return task->extra == NULL || !task->extra->mask_spent;
-}
-
 /* Ends the wait of a parked task; it runs again and is told. */
 static void wake_cancelled(asx_runtime *rt, asx__task *task)
 {
@@ -132,30 +157,72 @@ static void wake_cancelled(asx_runtime *rt, asx__task *task)
     asx__wake(rt, task, ASX_E_CANCELLED, false);
 }
 
-/* Puts a newly cancelled task where it will be run from. */
-static void expedite(asx_runtime *rt, asx__task *task)
+static bool waits_uncancellably(const asx__task *task)
 {
-    switch (asx__exec_state(task)) {
-    case ASX__EXEC_PARKED:
-        task->flags |= ASX__T_CANCEL;
-        if (!masked(task) && !(task->w.waits != NULL && task->w.waits->ops->uncancellable))
-            wake_cancelled(rt, task);
-        break;
-    default:
-        task->flags |= ASX__T_CANCEL;
-        break;
-    }
+    return asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits != NULL &&
+           task->w.waits->ops->uncancellable;
+}
+
+/* Puts a newly cancelled task where it will be run from, with the priority that goes with it. */
+static void expedite(asx_runtime *rt, asx__task *task, uint8_t priority)
+{
+    bool queued = asx__is_queued(task);
+    bool yielded = asx__exec_state(task) == ASX__EXEC_YIELDED;
+    if (queued) /* the list it stands in is that of its old priority */
+        asx__dequeue(rt, task);
+    if (priority > task->priority)
+        task->priority = priority;
+    task->flags |= ASX__T_RAISED | ASX__T_CANCEL;
+    if (yielded && !asx__task_masked(task))
+        task->w.status = ASX_E_CANCELLED; /* nothing was handed over: the yield may say so */
+    if (queued)
+        asx__enqueue(rt, task);
+    else if (asx__exec_state(task) == ASX__EXEC_PARKED && !asx__task_masked(task) &&
+             !waits_uncancellably(task))
+        wake_cancelled(rt, task);
+}
+
+/* ---- scopes ---------------------------------------------------------------------------------- */
+
+static bool shielded(const asx__region *region)
+{
+    return region->shielded && region->owner != NULL && asx__task_masked(region->owner);
+}
+
+/* Would a cancellation that comes from around the region change anything in it? */
+static bool would_tell(const asx_runtime *rt, const asx__region *region)
+{
+    asx_cancel_reason parent = { .kind = ASX_CANCEL_PARENT, .timestamp = rt->now };
+    return region->state != ASX_REGION_CLOSED && !shielded(region) &&
+           (region->reason == NULL || asx_cancel_reason_stronger(&parent, region->reason));
+}
+
+static bool is_inside(const asx__region *region, const asx__region *outer)
+{
+    while (region != NULL && region != outer)
+        region = region->parent;
+    return region != NULL;
 }
 
 static void cancel_scopes(asx_runtime *rt, asx__task *task)
 {
     asx__region *scope = task->extra != NULL ? task->extra->scopes : NULL;
     for (; scope != NULL; scope = scope->owner_next) {
-        scope->outer_cancel = true;
-        asx__region_cancel(rt, scope,
-                           asx__reason_make(rt, scope, ASX_CANCEL_PARENT, task->region, task, NULL,
-                                            task->reason));
+        if (rt->cancel_walking && is_inside(scope, task->region))
+            continue; /* the walk comes by */
+        if (!shielded(scope))
+            scope->outer_cancel = true;
+        if (would_tell(rt, scope))
+            asx__region_cancel(rt, scope,
+                               asx__reason_make(rt, scope, ASX_CANCEL_PARENT, task->region, task,
+                                                NULL, task->reason));
     }
+}
+
+void asx__scopes_catch_up(asx_runtime *rt, asx__task *task)
+{
+    if ((task->flags & ASX__T_CANCEL) && !asx__task_masked(task))
+        cancel_scopes(rt, task);
 }
 
 static void watch_cleanup(asx_runtime *rt, asx__region *region, asx_time since)
@@ -169,6 +236,18 @@ static void watch_cleanup(asx_runtime *rt, asx__region *region, asx_time since)
     }
 }
 
+/* The stronger reason, with the time of the first request. */
+static const asx_cancel_reason *keep_time(asx__task *task, const asx_cancel_reason *stronger)
+{
+    asx_time first = requested_at(task->reason);
+    asx_cancel_reason *copy = first < requested_at(stronger) ? new_reason(task->region, first)
+                                                             : NULL;
+    if (copy == NULL)
+        return stronger;
+    *copy = *stronger;
+    return copy;
+}
+
 static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason)
 {
     asx_budget cleanup = asx_cancel_cleanup_budget(reason->kind);
@@ -180,7 +259,7 @@ static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason
         asx__journal(rt, ASX_EVENT_CANCEL_STRENGTHEN, asx__serial(task->generation),
                      (uint64_t)reason->kind, stronger, 0);
     if (stronger)
-        task->reason = reason;
+        task->reason = keep_time(task, reason);
     if (cleanup.poll_quota < task->cleanup_left)
         task->cleanup_left = (uint16_t)cleanup.poll_quota;
     if (cleanup.priority > task->priority) {
@@ -218,20 +297,7 @@ void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason 
         if (task->extra != NULL)
             task->extra->wake_seq = seq;
     }
-    uint8_t priority = task->priority > cleanup.priority ? task->priority : cleanup.priority;
-    if (!asx__is_queued(task)) {
-        task->priority = priority;
-        task->flags |= ASX__T_RAISED;
-        expedite(rt, task);
-    } else { /* the list it stands in is that of its old priority */
-        bool yielded = asx__exec_state(task) == ASX__EXEC_YIELDED;
-        asx__dequeue(rt, task);
-        task->priority = priority;
-        task->flags |= ASX__T_RAISED | ASX__T_CANCEL;
-        if (yielded && !masked(task))
-            task->w.status = ASX_E_CANCELLED; /* nothing was handed over: the yield may say so */
-        asx__enqueue(rt, task);
-    }
+    expedite(rt, task, cleanup.priority);
     watch_cleanup(rt, task->region, rt->now);
     if (ASX__UNLIKELY(task->extra != NULL && task->extra->scopes != NULL))
         cancel_scopes(rt, task);
@@ -257,41 +323,74 @@ asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reas
 
 /* ---- regions -------------------------------------------------------------------------------- */
 
-static void cancel_children(asx_runtime *rt, asx__region *region)
+static void push_cancelled(asx_runtime *rt, asx__region *region)
 {
+    if (!region->cancel_held) { /* it goes on closing only when everyone has been told */
+        region->cancel_held = true;
+        region->busy++;
+        region->held_next = rt->cancel_held;
+        rt->cancel_held = region;
+    }
+    if (!region->cancel_listed) {
+        region->cancel_listed = true;
+        region->cancel_next = rt->cancel_stack;
+        rt->cancel_stack = region;
+    }
+}
+
+/* The tasks of a region are told; its child regions are put on the stack, the first on top. */
+static void tell_children(asx_runtime *rt, asx__region *region)
+{
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_REGION_CANCEL, asx__serial(region->generation),
+                     (uint64_t)region->reason->kind, region->cancel_told, 0);
+    region->cancel_told = true;
+    if (region->state == ASX_REGION_OPEN)
+        asx__region_begin_close(rt, region);
     for (uint32_t link = region->task_first; link != 0;) {
         asx__task *task = asx__slab_at(&rt->tasks, link - 1);
         link = task->sibling_next;
         if (!asx__region_runs_finalizers(region, task))
             asx__task_cancel(rt, task, region->reason);
     }
-    for (asx__node *n = region->children.next; n != &region->children;) {
+    for (asx__node *n = region->children.prev; n != &region->children; n = n->prev) {
         asx__region *child = (asx__region *)n;
-        n = n->next; /* the child may close at once and leave the list */
-        child->outer_cancel = true;
-        asx__region_cancel(rt, child,
-                           asx__reason_make(rt, child, ASX_CANCEL_PARENT, region, NULL, NULL,
-                                            region->reason));
+        if (!shielded(child))
+            child->outer_cancel = true;
+        if (!would_tell(rt, child))
+            continue;
+        child->reason = asx__reason_make(rt, child, ASX_CANCEL_PARENT, region, NULL, NULL,
+                                         region->reason);
+        push_cancelled(rt, child);
     }
 }
 
 void asx__region_cancel(asx_runtime *rt, asx__region *region, const asx_cancel_reason *reason)
 {
-    if (region->state == ASX_REGION_CLOSED)
-        return;
-    bool again = region->reason != NULL;
-    if (again && !asx_cancel_reason_stronger(reason, region->reason))
+    if (region->state == ASX_REGION_CLOSED ||
+        (region->reason != NULL && !asx_cancel_reason_stronger(reason, region->reason)))
         return;
     region->reason = reason;
-    if (rt->tracing)
-        asx__journal(rt, ASX_EVENT_REGION_CANCEL, asx__serial(region->generation),
-                     (uint64_t)reason->kind, again, 0);
-    if (region->state == ASX_REGION_OPEN)
-        asx__region_begin_close(rt, region);
-    region->busy++; /* it leaves Closing only when everyone has been told */
-    cancel_children(rt, region);
-    region->busy--;
-    asx__region_progress(rt, region);
+    push_cancelled(rt, region);
+    if (rt->cancel_walking)
+        return;
+    rt->cancel_walking = true;
+    while (rt->cancel_stack != NULL) {
+        asx__region *next = rt->cancel_stack;
+        rt->cancel_stack = next->cancel_next;
+        next->cancel_listed = false;
+        tell_children(rt, next);
+    }
+    rt->cancel_walking = false;
+    asx__region *held = rt->cancel_held; /* the last one first: children before their parents */
+    rt->cancel_held = NULL;
+    while (held != NULL) {
+        asx__region *next = held;
+        held = next->held_next;
+        next->cancel_held = false;
+        next->busy--;
+        asx__region_progress(rt, next);
+    }
 }
 
 asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *reason)
@@ -319,15 +418,25 @@ static void acknowledge(asx_runtime *rt, asx__task *task)
 {
     asx_status st = asx__task_step(&task->phase, ASX_TASK_CANCELLING);
     ASX__ASSERT(st == ASX_OK);
-    uint32_t quota = asx_cancel_cleanup_budget(task->reason->kind).poll_quota;
-    task->cleanup_left = (uint16_t)quota;
+    if ((task->flags & ASX__T_GRACE) == 0) /* the last grace is not renewed */
+        task->cleanup_left =
+            (uint16_t)asx_cancel_cleanup_budget(task->reason->kind).poll_quota;
     if (rt->tracing) {
         uint64_t cause = task->extra != NULL ? task->extra->wake_seq : 0;
         asx__journal(rt, ASX_EVENT_CANCEL_ACK, asx__serial(task->generation),
-                     (uint64_t)task->reason->kind, quota, cause);
+                     (uint64_t)task->reason->kind, task->cleanup_left, cause);
         asx__journal(rt, ASX_EVENT_TASK_STATE, asx__serial(task->generation),
                      ASX_TASK_CANCEL_REQUESTED, ASX_TASK_CANCELLING, 0);
     }
+}
+
+static void exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind)
+{
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_BUDGET_EXHAUSTED, asx__serial(task->generation), (uint64_t)kind,
+                     0, 0);
+    asx__task_cancel(rt, task,
+                     asx__reason_make(rt, task->region, kind, task->region, task, NULL, NULL));
 }
 
 asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task)
@@ -339,9 +448,9 @@ asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task)
         time_only.cost_quota = ASX_COST_UNLIMITED;
         if (!asx__budget_exhausted(&time_only, rt->now, &kind))
             return ASX_OK;
-        asx__budget_charge(rt, task);
+        exhaust(rt, task, kind);
     }
-    if (masked(task) || (task->flags & ASX__T_CANCEL) == 0)
+    if (asx__task_masked(task))
         return ASX_OK;
     if (task->phase == ASX_TASK_CANCEL_REQUESTED)
         acknowledge(rt, task);
@@ -378,17 +487,6 @@ asx_status asx_cx_cancel_reason(const asx_cx *cx, const asx_cancel_reason **ret_
 
 /* ---- cleanup budget ------------------------------------------------------------------------- */
 
-/* Of this resumption: a mask may be used up, and what woke it may be the cancel itself. */
-static void charge_mask(asx__task *task)
-{
-    asx__extra *extra = task->extra;
-    if (task->mask_depth == 0 || extra == NULL || task->mask_depth > ASX_MASK_DEPTH_MAX)
-        return;
-    uint32_t *left = &extra->mask_polls[task->mask_depth - 1];
-    if (*left != 0 && --*left == 0)
-        extra->mask_spent = true;
-}
-
 static _Noreturn void abort_overrun(asx_runtime *rt, asx__task *task)
 {
     char path[256];
@@ -408,13 +506,17 @@ static bool overrun(asx_runtime *rt, asx__task *task)
         return true;
     task->flags |= ASX__T_GRACE;
     task->cleanup_left = GRACE_POLLS;
+    asx__scopes_catch_up(rt, task);
     return false;
 }
 
 bool asx__cleanup_charge(asx_runtime *rt, asx__task *task)
 {
     asx__exec_set(task, ASX__EXEC_RUNNING);
-    charge_mask(task);
+    if (task->mask_depth != 0) {
+        asx__mask_charge(task);
+        asx__scopes_catch_up(rt, task);
+    }
     if (task->region->cleanup != ASX_CLEANUP_SOFT) {
         if (task->cleanup_left == 0 && overrun(rt, task)) {
             asx__task_force(rt, task);
@@ -439,6 +541,7 @@ void asx__region_keep_stack(asx_runtime *rt, asx__task *task)
     task->region->kept = stack;
     task->region->n_kept++;
     rt->stacks_kept++;
+    rt->fibers_live++; /* its stack stays in use: the ceiling must know */
 }
 
 void asx__task_force(asx_runtime *rt, asx__task *task)
@@ -448,9 +551,11 @@ void asx__task_force(asx_runtime *rt, asx__task *task)
     asx__region_note_forced(rt, region, task);
     if (asx__is_queued(task))
         asx__dequeue(rt, task);
-    else if (exec == ASX__EXEC_PARKED && task->w.waits != NULL)
+    /* A poll task may also have a grant that it has not picked up. */
+    if ((exec == ASX__EXEC_PARKED || (task->flags & ASX__T_POLL)) && task->w.waits != NULL)
         task->w.waits->ops->unpublish(rt, task, task->w.waits,
                                       (task->flags & ASX__T_GRANTED) != 0);
+    task->flags &= (uint16_t)~ASX__T_GRANTED;
     task->w.waits = NULL;
     asx__exec_set(task, ASX__EXEC_RUNNING);
     task->flags |= ASX__T_FORCED;
@@ -464,47 +569,63 @@ void asx__task_force(asx_runtime *rt, asx__task *task)
     asx__task_finish(rt, task, ASX_E_CANCELLED);
 }
 
-/* The time for cleanup is over for some tasks of the region: lift masks, then force. */
+/* Finalizers are cancelled by nothing but their own time. */
+static void cancel_finalizers(asx_runtime *rt, asx__region *region, asx__task *task)
+{
+    if (region->cleanup == ASX_CLEANUP_PANIC)
+        abort_overrun(rt, task);
+    task->flags |= ASX__T_GRACE; /* before the request, which then finds it unmasked */
+    asx__task_cancel(rt, task,
+                     asx__reason_make(rt, region, ASX_CANCEL_TIMEOUT, region, NULL,
+                                      "finalizers took too long", NULL));
+    task->cleanup_left = GRACE_POLLS;
+}
+
+/* One task of a region whose time for cleanup may be over: lift its masks, then force it. Returns
+ * when to look at it again; NEVER: it needs no look, or is gone. */
+static asx_time enforce_on(asx_runtime *rt, asx__region *region, asx__task *task)
+{
+    uint64_t grace_ns = region->cleanup_time_ns / 8 + 1;
+    bool finalizers = asx__region_runs_finalizers(region, task);
+    if (task->phase == ASX_TASK_COMPLETED || (!(task->flags & ASX__T_CANCEL) && !finalizers))
+        return ASX_TIME_NEVER;
+    if (!(task->flags & ASX__T_CANCEL)) {
+        cancel_finalizers(rt, region, task);
+        return asx_time_add(rt->now, grace_ns);
+    }
+    bool graced = (task->flags & ASX__T_GRACE) != 0;
+    asx_time due = asx_time_add(requested_at(task->reason), region->cleanup_time_ns);
+    if (graced)
+        due = asx_time_add(due, grace_ns);
+    if (due > rt->now)
+        return due;
+    if (graced && waits_uncancellably(task)) /* what it waits for has its own bounds */
+        return asx_time_add(rt->now, grace_ns);
+    if (overrun(rt, task)) {
+        asx__task_force(rt, task);
+        return ASX_TIME_NEVER;
+    }
+    if (asx__exec_state(task) == ASX__EXEC_PARKED && !waits_uncancellably(task))
+        wake_cancelled(rt, task);
+    return asx_time_add(rt->now, grace_ns);
+}
+
 static void enforce_time(asx_runtime *rt, asx__region *region)
 {
-    asx_time next = ASX_TIME_NEVER;
-    uint64_t grace_ns = region->cleanup_time_ns / 8 + 1;
+    region->cleanup_at = ASX_TIME_NEVER;
     for (uint32_t link = region->task_first; link != 0;) {
         asx__task *task = asx__slab_at(&rt->tasks, link - 1);
         link = task->sibling_next;
-        if (asx__region_runs_finalizers(region, task) && !(task->flags & ASX__T_CANCEL)) {
-            asx__task_cancel(rt, task,
-                             asx__reason_make(rt, region, ASX_CANCEL_TIMEOUT, region, NULL,
-                                              "finalizers took too long", NULL));
-            task->flags |= ASX__T_GRACE;
-            if (asx__exec_state(task) == ASX__EXEC_PARKED)
-                wake_cancelled(rt, task);
-            asx_time due = asx_time_add(rt->now, grace_ns);
-            next = due < next ? due : next;
-            continue;
+        const asx__task *next = link != 0 ? asx__slab_at(&rt->tasks, link - 1) : NULL;
+        uint64_t next_generation = next != NULL ? next->generation : 0;
+        asx_time due = enforce_on(rt, region, task);
+        if (next != NULL && next->generation != next_generation) {
+            due = asx_time_add(rt->now, 1); /* a cleanup has joined the next: begin anew */
+            link = 0;
         }
-        if (task->phase == ASX_TASK_COMPLETED || !(task->flags & ASX__T_CANCEL))
-            continue;
-        bool graced = (task->flags & ASX__T_GRACE) != 0;
-        asx_time due = asx_time_add(task->reason->timestamp,
-                                    region->cleanup_time_ns + (graced ? grace_ns : 0));
-        bool parked = asx__exec_state(task) == ASX__EXEC_PARKED;
-        bool fixed = parked && task->w.waits != NULL && task->w.waits->ops->uncancellable;
-        if (due > rt->now || fixed || task == rt->current) {
-            due = due > rt->now ? due : asx_time_add(rt->now, grace_ns);
-            next = due < next ? due : next;
-        } else if (overrun(rt, task)) {
-            uint32_t again = link;
-            asx__task_force(rt, task);
-            link = again;
-        } else {
-            due = asx_time_add(rt->now, grace_ns);
-            next = due < next ? due : next;
-            if (parked)
-                wake_cancelled(rt, task);
-        }
+        if (due < region->cleanup_at)
+            region->cleanup_at = due;
     }
-    region->cleanup_at = next;
 }
 
 void asx__region_timer_fired(void *arg)
@@ -528,7 +649,6 @@ void asx__region_timer_fired(void *arg)
                                             NULL));
     }
     if (region->generation == generation && region->cleanup_at <= rt->now) {
-        region->cleanup_at = ASX_TIME_NEVER;
         region->busy++; /* its record stays while we walk it */
         enforce_time(rt, region);
         region->busy--;
@@ -561,133 +681,7 @@ void asx__region_arm(asx_runtime *rt, asx__region *region)
     rt->timers.max_timers = ceiling;
 }
 
-/* ---- masks and sections --------------------------------------------------------------------- */
-
-asx_status asx_mask_begin(asx_cx *cx, uint32_t max_polls)
-{
-    asx__task *task;
-    asx_runtime *rt;
-    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
-        return st;
-    if (task->mask_depth >= ASX_MASK_DEPTH_MAX)
-        return ASX_E_MASK_DEPTH;
-    asx__extra *extra = asx__task_extra(rt, task);
-    if (extra == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
-    extra->mask_polls[task->mask_depth++] = max_polls;
-    if (rt->tracing)
-        asx__journal(rt, ASX_EVENT_CANCEL_MASK, asx__serial(task->generation), task->mask_depth, 0,
-                     0);
-    return ASX_OK;
-}
-
-asx_status asx_mask_end(asx_cx *cx)
-{
-    asx__task *task;
-    asx_runtime *rt;
-    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
-        return st;
-    if (task->mask_depth == 0)
-        return ASX_E_MASK_DEPTH;
-    task->mask_depth--;
-    if (task->extra != NULL)
-        task->extra->mask_spent = false;
-    if (rt->tracing)
-        asx__journal(rt, ASX_EVENT_CANCEL_MASK, asx__serial(task->generation), task->mask_depth, 0,
-                     0);
-    return ASX_OK;
-}
-
-static asx_status call_masked(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg)
-{
-    if (fn == NULL)
-        return ASX_E_INVALID_ARGUMENT;
-    asx_status st = asx_mask_begin(cx, max_polls);
-    if (st < 0)
-        return st;
-    st = fn(cx, arg);
-    asx_status end = asx_mask_end(cx);
-    return st < 0 ? st : end < 0 ? end : st;
-}
-
-asx_status asx_with_cancel_mask(asx_cx *cx, asx_call_fn fn, void *arg)
-{
-    return call_masked(cx, 0, fn, arg);
-}
-
-asx_status asx_commit_section(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg)
-{
-    if (max_polls == 0 || fn == NULL)
-        return ASX_E_INVALID_ARGUMENT;
-    asx_status st = asx_checkpoint(cx);
-    return st < 0 ? st : call_masked(cx, max_polls, fn, arg);
-}
-
-asx_status asx_task_defer(asx_cx *cx, asx_call_fn fn, void *arg)
-{
-    asx__task *task;
-    asx_runtime *rt;
-    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
-        return st;
-    if (fn == NULL)
-        return ASX_E_INVALID_ARGUMENT;
-    asx__extra *extra = asx__task_extra(rt, task);
-    asx__cleanup *cleanup = asx__region_memory(task->region, sizeof *cleanup);
-    if (extra == NULL || cleanup == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
-    cleanup->fn = fn;
-    cleanup->arg = arg;
-    cleanup->next = extra->cleanups;
-    extra->cleanups = cleanup;
-    return ASX_OK;
-}
-
-asx_status asx_bracket(asx_cx *cx, asx_call_fn acquire, asx_call_fn use, asx_call_fn release,
-                       void *arg)
-{
-    asx__task *task;
-    asx_runtime *rt;
-    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
-        return st;
-    if (acquire == NULL || use == NULL || release == NULL)
-        return ASX_E_INVALID_ARGUMENT;
-    if (task->flags & ASX__T_POLL)
-        return ASX_E_NOT_SUPPORTED;
-    /* The release is registered before it is needed, so that it cannot fail to be. */
-    st = asx_task_defer(cx, release, arg);
-    if (st < 0)
-        return st;
-    asx__cleanup *mine = task->extra->cleanups;
-    task->extra->cleanups = mine->next;
-    st = acquire(cx, arg);
-    if (st < 0)
-        return st;
-    mine->next = task->extra->cleanups;
-    task->extra->cleanups = mine;
-    st = use(cx, arg);
-    asx__cleanup **at = &task->extra->cleanups;
-    while (*at != NULL && *at != mine)
-        at = &(*at)->next;
-    if (*at == mine)
-        *at = mine->next;
-    asx_status end = call_masked(cx, 0, release, arg);
-    return st < 0 ? st : end;
-}
-
 /* ---- budgets -------------------------------------------------------------------------------- */
-
-static void exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind)
-{
-    if (rt->tracing)
-        asx__journal(rt, ASX_EVENT_BUDGET_EXHAUSTED, asx__serial(task->generation), (uint64_t)kind,
-                     0, 0);
-    asx__task_cancel(rt, task,
-                     asx__reason_make(rt, task->region, kind, task->region, task, NULL, NULL));
-}
 
 void asx__budget_charge(asx_runtime *rt, asx__task *task)
 {
@@ -697,14 +691,13 @@ void asx__budget_charge(asx_runtime *rt, asx__task *task)
         return;
     bool resuming = asx__exec_state(task) == ASX__EXEC_RUNNING;
     asx_budget check = *budget;
-    check.cost_quota = ASX_COST_UNLIMITED; /* cost is taken explicitly, and fails there */
-    if (!resuming)
+    if (!resuming) {
+        check.cost_quota = ASX_COST_UNLIMITED;
         check.poll_quota = ASX_QUOTA_UNLIMITED;
+    }
     if (asx__budget_exhausted(&check, rt->now, &kind)) {
         exhaust(rt, task, kind);
-        return;
-    }
-    if (resuming && task != rt->current) {
+    } else if (resuming) {
         asx_status st = asx_budget_consume_poll(budget);
         ASX__ASSERT(st == ASX_OK);
     }
@@ -793,7 +786,8 @@ static void note_panic(asx__region *region, const asx__task *task, const char *f
     if (copy == NULL)
         return;
     memcpy(copy, text, len + 1);
-    *note = (asx__panic_note){ task->name, task->site, copy, asx__serial(task->generation) };
+    *note = (asx__panic_note){ asx__region_keep_name(region, task->name), task->site, copy,
+                               asx__serial(task->generation) };
     region->panic_note = note;
 }
 
@@ -874,7 +868,7 @@ asx_status asx_task_get_cleanup(const asx_task *handle, asx_budget *ret_budget)
     budget.poll_quota = task->cleanup_left;
     budget.priority = task->priority;
     if (task->region->cleanup != ASX_CLEANUP_SOFT)
-        budget.deadline = asx_time_add(task->reason->timestamp, task->region->cleanup_time_ns);
+        budget.deadline = asx_time_add(requested_at(task->reason), task->region->cleanup_time_ns);
     *ret_budget = budget;
     return ASX_OK;
 }

@@ -223,10 +223,12 @@ static bool options_ok(const asx_region_options *o)
             (unsigned)o->admission <= ASX_ADMISSION_WAIT);
 }
 
-static asx_status open_region(asx_runtime *rt, asx__task *task, asx__region *parent, bool scoped,
+static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped,
                               asx_region *ret_region, const asx_region_options *options,
                               const char *site)
 {
+    asx_runtime *rt = cx->rt_;
+    asx__task *task = cx->task_;
     if (ret_region == NULL || !options_ok(options))
         return ASX_E_INVALID_ARGUMENT;
     if (parent->regions_max != 0 && parent->live_regions >= parent->regions_max)
@@ -236,8 +238,10 @@ static asx_status open_region(asx_runtime *rt, asx__task *task, asx__region *par
     if (st < 0)
         return st;
     region->scoped = scoped;
+    region->caps &= cx->caps_; /* a narrowed context opens nothing wider than itself */
+    region->shielded = asx__task_masked(task);
     *ret_region = asx__region_name(region);
-    if ((task->flags & ASX__T_CANCEL) && task->mask_depth == 0) {
+    if ((task->flags & ASX__T_CANCEL) && !region->shielded) {
         region->outer_cancel = true;
         asx__region_cancel(rt, region,
                            asx__reason_make(rt, region, ASX_CANCEL_PARENT, task->region, task,
@@ -254,10 +258,12 @@ asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
     asx_status st = asx__cx_enter(cx, ASX_CAP_SPAWN, &task, &rt);
     if (st < 0)
         return st;
-    asx__region *parent = task->region;
-    if (task->extra != NULL && task->extra->scopes != NULL)
-        parent = task->extra->scopes;
-    return open_region(rt, task, parent, true, ret_region, options, site);
+    asx__region *parent = task->extra != NULL ? task->extra->scopes : NULL;
+    while (parent != NULL && parent->state == ASX_REGION_CLOSED)
+        parent = parent->owner_next; /* a poll task has not fetched its result yet */
+    if (parent == NULL)
+        parent = task->region;
+    return open_region(cx, parent, true, ret_region, options, site);
 }
 
 asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_region *ret_region,
@@ -276,13 +282,14 @@ asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_regio
     st = asx__region_gate((asx_region_state)parent->state, ASX__GATE_OPEN_REGION, false);
     if (st < 0)
         return st;
-    return open_region(rt, task, parent, false, ret_region, options, site);
+    return open_region(cx, parent, false, ret_region, options, site);
 }
 
 /* ---- admission ------------------------------------------------------------------------------ */
 
 asx_status asx__region_admit_task(asx_runtime *rt, asx__region *region)
 {
+    uint64_t generation = region->generation;
     while (region->live_tasks >= region->tasks_max) {
         asx__task *task = rt->current;
         if (region->admission != ASX_ADMISSION_WAIT || task == NULL) {
@@ -300,6 +307,8 @@ asx_status asx__region_admit_task(asx_runtime *rt, asx__region *region)
         st = asx__wait_on(rt, task, &region->admission_wait, NULL);
         if (st < 0)
             return st;
+        if (region->generation != generation) /* closed, and the record serves another */
+            return ASX_E_STALE_HANDLE;
         st = asx__region_gate((asx_region_state)region->state, ASX__GATE_SPAWN_TASK, false);
         if (st < 0)
             return st;
@@ -344,14 +353,26 @@ void asx__region_set(asx_runtime *rt, asx__region *region, asx_region_state to)
                      (uint64_t)to, 0);
 }
 
+/* The next in a walk through the tree below `top`, parents first; `down`: into `at` too. */
+static asx__region *next_below(asx__region *top, asx__region *at, bool down)
+{
+    if (down && !asx__list_empty(&at->children))
+        return (asx__region *)at->children.next;
+    for (; at != top; at = at->parent)
+        if (at->link.next != &at->parent->children)
+            return (asx__region *)at->link.next;
+    return NULL;
+}
+
 void asx__region_begin_close(asx_runtime *rt, asx__region *region)
 {
-    asx__region_set(rt, region, ASX_REGION_CLOSING);
-    refuse_waiters(rt, region);
-    for (asx__node *n = region->children.next; n != &region->children; n = n->next) {
-        asx__region *child = (asx__region *)n;
-        if (!child->scoped && child->state == ASX_REGION_OPEN)
-            asx__region_begin_close(rt, child);
+    bool closes = true;
+    for (asx__region *r = region; r != NULL; r = next_below(region, r, closes)) {
+        closes = r == region || (!r->scoped && r->state == ASX_REGION_OPEN);
+        if (closes) {
+            asx__region_set(rt, r, ASX_REGION_CLOSING);
+            refuse_waiters(rt, r);
+        }
     }
 }
 
@@ -378,6 +399,7 @@ asx_status asx__region_run_finalizers(asx_cx *cx, void *arg)
     asx__region *region = arg;
     asx_runtime *rt = region->rt;
     asx_status first = ASX_OK;
+    cx->task_->extra->mask_base = cx->task_->mask_depth;
     while (region->finalizers != NULL) {
         asx__finalizer *f = region->finalizers;
         region->finalizers = f->next;
@@ -400,6 +422,7 @@ static void release_kept(asx_runtime *rt, asx__region *region)
         region->kept = stack->next;
         asx__stack_release(stack->owner, stack);
         rt->stacks_kept--;
+        rt->fibers_live--;
     }
 }
 
@@ -435,9 +458,12 @@ static void fold_into_parent(asx_runtime *rt, asx__region *region)
     if (region->left_open && outcome.kind == ASX_OUTCOME_OK)
         outcome = (asx_outcome){ ASX_OUTCOME_ERR, ASX_E_REGION_LEFT_OPEN,
                                  asx__serial(region->generation) };
+    parent->busy++; /* our caller goes on with it */
     asx__region_fold(rt, parent, NULL, outcome);
+    parent->busy--;
 }
 
+/* From Finalizing to Closed; what the parent may have waited for has happened. */
 static void finish_close(asx_runtime *rt, asx__region *region)
 {
     asx__region *parent = region->parent;
@@ -481,8 +507,6 @@ static void finish_close(asx_runtime *rt, asx__region *region)
         fold_into_parent(rt, region);
         asx__region_free(rt, region);
     }
-    if (parent != NULL)
-        asx__region_progress(rt, parent);
 }
 
 void asx__region_free(asx_runtime *rt, asx__region *region)
@@ -492,7 +516,25 @@ void asx__region_free(asx_runtime *rt, asx__region *region)
     asx__slab_release(&rt->regions, region, region->index);
 }
 
-/* Takes a region one state further; false: it has to wait. */
+static void drop_report(asx_runtime *rt, asx__region *region)
+{
+    if (region->report == NULL)
+        return;
+    asx_close_report_deinit(region->report);
+    if (region->report_kept)
+        asx__mem_free(rt, region->report, sizeof *region->report);
+    region->report = NULL;
+    region->report_kept = false;
+}
+
+void asx__region_discard(asx_runtime *rt, asx__region *region)
+{
+    if (region->report_kept)
+        drop_report(rt, region);
+    asx__arena_deinit(rt, &region->arena);
+}
+
+/* Takes a region one state further; false: it has to wait, or is Closed. */
 static bool advance(asx_runtime *rt, asx__region *region)
 {
     bool children = region->live_tasks != 0 || region->live_regions != 0;
@@ -531,10 +573,16 @@ static bool advance(asx_runtime *rt, asx__region *region)
 
 void asx__region_progress(asx_runtime *rt, asx__region *region)
 {
-    if (region->busy != 0)
-        return;
-    while (advance(rt, region))
-        continue;
+    while (region != NULL && region->busy == 0 && region->state != ASX_REGION_CLOSED) {
+        asx__region *parent = region->parent;
+        uint64_t generation = region->generation;
+        ASX__AUDIT_ASSERT(asx__region_is_valid(region));
+        while (advance(rt, region))
+            continue;
+        if (region->generation == generation && region->state != ASX_REGION_CLOSED)
+            return;
+        region = parent; /* it may have waited for this one */
+    }
 }
 
 /* ---- children that end ---------------------------------------------------------------------- */
@@ -566,7 +614,8 @@ static void main_ended(asx_runtime *rt, asx__region *root, asx__task *task, asx_
     root->panicked |= outcome.kind == ASX_OUTCOME_PANICKED;
     if (outcome.kind == ASX_OUTCOME_CANCELLED && root->reason != NULL && !root->outer_cancel)
         root->body = ASX_OK; /* what cancelled it speaks for itself */
-    if (outcome.status < 0 && !root->self_cancel) {
+    bool told_already = outcome.kind == ASX_OUTCOME_CANCELLED && root->reason != NULL;
+    if (outcome.status < 0 && !root->self_cancel && !told_already) {
         root->self_cancel = true;
         asx__region_cancel(rt, root,
                            asx__reason_make(rt, root, ASX_CANCEL_FAIL_FAST, root, task, NULL,
@@ -580,7 +629,9 @@ void asx__region_child_ended(asx_runtime *rt, asx__region *region, asx__task *ta
                              asx_outcome outcome)
 {
     region->live_tasks--;
-    if (ASX__LIKELY(outcome.kind == ASX_OUTCOME_OK))
+    if (ASX__UNLIKELY(asx__region_runs_finalizers(region, task)))
+        region->finalizer_task = NULL; /* the runtime's own: not counted */
+    else if (ASX__LIKELY(outcome.kind == ASX_OUTCOME_OK))
         region->n_ok++;
     else if (outcome.kind == ASX_OUTCOME_ERR)
         region->n_err++;
@@ -588,8 +639,6 @@ void asx__region_child_ended(asx_runtime *rt, asx__region *region, asx__task *ta
         region->n_cancelled++;
     else
         region->n_panicked++;
-    if (ASX__UNLIKELY(region->finalizer_task == task && region->finalizing))
-        region->finalizer_task = NULL;
     if (ASX__UNLIKELY(task == rt->main_task))
         main_ended(rt, region, task, outcome);
     else if (outcome.kind != ASX_OUTCOME_OK)
@@ -611,11 +660,36 @@ static void disown(asx__region *region)
     region->owner = NULL;
 }
 
-static asx_status fetch_result(asx_runtime *rt, asx__region *region)
+/* The report is filled when the region closes. A poll task will be somewhere else by then, so what
+ * it asked for is kept apart until it fetches the result. */
+static asx_status begin_report(asx_runtime *rt, const asx__task *task, asx__region *region,
+                               asx_close_report *report)
+{
+    if (report == NULL || region->report != NULL)
+        return ASX_OK;
+    if (task->flags & ASX__T_POLL) {
+        report = asx__mem_alloc(rt, sizeof *report);
+        if (report == NULL)
+            return ASX_E_RESOURCE_EXHAUSTED;
+        region->report_kept = true;
+    }
+    asx__report_begin(rt, report);
+    region->report = report;
+    return ASX_OK;
+}
+
+static asx_status fetch_result(asx_runtime *rt, asx__region *region, asx_close_report *report)
 {
     asx_status result = region->result;
-    if (region->report != NULL)
-        region->report->status = result;
+    if (report != NULL && region->report == NULL) { /* asked for too late: no items */
+        asx__report_begin(rt, report);
+        asx__report_counts(report, region);
+    } else if (report != NULL && region->report_kept) {
+        *report = *region->report;
+        asx__mem_free(rt, region->report, sizeof *region->report);
+    } else if (region->report_kept) {
+        drop_report(rt, region);
+    }
     disown(region);
     asx__region_free(rt, region);
     return result;
@@ -638,10 +712,11 @@ static asx_status close_inner(asx_runtime *rt, asx__task *task, asx__region *reg
         if (is_inside(inner, region)) {
             if (!inner->left_open)
                 asx__region_note_left(region, inner);
+            uint64_t generation = inner->generation;
             inner->left_open = true;
             asx_status st = asx__region_close_task(rt, inner, ASX_E_REGION_LEFT_OPEN, NULL, NULL);
-            if (st == ASX_E_WOULD_BLOCK || st == ASX_E_WRONG_CONTEXT || st == ASX_E_BUSY)
-                return st;
+            if (inner->generation == generation)
+                return st; /* why it could not close; else what its tasks made of it */
             if (region->body >= 0)
                 region->body = ASX_E_REGION_LEFT_OPEN;
             next = task->extra->scopes;
@@ -651,46 +726,60 @@ static asx_status close_inner(asx_runtime *rt, asx__task *task, asx__region *reg
     return ASX_OK;
 }
 
+static void cancel_to_close(asx_runtime *rt, asx__region *region, const asx_cancel_reason *reason)
+{
+    const asx_cancel_reason *why = reason != NULL ? asx__reason_copy(rt, region, reason) : NULL;
+    if (why == NULL) /* also when there is no memory for the caller's: it must not wait for ever */
+        why = asx__reason_make(rt, region, reason != NULL ? reason->kind : ASX_CANCEL_FAIL_FAST,
+                               region, region->owner, NULL, NULL);
+    region->self_cancel = true;
+    asx__region_cancel(rt, region, why);
+}
+
 static void ask_close(asx_runtime *rt, asx__region *region, asx_status body,
                       const asx_cancel_reason *reason)
 {
-    if (!region->closing_asked || (body < 0 && region->body >= 0))
+    bool first = !region->closing_asked;
+    bool fails = body < 0 && (first || region->body >= 0);
+    if (first || fails)
         region->body = body;
     region->closing_asked = true;
-    if (region->setup < 0 && region->body >= 0)
-        body = region->setup;
-    if (reason != NULL || body < 0) {
-        region->self_cancel = true;
-        const asx_cancel_reason *why =
-            reason != NULL ? asx__reason_copy(rt, region, reason)
-                           : asx__reason_make(rt, region, ASX_CANCEL_FAIL_FAST, region,
-                                              region->owner, NULL, NULL);
-        if (why != NULL)
-            asx__region_cancel(rt, region, why);
-    }
+    if (reason != NULL || fails || (first && region->setup < 0))
+        cancel_to_close(rt, region, reason);
     if (region->state == ASX_REGION_OPEN)
         asx__region_begin_close(rt, region);
     asx__region_progress(rt, region);
+}
+
+/* Nothing is left in it that a close would have to wait for. */
+static bool closes_at_once(const asx__region *region)
+{
+    return region->live_tasks == 0 && region->live_regions == 0 && region->finalizers == NULL &&
+           region->busy == 0;
 }
 
 asx_status asx__region_close_task(asx_runtime *rt, asx__region *region, asx_status body,
                                   const asx_cancel_reason *reason, asx_close_report *report)
 {
     asx__task *task = rt->current;
-    if (report != NULL && region->report == NULL && region->state != ASX_REGION_CLOSED) {
-        asx__report_begin(rt, report);
-        region->report = report;
-    }
     if (region->state != ASX_REGION_CLOSED) {
-        if (!region->closing_asked)
+        asx_status st = ASX_OK;
+        if (!closes_at_once(region))
+            st = asx__wait_prepare(rt, task, &region->close_wait);
+        if (st < 0 && st != ASX_E_WOULD_BLOCK)
+            return st; /* it may not wait here, so nothing is begun */
+        st = begin_report(rt, task, region, report);
+        if (st < 0)
+            return st;
+        if (!region->closing_asked && region->body >= 0)
             region->body = body;
-        asx_status st = close_inner(rt, task, region);
+        st = close_inner(rt, task, region);
         if (st < 0)
             return st;
         ask_close(rt, region, region->body < 0 ? region->body : body, reason);
     }
     if (region->state == ASX_REGION_CLOSED)
-        return fetch_result(rt, region);
+        return fetch_result(rt, region, report);
     asx_status st = asx__wait_prepare(rt, task, &region->close_wait);
     if (st < 0)
         return st;
@@ -699,7 +788,7 @@ asx_status asx__region_close_task(asx_runtime *rt, asx__region *region, asx_stat
     if (st < 0)
         return st;
     ASX__ASSERT(region->state == ASX_REGION_CLOSED);
-    return fetch_result(rt, region);
+    return fetch_result(rt, region, report);
 }
 
 asx_status asx_region_close_with(asx_region *handle, asx_status body,
@@ -732,10 +821,7 @@ void asx__region_abandon(asx_runtime *rt, asx__region *region)
         asx__region_note_left(region->owner->region, region);
     disown(region);
     region->left_open = true;
-    if (region->report != NULL) { /* it lies on a stack that nobody will return to */
-        asx_close_report_deinit(region->report);
-        region->report = NULL;
-    }
+    drop_report(rt, region); /* a fiber's lies on a stack that nobody will return to */
     region->closer = NULL;
     if (region->state == ASX_REGION_CLOSED) {
         fold_into_parent(rt, region);

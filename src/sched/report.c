@@ -2,29 +2,32 @@
  * and what it waits for. A report owns copies of all its strings, since it outlives their region.
  * What does not fit into memory is counted, not lost silently.
  */
-#include "sched/sched.h"
+#include "sched/obligation.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define PATH_MAX_ 512
 
+/* Written from the end, so that what does not fit is missing at the front. */
 void asx__region_path(const asx__region *region, char *buffer, size_t size)
 {
-    const asx__region *chain[64];
-    size_t depth = 0;
-    for (; region != NULL && depth < 64; region = region->parent)
-        chain[depth++] = region;
-    size_t len = 0;
-    buffer[0] = '\0';
-    while (depth > 0) {
-        const char *name = chain[--depth]->name;
-        int n = snprintf(buffer + len, size - len, "%s%s", len ? "/" : "",
-                         name != NULL && *name ? name : "-");
-        if (n < 0 || (size_t)n >= size - len)
-            return;
-        len += (size_t)n;
+    size_t at = size;
+    buffer[--at] = '\0';
+    for (; region != NULL; region = region->parent) {
+        const char *name = region->name != NULL && *region->name ? region->name : "-";
+        size_t len = strlen(name), slash = region->parent != NULL;
+        if (len + slash > at) {
+            memset(buffer + at - (at < 3 ? at : 3), '.', at < 3 ? at : 3);
+            at -= at < 3 ? at : 3;
+            break;
+        }
+        at -= len;
+        memcpy(buffer + at, name, len);
+        if (slash)
+            buffer[--at] = '/';
     }
+    memmove(buffer, buffer + at, size - at);
 }
 
 void asx__report_begin(asx_runtime *rt, asx_close_report *report)
@@ -168,7 +171,7 @@ void asx__report_channel(asx_runtime *rt, asx_close_report *report, const asx__r
     add(rt, report, item);
 }
 
-void asx__report_live(asx_runtime *rt, asx_close_report *report, const asx__region *region)
+static void report_region(asx_runtime *rt, asx_close_report *report, const asx__region *region)
 {
     char path[PATH_MAX_];
     asx__region_path(region, path, sizeof path);
@@ -185,12 +188,39 @@ void asx__report_live(asx_runtime *rt, asx_close_report *report, const asx__regi
             asx__report_task(rt, report, task);
     }
     for (uint64_t id = region->obligations; id != 0;) {
-        const asx__obligation *o = &rt->registry.slots[id & rt->registry.mask];
+        const asx__obligation *o = asx__obligation_slot(rt, id);
         id = o->older;
         asx__report_obligation(rt, report, o, region);
     }
-    for (const asx__node *n = region->children.next; n != &region->children; n = n->next)
-        asx__report_live(rt, report, (const asx__region *)n);
+}
+
+/* Parents first, without recursion: a fiber's stack is small. */
+void asx__report_live(asx_runtime *rt, asx_close_report *report, const asx__region *top)
+{
+    const asx__region *region = top;
+    for (;;) {
+        report_region(rt, report, region);
+        if (!asx__list_empty(&region->children)) {
+            region = (const asx__region *)region->children.next;
+            continue;
+        }
+        while (region != top && region->link.next == &region->parent->children)
+            region = region->parent;
+        if (region == top)
+            return;
+        region = (const asx__region *)region->link.next;
+    }
+}
+
+/* For a note that may outlive what it speaks of: names are only borrowed. */
+const char *asx__region_keep_name(asx__region *home, const char *name)
+{
+    size_t len = name != NULL ? strlen(name) : 0;
+    char *copy = len != 0 ? asx__region_memory(home, len + 1) : NULL;
+    if (copy == NULL)
+        return "";
+    memcpy(copy, name, len + 1);
+    return copy;
 }
 
 void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__task *task)
@@ -203,7 +233,7 @@ void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__ta
     bool parked = asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits != NULL;
     *note = (asx__forced_note){
         .next = region->forced,
-        .name = task->name,
+        .name = asx__region_keep_name(region, task->name),
         .site = task->site,
         .serial = asx__serial(task->generation),
         .polls = quota > task->cleanup_left ? quota - task->cleanup_left : 0,
@@ -218,14 +248,14 @@ void asx__region_note_left(asx__region *home, const asx__region *left)
     if (note == NULL)
         return; /* the status still says that one was left open */
     *note = (asx__forced_note){ .next = home->forced,
-                                .name = left->name,
+                                .name = asx__region_keep_name(home, left->name),
                                 .site = left->site,
                                 .serial = asx__serial(left->generation),
                                 .left_open = true };
     home->forced = note;
 }
 
-static void fill_counts(asx_close_report *report, const asx__region *region)
+void asx__report_counts(asx_close_report *report, const asx__region *region)
 {
     report->outcome = region->outcome;
     report->status = region->result;
@@ -247,7 +277,7 @@ void asx__report_close(asx_runtime *rt, asx_close_report *report, const asx__reg
 {
     char path[PATH_MAX_];
     asx__region_path(region, path, sizeof path);
-    fill_counts(report, region);
+    asx__report_counts(report, region);
     for (const asx__forced_note *f = region->forced; f != NULL; f = f->next) {
         asx_report_item item = {
             .kind = f->left_open ? ASX_REPORT_REGION : ASX_REPORT_TASK,
@@ -276,7 +306,7 @@ asx_status asx_region_report(const asx_region *handle, asx_close_report *ret_rep
     if (ret_report == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx__report_begin(region->rt, ret_report);
-    fill_counts(ret_report, region);
+    asx__report_counts(ret_report, region);
     asx__report_live(region->rt, ret_report, region);
     return ASX_OK;
 }

@@ -619,10 +619,17 @@ void asx__wake_next(asx_runtime *rt, asx__task *task, asx_status status)
 
 /* ---- poll tasks ----------------------------------------------------------------------------- */
 
-static void settle_pending(asx_runtime *rt, asx__task *task)
+static void settle_pending(asx_runtime *rt, asx__task *task, bool cancelled_before)
 {
     if (task->w.waits != NULL && (task->flags & ASX__T_RENEWED) == 0)
         withdraw(rt, task);
+    if (ASX__UNLIKELY((task->flags & ASX__T_CANCEL) && !cancelled_before) &&
+        !asx__task_masked(task) &&
+        !(task->w.waits != NULL && task->w.waits->ops->uncancellable)) {
+        if (task->w.waits != NULL) /* cancelled while it ran, after it had begun to wait */
+            withdraw(rt, task);
+        asx__exec_set(task, ASX__EXEC_WAKING);
+    }
     switch (asx__exec_state(task)) {
     case ASX__EXEC_WAKING:
         asx__enqueue(rt, task);
@@ -653,9 +660,10 @@ static void run_poll(asx_runtime *rt, asx__task *task)
     task->flags &= (uint16_t)~(ASX__T_RENEWED | ASX__T_YIELDED);
     if ((task->flags & ASX__T_STARTED) == 0)
         first_run(rt, task);
+    bool cancelled_before = (task->flags & ASX__T_CANCEL) != 0;
     asx_poll result = task->u.poll.fn(&cx, task->u.poll.state);
     if (ASX__LIKELY(result == ASX_POLL_PENDING)) {
-        settle_pending(rt, task);
+        settle_pending(rt, task, cancelled_before);
         return;
     }
     if (task->w.waits != NULL)
@@ -704,6 +712,7 @@ static void begin_turn(asx_runtime *rt)
     rt->turn_left = ASX__TURN;
     rt->turn_slow = 0;
     rt->turns++;
+    ASX__AUDIT_ASSERT(asx__lanes_are_valid(rt));
     if (!rt->virtual_clock)
         asx__clock_read(rt);
     fire_timers(rt);

@@ -7,10 +7,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 
 #define STATIC_ALIGN ((size_t)64)
+#define STACK_SHIFT_MIN 12u /* log2 of the smallest stack class */
 
 static void *libc_alloc(void *ctx, size_t size)
 {
@@ -138,15 +140,20 @@ static asx_status init_trace(asx_runtime *rt)
 
 asx__stack_pool *asx__runtime_pool(asx_runtime *rt, size_t stack_size, uint32_t *ret_class)
 {
-    unsigned shift = 12;
-    while (((size_t)1 << shift) < stack_size && shift < 12 + ASX__STACK_CLASSES)
+    if (rt->block != NULL) { /* a static block has stacks of one size */
+        *ret_class = 1;
+        return stack_size <= rt->config.stack_size ? &rt->pools[0] : NULL;
+    }
+    size_t least_size = 2 * (size_t)sysconf(_SC_PAGESIZE); /* the guard takes a page */
+    if (stack_size < least_size)
+        stack_size = least_size;
+    unsigned shift = STACK_SHIFT_MIN;
+    while (((size_t)1 << shift) < stack_size && shift < STACK_SHIFT_MIN + ASX__STACK_CLASSES)
         shift++;
-    unsigned class_ = shift - 12;
-    if (class_ >= ASX__STACK_CLASSES || stack_size > (size_t)1 << shift)
+    unsigned class_ = shift - STACK_SHIFT_MIN;
+    if (class_ >= ASX__STACK_CLASSES)
         return NULL;
     if (!rt->pool_ready[class_]) {
-        if (rt->block != NULL)
-            return NULL; /* a static block has stacks of one size */
         asx__stack_config config = { .stack_size = (size_t)1 << shift,
                                      .stacks_max = rt->config.limits.stacks_max };
         if (asx__stack_pool_init(&rt->pools[class_], &config) < 0)
@@ -243,6 +250,7 @@ static asx_status init_runtime(asx_runtime *rt)
 static void deinit_runtime(asx_runtime *rt)
 {
     asx__fault_unregister(rt);
+    asx_close_report_deinit(&rt->deadlock);
     asx__trace_deinit(&rt->trace);
     asx__timer_wheel_deinit(&rt->timers);
     asx__registry_deinit(rt);
@@ -250,7 +258,7 @@ static void deinit_runtime(asx_runtime *rt)
     for (uint32_t i = 0; i < rt->regions.carved; i++) {
         asx__region *region = asx__slab_at(&rt->regions, i);
         if (region->generation != 0)
-            asx__arena_deinit(rt, &region->arena);
+            asx__region_discard(rt, region);
     }
     asx__slab *slabs[] = { &rt->tasks, &rt->regions, &rt->extras, &rt->channels, &rt->senders };
     for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
@@ -323,7 +331,7 @@ asx_status asx_runtime_destroy(asx_runtime *rt)
         return ASX_OK;
     if (rt->current != NULL || rt->driving)
         return ASX_E_WRONG_CONTEXT;
-    if (rt->started && !rt->finished)
+    if (!rt->finished)
         (void)asx_runtime_shutdown(rt, 0, NULL);
     deinit_runtime(rt);
     free_runtime(rt);
@@ -408,6 +416,8 @@ asx_status asx_runtime_step(asx_runtime *rt, uint64_t max_turns, asx_time *ret_n
     rt->driving = false;
     if (rt->finished)
         return end_of_run(rt, ASX_OK);
+    if (rt->tracing && asx__trace_diverged(&rt->trace))
+        return end_of_run(rt, ASX_E_DIVERGED);
     if (ret_next_deadline != NULL)
         *ret_next_deadline = more ? rt->now : asx_timer_next_deadline(&rt->timers);
     return ASX_E_WOULD_BLOCK;
@@ -584,7 +594,7 @@ asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
         .regions_live = rt->live_regions,
         .regions_opened = asx__serial(rt->region_generation),
         .obligations_reserved = asx__obligations_live(rt),
-        .obligations_total = rt->registry.last_id,
+        .obligations_total = rt->registry.last_id - rt->registry.skipped,
         .obligations_leaked = rt->registry.leaked,
         .channels_live = rt->live_channels,
         .timers_live = asx_timer_count(&rt->timers),

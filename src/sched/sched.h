@@ -244,8 +244,8 @@ typedef struct asx__extra {
     struct asx__waker_cell *waker;
     asx__task *join_target;      /* poll task that joins */
     uint64_t wake_seq;           /* journal: event that woke or spawned it */
-    uint32_t mask_polls[ASX_MASK_DEPTH_MAX]; /* resumptions each still holds for; 0: no limit */
-    bool mask_spent;             /* the innermost mask has held long enough */
+    uint32_t mask_polls[ASX_MASK_DEPTH_MAX]; /* resumptions each still holds for: see mask.c */
+    uint8_t mask_base;           /* masks below are the runtime's, or a caller's */
     uint32_t caps;               /* of those of its region */
     uint32_t stack_class;        /* index + 1 of its pool; 0: the default one */
     int32_t poll_status;         /* asx_poll_fail() */
@@ -289,6 +289,10 @@ typedef struct asx__region {
     bool self_cancel;             /* fail-fast, body failure, lost race */
     bool closing_asked;           /* close has been called: somebody will look at the result */
     bool left_open;               /* its owner ended, or closed an outer one first */
+    bool cancel_told;             /* its children know of a reason */
+    bool cancel_listed;           /* in rt->cancel_stack ... */
+    bool cancel_held;             /* ... or still held up because it was: in rt->cancel_held */
+    bool shielded;                /* opened under a mask of its owner: see cancel.c */
     bool finalizing;              /* its finalizer task has been started */
     bool leaks_allowed;
     bool plain;                   /* its budget says nothing */
@@ -308,6 +312,7 @@ typedef struct asx__region {
     asx__waitable admission_wait;
     asx__node admission_queue;
     const asx_cancel_reason *reason; /* of its cancellation */
+    struct asx__region *cancel_next, *held_next;
     asx_budget budget;            /* what its tasks get at most */
     uint64_t cleanup_time_ns;
     asx_time timeout_at;          /* own deadline by timeout_ns ... */
@@ -332,7 +337,8 @@ typedef struct asx__region {
     asx_status body;
     asx_status setup;             /* sticky */
     asx_status result;            /* once Closed */
-    struct asx_close_report *report; /* the closer's, filled when it closes */
+    struct asx_close_report *report; /* the closer's, filled when it closes ... */
+    bool report_kept;             /* ... or a copy from the runtime's memory, for a poll task */
     uint64_t n_ok, n_err, n_cancelled, n_panicked, n_forced, n_leaked, n_aborted, n_discarded;
     uint64_t n_finalized, n_kept;
 } asx__region;
@@ -376,6 +382,7 @@ typedef struct asx__registry {
     asx__obligation *slots;
     uint64_t mask;
     uint64_t last_id;     /* the newest ever given out */
+    uint64_t skipped;     /* ids up to it that were never given out */
     uint64_t total;       /* ever reserved; counted while tracing only */
     uint64_t leaked;      /* ever */
     uint64_t max;         /* ceiling on live ones; 0: none */
@@ -425,6 +432,9 @@ struct asx_runtime {
     bool fast;             /* I: no journal, no ceilings on tasks and fibers */
 
     asx__region *root;
+    asx__region *cancel_stack; /* regions whose children are to be told of its cancellation ... */
+    asx__region *cancel_held;  /* ... and that go on closing when all have been */
+    bool cancel_walking;       /* somebody works the stack off */
     asx__task *main_task;
     bool started, finished;
     asx_status result;
@@ -509,6 +519,8 @@ asx_status asx__leave(asx_runtime *rt, asx__task *task);
 _Noreturn void asx__leave_for_good(asx_runtime *rt, asx__task *task);
 /* Runs until `max_turns` dispatches are done or nothing is runnable. True: something is left. */
 bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches);
+/* Walks through all lanes; for audits. */
+bool asx__lanes_are_valid(const asx_runtime *rt);
 asx_time asx__clock_read(asx_runtime *rt);
 asx_status asx__drive(asx_runtime *rt, asx_time until);
 
@@ -587,8 +599,16 @@ static inline asx_status asx__checkpoint(asx_runtime *rt, asx__task *task)
     return asx__checkpoint_slow(rt, task);
 }
 
+/* Does a mask defer a cancellation of the task? */
+bool asx__task_masked(const asx__task *task);
+/* One more resumption of a cancelled task under its masks. */
+void asx__mask_charge(asx__task *task);
+/* Scopes that a mask kept from its owner's cancellation are told, if it does so no longer. */
+void asx__scopes_catch_up(asx_runtime *rt, asx__task *task);
+
 /* `reason` is in an arena that outlives the task. */
 void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason);
+/* Tells the whole tree below, depth first, before any of it goes on closing. */
 void asx__region_cancel(asx_runtime *rt, asx__region *region, const asx_cancel_reason *reason);
 /* Copies a reason, and as much of its causes as fits, into the region's arena. NULL: no memory.
  * The chain's memory comes from the region `home`. */
@@ -606,6 +626,8 @@ void asx__task_force(asx_runtime *rt, asx__task *task);
 /* For the report: who was completed by force. */
 void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__task *task);
 void asx__region_note_left(asx__region *home, const asx__region *left);
+/* A copy in the region's memory for a note that outlives what it speaks of; "": no memory. */
+const char *asx__region_keep_name(asx__region *home, const char *name);
 /* The stack stays until the region closes: somebody may still borrow from it. */
 void asx__region_keep_stack(asx_runtime *rt, asx__task *task);
 void asx__task_links_fire(asx_runtime *rt, asx__task *task, bool failed);
@@ -619,11 +641,14 @@ asx_status asx__region_resolve(const asx_region *region, uint16_t endpoint_mask,
 asx_status asx__region_create(asx_runtime *rt, asx__region *parent, asx__task *owner,
                               const asx_region_options *options, const char *site,
                               asx__region **ret_region);
+bool asx__region_is_valid(const asx__region *region);
 /* A child has ended, or something else may let a closing region go on. */
 void asx__region_progress(asx_runtime *rt, asx__region *region);
 void asx__region_begin_close(asx_runtime *rt, asx__region *region);
 void asx__region_set(asx_runtime *rt, asx__region *region, asx_region_state to);
 void asx__region_free(asx_runtime *rt, asx__region *region);
+/* Frees what a region holds, in whatever state it is: the runtime goes away. */
+void asx__region_discard(asx_runtime *rt, asx__region *region);
 asx__region_facts asx__region_facts_of(const asx__region *region);
 /* Brings `fast` up to date. */
 void asx__region_classify(asx__region *region);
@@ -664,6 +689,8 @@ void asx__obligations_forget_region(asx_runtime *rt, asx__region *region);
 
 void asx__report_begin(asx_runtime *rt, asx_close_report *report);
 void asx__report_close(asx_runtime *rt, asx_close_report *report, const asx__region *region);
+/* The numbers alone. */
+void asx__report_counts(asx_close_report *report, const asx__region *region);
 void asx__report_live(asx_runtime *rt, asx_close_report *report, const asx__region *region);
 void asx__report_task(asx_runtime *rt, asx_close_report *report, const asx__task *task);
 void asx__report_obligation(asx_runtime *rt, asx_close_report *report,

@@ -166,6 +166,8 @@ static void deadline_fired(void *arg)
 {
     asx__task *task = arg;
     asx_runtime *rt = task->region->rt;
+    if (task->generation == 0 || (task->flags & ASX__T_TIMED) == 0 || task->extra == NULL)
+        return; /* it ended in the same batch of timers */
     if (rt->now < task->extra->budget.deadline)
         (void)arm_deadline(rt, task, task->extra, task->extra->budget.deadline);
     else
@@ -264,12 +266,15 @@ static asx_status spawn_gate(asx_runtime *rt, asx__region *region, bool poll)
                                      finalizer);
     if (st < 0)
         return st;
+    if (region->setup == ASX_OK && region->tasks_max != 0 &&
+        region->live_tasks >= region->tasks_max)
+        st = asx__region_admit_task(rt, region); /* may wait; so all else is asked after it */
+    if (st < 0)
+        return st;
     if (region->setup < 0)
         return region->setup;
     if (rt->live_tasks >= rt->task_ceiling || (!poll && rt->fibers_live >= rt->fiber_ceiling))
         return asx__region_sticky(region, ASX_E_RESOURCE_EXHAUSTED);
-    if (region->tasks_max != 0 && region->live_tasks >= region->tasks_max)
-        return asx__region_admit_task(rt, region);
     return ASX_OK;
 }
 
@@ -502,7 +507,7 @@ void asx__task_spawn_finalizer(asx_runtime *rt, asx__region *region, asx_task_fn
     init_record(rt, region, task, &request);
     task->extra = extra;
     extra->budget = asx_budget_infinite();
-    task->mask_depth = 1; /* finalizers are masked */
+    task->mask_depth = extra->mask_base = 1; /* finalizers are masked */
     admit_record(rt, region, task, region->finalizer_index);
 }
 
@@ -531,9 +536,11 @@ void asx__task_run_cleanups(asx_runtime *rt, asx__task *task, bool runtime_side)
     rt->current = task;
     rt->in_cleanup = runtime_side || in_cleanup;
     task->mask_depth++;
+    uint8_t depth = extra->mask_base = task->mask_depth;
     while (extra->cleanups != NULL) {
         asx__cleanup *cleanup = extra->cleanups;
         extra->cleanups = cleanup->next;
+        task->mask_depth = extra->mask_base = depth; /* also after one that panicked */
         if (runtime_side)
             (void)asx__call_guarded(rt, &cx, cleanup->fn, cleanup->arg);
         else
@@ -692,12 +699,14 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
         asx__extra *extra = task->extra;
         if (region->finalizers != NULL && asx__region_runs_finalizers(region, task))
             returned = remaining_finalizers(rt, task, returned);
-        while (extra->scopes != NULL) {
-            asx__region_abandon(rt, extra->scopes);
-            if (returned >= 0)
-                returned = ASX_E_REGION_LEFT_OPEN;
-        }
-        asx__task_run_cleanups(rt, task, true);
+        do { /* a cleanup may open a scope, and a scope may be left open by it */
+            while (extra->scopes != NULL) {
+                asx__region_abandon(rt, extra->scopes);
+                if (returned >= 0)
+                    returned = ASX_E_REGION_LEFT_OPEN;
+            }
+            asx__task_run_cleanups(rt, task, true);
+        } while (extra->scopes != NULL || extra->cleanups != NULL);
         if (extra->obligations != 0)
             asx__obligations_end_task(rt, task);
     }
