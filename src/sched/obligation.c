@@ -7,8 +7,8 @@
  *     live(id)  <=>  slots[id & mask].id == id
  *     an id <= last_id that is not live was resolved, or skipped and never shown to anybody
  *
- * A leaked obligation keeps its slot until its region's record is recycled, so that resolving it
- * late is told apart from resolving it twice.
+ * A leaked obligation keeps its slot after its region is gone (owner NULL) until the slot is
+ * needed, so that resolving it late is told apart from resolving it twice.
  *
  * Rejected: a free list of slots with a generation each. The head of the free list is stored and
  * loaded again by every message, and that chain costs more than the message.
@@ -50,6 +50,12 @@ uint64_t asx__obligations_live(const asx_runtime *rt)
     return live;
 }
 
+/* Leaked, and its region is gone: remembered as long as nobody needs the slot. */
+static bool is_memory(const asx__obligation *o)
+{
+    return o->owner == NULL && o->state == ASX_OBLIGATION_LEAKED;
+}
+
 /* Doubles the table until every live id has a slot of its own. */
 static asx_status grow(asx_runtime *rt)
 {
@@ -65,9 +71,10 @@ static asx_status grow(asx_runtime *rt)
         for (uint64_t i = 0; i < old_count && !clash; i++) {
             const asx__obligation *from = &reg->slots[i];
             asx__obligation *to = &slots[from->id & (count - 1)];
-            clash = from->id != 0 && to->id != 0;
-            if (from->id != 0)
-                *to = *from;
+            if (from->id == 0 || is_memory(from))
+                continue;
+            clash = to->id != 0;
+            *to = *from;
         }
         if (!clash) {
             asx__mem_free(rt, reg->slots, (size_t)old_count * sizeof(asx__obligation));
@@ -90,8 +97,9 @@ static asx__obligation *take_slot(asx_runtime *rt)
         uint64_t tries = attempt == 0 ? PROBE_MAX : reg->mask + 1;
         for (uint64_t k = 1; k <= tries; k++) {
             asx__obligation *o = asx__obligation_slot(rt, reg->last_id + k);
-            if (o->id == 0) {
+            if (o->id == 0 || is_memory(o)) {
                 reg->last_id += k;
+                reg->skipped += k - 1;
                 o->id = reg->last_id;
                 return o;
             }
@@ -199,11 +207,17 @@ void asx__obligations_leak_region(asx_runtime *rt, asx__region *region)
     }
 }
 
-/* The region's record goes away: its leaked obligations are forgotten. */
+/* The region's record goes away: its leaked obligations belong to nobody. */
 void asx__obligations_forget_region(asx_runtime *rt, asx__region *region)
 {
-    while (region->obligations != 0)
-        drop_from_region(rt, asx__obligation_slot(rt, region->obligations));
+    for (uint64_t id = region->obligations; id != 0;) {
+        asx__obligation *o = asx__obligation_slot(rt, id);
+        ASX__ASSERT(o->state == ASX_OBLIGATION_LEAKED);
+        id = o->older;
+        o->owner = NULL;
+        o->older = o->newer = 0;
+    }
+    region->obligations = 0;
 }
 
 asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_kind kind,
