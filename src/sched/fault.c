@@ -84,6 +84,20 @@ static void handler(int signal_number, siginfo_t *info, void *context)
     sigaction(signal_number, &before, NULL);
 }
 
+/* The handler's stack goes to whoever had it before; ours may by now lie under another's. */
+static void give_back_alternate(asx_runtime *rt)
+{
+    stack_t now;
+    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == rt->alternate) {
+        if (rt->alternate_before.ss_sp == NULL)
+            rt->alternate_before.ss_flags = SS_DISABLE;
+        sigaltstack(&rt->alternate_before, NULL);
+    }
+    for (asx_runtime *other = runtimes; other != NULL; other = other->registry_next)
+        if (other != rt && other->alternate_before.ss_sp == rt->alternate)
+            other->alternate_before = rt->alternate_before;
+}
+
 asx_status asx__fault_register(asx_runtime *rt)
 {
     asx_status st = ASX_OK;
@@ -97,8 +111,10 @@ asx_status asx__fault_register(asx_runtime *rt)
     if (st == ASX_OK && users == 0) {
         struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
         sigemptyset(&action.sa_mask);
-        if (sigaction(SIGSEGV, &action, &before) != 0)
+        if (sigaction(SIGSEGV, &action, &before) != 0) {
+            give_back_alternate(rt);
             st = ASX_E_SYSTEM;
+        }
     }
     if (st == ASX_OK) {
         users++;
@@ -125,9 +141,7 @@ void asx__fault_unregister(asx_runtime *rt)
         *at = rt->registry_next;
     if (--users == 0)
         sigaction(SIGSEGV, &before, NULL);
-    if (rt->alternate_before.ss_sp == NULL)
-        rt->alternate_before.ss_flags = SS_DISABLE;
-    sigaltstack(&rt->alternate_before, NULL);
+    give_back_alternate(rt);
     pthread_mutex_unlock(&lock);
     asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
     rt->alternate = NULL;
