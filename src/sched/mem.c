@@ -131,21 +131,23 @@ static asx_status add_chunk(asx_runtime *rt, asx__slab *slab)
 {
     if (slab->limit > UINT32_MAX - (1u << slab->shift))
         return ASX_E_RESOURCE_EXHAUSTED;
+    size_t size = chunk_bytes(slab);
+    char *chunk = asx__mem_alloc(rt, size);
+    if (chunk == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
     if (slab->chunk_count == slab->chunk_cap) {
         uint32_t cap = slab->chunk_cap ? slab->chunk_cap * 2 : 8;
         char **chunks = asx__mem_alloc(rt, cap * sizeof *chunks);
-        if (chunks == NULL)
+        if (chunks == NULL) {
+            asx__mem_free(rt, chunk, size);
             return ASX_E_RESOURCE_EXHAUSTED;
+        }
         if (slab->chunk_count != 0)
             memcpy(chunks, slab->chunks, slab->chunk_count * sizeof *chunks);
         asx__mem_free(rt, slab->chunks, slab->chunk_cap * sizeof *chunks);
         slab->chunks = chunks;
         slab->chunk_cap = cap;
     }
-    size_t size = chunk_bytes(slab);
-    char *chunk = asx__mem_alloc(rt, size);
-    if (chunk == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
     if (!is_mapped(rt, size))
         memset(chunk, 0, size); /* mapped memory is zero already */
     else if (slab->chunk_count != 0)
