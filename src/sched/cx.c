@@ -1,7 +1,10 @@
 /* cx.c - what a task does for itself: who it is, sleeping, its waker, user events.
  *
  * Sleeping. A fiber's timer handle is on its stack, a poll task's in its extra part. A sleep
- * beyond the wheel's longest timer is cut into pieces.
+ * beyond the wheel's longest timer is cut into pieces; one without end has no timer.
+ *
+ * Timers are collected in batches, so the timer of a sleep that another timer of the same batch
+ * has just ended still fires: it finds the task not asleep and does nothing.
  */
 #include "sched/sched.h"
 
@@ -82,7 +85,9 @@ static asx_timer_handle *sleep_handle(asx__task *task)
 static void sleep_fired(void *arg)
 {
     asx__task *task = arg;
-    asx__wake(task->region->rt, task, ASX_OK, true);
+    asx_runtime *rt = task->region->rt;
+    if (asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits == &rt->sleep_wait)
+        asx__wake(rt, task, ASX_OK, true);
 }
 
 static void sleep_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
@@ -101,6 +106,10 @@ static asx_status arm_sleep(asx_runtime *rt, asx__task *task, asx_time until,
 {
     uint64_t longest = rt->timers.max_timer_duration_ns;
     asx_time now = rt->timers.now;
+    if (until == ASX_TIME_NEVER) {
+        *ret_handle = (asx_timer_handle){ 0, 0 };
+        return ASX_OK;
+    }
     if (until > now && until - now > longest)
         until = asx_time_add(now, longest);
     asx_waker waker = { sleep_fired, task };
@@ -162,13 +171,9 @@ asx_status asx_sleep_until(asx_cx *cx, asx_time until)
     st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
-    if (task->flags & ASX__T_POLL)
-        return until <= rt->now && !waited && !rt->yield_due ? asx_yield(cx)
-               : rt->yield_due                                ? asx_yield(cx)
-                                                              : sleep_poll(rt, task, until);
-    if (until <= rt->now)
+    if (until <= rt->now && !waited)
         return asx_yield(cx);
-    return sleep_fiber(rt, task, until);
+    return task->flags & ASX__T_POLL ? sleep_poll(rt, task, until) : sleep_fiber(rt, task, until);
 }
 
 asx_status asx_sleep(asx_cx *cx, uint64_t duration_ns)
@@ -200,7 +205,7 @@ static void wake_external(void *arg)
         return;
     asx_runtime *rt = task->region->rt;
     if (asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits == &rt->external_wait)
-        asx__wake(rt, task, ASX_OK, false);
+        asx__wake(rt, task, ASX_OK, true);
     else
         task->flags |= ASX__T_EXTERNAL;
 }
