@@ -235,7 +235,7 @@ static asx_status misuse_permits(asx_cx *cx, void *arg)
     asx_tracked_permit disguised = { permit };
     CHECK_STATUS(asx_tracked_permit_send(&disguised, &m, &committed), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_tracked_permit_abort(&disguised, &aborted), ASX_E_INVALID_ARGUMENT);
-    asx_ack no_ack = { permit.channel_, permit.obligation_ };
+    asx_ack no_ack = { .channel_ = permit.channel_, .obligation_ = permit.obligation_ };
     CHECK_STATUS(asx_ack_commit(&no_ack), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_ack_nack(&no_ack), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_send_permit_send(&permit, &m), ASX_OK);
@@ -252,7 +252,7 @@ static asx_status misuse_permits(asx_cx *cx, void *arg)
     CHECK_EQ(aborted.obligation, tracked.permit.obligation_);
 
     CHECK_STATUS(asx_channel_recv_with_ack(&f.rx, cx, &m, &ack), ASX_OK);
-    asx_send_permit no_permit = { ack.channel_, ack.obligation_ };
+    asx_send_permit no_permit = { .channel_ = ack.channel_, .obligation_ = ack.obligation_ };
     CHECK_STATUS(asx_send_permit_send(&no_permit, &m), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_send_permit_abort(&no_permit), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_ack_commit(&ack), ASX_OK);

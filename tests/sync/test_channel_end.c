@@ -521,18 +521,22 @@ static asx_status churn_clones(asx_cx *cx, void *arg)
 {
     (void)arg;
     asx_region region;
-    asx_channel_sender tx, clone;
+    asx_channel_sender tx, clones[40] = { 0 };
     asx_channel_receiver rx;
+    uint64_t before = 0;
     CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
     CHECK_STATUS(asx_channel_create(&region, 8, 1, &tx, &rx), ASX_OK);
-    CHECK_STATUS(asx_channel_sender_clone(&tx, &clone), ASX_OK);
-    CHECK_STATUS(asx_channel_sender_drop(&clone), ASX_OK);
-    uint64_t before = memory_of(cx);
-    for (int i = 0; i < 100000; i++) {
-        asx_channel_sender old = clone;
-        CHECK_STATUS(asx_channel_sender_clone(&tx, &clone), ASX_OK);
-        CHECK_STATUS(asx_channel_sender_drop(&old), ASX_E_STALE_HANDLE);
-        CHECK_STATUS(asx_channel_sender_drop(&clone), ASX_OK);
+    for (int round = 0; round < 2000; round++) {
+        for (int i = 0; i < 40; i++) {
+            asx_channel_sender old = clones[i];
+            CHECK_STATUS(asx_channel_sender_clone(&tx, &clones[i]), ASX_OK);
+            if (round > 0)
+                CHECK_STATUS(asx_channel_sender_drop(&old), ASX_E_STALE_HANDLE);
+        }
+        for (int i = 0; i < 40; i++)
+            CHECK_STATUS(asx_channel_sender_drop(&clones[i]), ASX_OK);
+        if (round == 0)
+            before = memory_of(cx);
     }
     CHECK_EQ(memory_of(cx), before);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);

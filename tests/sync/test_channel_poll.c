@@ -303,6 +303,45 @@ ASX_TEST(a_poll_task_may_wait_and_serve_itself_in_one_resumption)
     program_check(alone, NULL, ASX_OK);
 }
 
+/* ---- a grant that is given up for a receive ------------------------------------------------- */
+
+static asx_poll receive_instead(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    asx_send_permit permit;
+    if (s->resumptions++ == 0) {
+        CHECK_STATUS(asx_channel_reserve(&s->tx, cx, &permit), ASX_E_WOULD_BLOCK);
+        return ASX_POLL_PENDING;
+    }
+    /* Giving the grant up lets the next waiter send, and that is what is received. */
+    CHECK_STATUS(asx_channel_recv(&s->rx, cx, &s->got), ASX_OK);
+    return ASX_POLL_READY;
+}
+
+static asx_status grant_for_message(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    struct stage s = { 0 }, behind;
+    uint64_t m = 1;
+    open_stage(cx, &s, 1);
+    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll(&s.region, "poll", receive_instead, &s), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    behind = s;
+    CHECK_STATUS(asx_spawn(&s.region, "behind", send_two, &behind), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK); /* grants */
+    asx_status st = asx_region_close(&s.region, ASX_OK);
+    CHECK_EQ(s.resumptions, 2);
+    CHECK_EQ(s.got, 2);
+    return st;
+}
+
+ASX_TEST(a_grant_given_up_for_a_receive_may_bring_the_message)
+{
+    program_check(grant_for_message, NULL, ASX_OK);
+}
+
 /* ---- cleanup on the runtime's side ---------------------------------------------------------- */
 
 static asx_status clean_up(asx_cx *cx, void *arg)

@@ -619,6 +619,24 @@ ASX_TEST(a_forgotten_tracked_permit_panics_its_task_or_is_reported)
     scenario_check(&sc);
 }
 
+static void wants_waited_leak(struct run *run)
+{
+    CHECK_EQ(run->report.obligations_leaked, 1);
+}
+
+ASX_TEST(a_tracked_permit_that_was_waited_for_leaks_like_any_other)
+{
+    static const struct scenario sc = {
+        .name = "leak after wait", .capacity = 1, .actor_count = 2, .leak = ASX_LEAK_REPORT,
+        .after = wants_waited_leak,
+        .actors = {
+            { "forgets", { S(1, TRACK, .slot = 0, .done_ms = 3) } },
+            { "other", { S(0, SEND, .value = 1), S(3, RECV, .value = 1) } },
+        },
+    };
+    scenario_check(&sc);
+}
+
 ASX_TEST(a_leaked_tracked_permit_gives_its_slot_to_the_next)
 {
     static const struct scenario sc = {
