@@ -279,12 +279,17 @@ static bool admit_slow(asx_runtime *rt, asx__task *task)
         rt->running_seq = asx__journal(rt, ASX_EVENT_TASK_RUN, asx__serial(task->generation),
                                        (uint64_t)lane_of(task), task->priority, cause);
     }
+    bool yielded = asx__exec_state(task) == ASX__EXEC_YIELDED;
     asx__exec_set(task, ASX__EXEC_RUNNING);
-    if (task->flags & ASX__T_CANCEL)
-        return !asx__cleanup_charge(rt, task);
-    if (task->flags & (ASX__T_METERED | ASX__T_TIMED))
-        asx__budget_charge(rt, task);
-    return true;
+    if ((task->flags & ASX__T_CANCEL) == 0) {
+        if (task->flags & (ASX__T_METERED | ASX__T_TIMED))
+            asx__budget_charge(rt, task);
+        if ((task->flags & ASX__T_CANCEL) == 0)
+            return true;
+        if (yielded && !asx__task_masked(task))
+            task->w.status = ASX_E_CANCELLED; /* exhausted: the yield says so */
+    }
+    return !asx__cleanup_charge(rt, task);
 }
 
 static inline bool admit(asx_runtime *rt, asx__task *task)
@@ -619,6 +624,18 @@ void asx__wake_next(asx_runtime *rt, asx__task *task, asx_status status)
 
 /* ---- poll tasks ----------------------------------------------------------------------------- */
 
+/* The poll task leaves the processor, and can be run again at once. */
+static void give_way(asx_runtime *rt, asx__task *task)
+{
+    if (rt->tracing) {
+        uint64_t seq =
+            asx__journal(rt, ASX_EVENT_TASK_YIELD, asx__serial(task->generation), 0, 0, 0);
+        if (task->extra != NULL && task->extra->wake_seq < rt->running_seq)
+            task->extra->wake_seq = seq; /* unless somebody woke it meanwhile */
+    }
+    asx__enqueue(rt, task);
+}
+
 static void settle_pending(asx_runtime *rt, asx__task *task, bool cancelled_before)
 {
     if (task->w.waits != NULL && (task->flags & ASX__T_RENEWED) == 0)
@@ -632,7 +649,7 @@ static void settle_pending(asx_runtime *rt, asx__task *task, bool cancelled_befo
     }
     switch (asx__exec_state(task)) {
     case ASX__EXEC_WAKING:
-        asx__enqueue(rt, task);
+        give_way(rt, task);
         break;
     case ASX__EXEC_PARKING:
         asx__exec_set(task, ASX__EXEC_PARKED);
@@ -648,7 +665,7 @@ static void settle_pending(asx_runtime *rt, asx__task *task, bool cancelled_befo
                 journal_park(rt, task, task->w.waits);
         } else {
             task->flags &= (uint16_t)~ASX__T_EXTERNAL;
-            asx__enqueue(rt, task); /* pending without a wait: it only gave way */
+            give_way(rt, task); /* pending without a wait */
         }
     }
 }
