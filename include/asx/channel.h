@@ -24,6 +24,7 @@ ASX_BEGIN_DECLS
 
 struct asx__sender;
 struct asx__channel;
+struct asx__obligation;
 
 typedef enum asx_channel_state {
     ASX_CHANNEL_OPEN,
@@ -46,12 +47,14 @@ typedef struct asx_channel_receiver {
 typedef struct asx_send_permit {
     struct asx__channel *channel_;
     uint64_t obligation_;
+    struct asx__obligation *record_;
 } asx_send_permit;
 
 /* A received message that is not yet accepted. */
 typedef struct asx_ack {
     struct asx__channel *channel_;
     uint64_t obligation_;
+    struct asx__obligation *record_;
 } asx_ack;
 
 typedef struct asx_channel_options {

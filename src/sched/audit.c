@@ -56,14 +56,13 @@ static bool children_are_valid(const asx__region *region)
 
 static bool obligations_are_valid(const asx__region *region)
 {
-    uint64_t reserved = 0, newer = 0;
-    for (uint64_t id = region->obligations; id != 0;) {
-        const asx__obligation *o = asx__obligation_find(region->rt, id);
-        if (o == NULL || o->owner != region || o->newer != newer)
+    uint64_t reserved = 0;
+    const asx__obligation *newer = NULL;
+    for (const asx__obligation *o = region->obligations; o != NULL; o = o->older) {
+        if (o->owner != region || o->object != region || o->newer != newer)
             return false;
         reserved += o->state == ASX_OBLIGATION_RESERVED;
-        newer = id;
-        id = o->older;
+        newer = o;
     }
     return reserved == region->live_obligations;
 }

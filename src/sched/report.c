@@ -187,11 +187,8 @@ static void report_region(asx_runtime *rt, asx_close_report *report, const asx__
         if (task->phase != ASX_TASK_COMPLETED)
             asx__report_task(rt, report, task);
     }
-    for (uint64_t id = region->obligations; id != 0;) {
-        const asx__obligation *o = asx__obligation_slot(rt, id);
-        id = o->older;
+    for (const asx__obligation *o = region->obligations; o != NULL; o = o->older)
         asx__report_obligation(rt, report, o, region);
-    }
 }
 
 /* Parents first, without recursion: a fiber's stack is small. */

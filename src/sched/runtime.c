@@ -227,8 +227,7 @@ static asx_status init_runtime(asx_runtime *rt)
     asx__task_waitables_init(rt);
     asx__cx_waitables_init(rt);
     asx_status st = init_stacks(rt);
-    if (st == ASX_OK)
-        st = asx__registry_init(rt);
+    asx__registry_init(rt);
     if (st == ASX_OK)
         st = init_time(rt);
     if (st == ASX_OK)
@@ -594,7 +593,7 @@ asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
         .regions_live = rt->live_regions,
         .regions_opened = asx__serial(rt->region_generation),
         .obligations_reserved = asx__obligations_live(rt),
-        .obligations_total = rt->registry.last_id - rt->registry.skipped,
+        .obligations_total = rt->registry.last_id,
         .obligations_leaked = rt->registry.leaked,
         .channels_live = rt->live_channels,
         .timers_live = asx_timer_count(&rt->timers),

@@ -141,6 +141,37 @@ typedef struct asx__waitable {
     uint64_t serial;              /* of the object, for reports */
 } asx__waitable;
 
+/* ---- obligations: obligation.c ------------------------------------------------------------- */
+
+/* An obligation. Ids count up and never come again; a name (permit, ack, handle) fits a record that
+ * is live and has its id, so a copied or reused one is recognized by a comparison. Records of one
+ * owner are chained, but for the one in a task's extra part: see obligation.c. */
+typedef struct asx__obligation {
+    struct asx__obligation *older, *newer; /* in the owner's chain; overwritten while free */
+    uint64_t id;
+    void *object;         /* what it is about: a place in a channel, a region; NULL: not live */
+    void *owner;          /* asx__task or, for PLAIN and LEASE, asx__region */
+    const char *site;
+    uint8_t kind;         /* asx_obligation_kind */
+    uint8_t state;        /* RESERVED or LEAKED */
+    uint16_t reserved;
+    uint32_t detail;      /* the object's own note (place of an unacknowledged message) */
+    uint32_t index;       /* in registry.records; ASX__OBLIGATION_OWN: in an extra part */
+} asx__obligation;
+#define ASX__OBLIGATION_OWN UINT32_MAX
+
+typedef void (*asx__obligation_release)(asx_runtime *rt, asx__obligation *obligation);
+
+typedef struct asx__registry {
+    asx__slab records;
+    asx__obligation *memories; /* leaked, their region gone: used again when nothing else is left */
+    uint64_t last_id;     /* the newest ever given out */
+    uint64_t live;        /* reserved ones in `records` */
+    uint64_t leaked;      /* ever */
+    uint64_t max;         /* ceiling on live ones; 0: none */
+    asx__obligation_release release[8]; /* by kind: what the end of the holding task does */
+} asx__registry;
+
 /* ---- tasks --------------------------------------------------------------------------------- */
 
 /* Execution state; low byte of task->exec. The rest of the word is the wait ticket. */
@@ -235,7 +266,8 @@ typedef struct asx__extra {
     struct asx__region *scopes;  /* open regions it owns, innermost first */
     asx__link *links;
     uint64_t timed_seq;          /* order of arrival in the timed lane */
-    uint64_t obligations;        /* id of the newest it holds; 0: none */
+    asx__obligation *obligations; /* it holds, newest first */
+    asx__obligation permit;      /* its own record for a plain send permit, one at a time */
     uint32_t timed_pos;          /* index + 1 in the heap; 0: not in it */
     uint32_t index;
     asx_timer_handle sleep;      /* poll task that sleeps */
@@ -326,7 +358,7 @@ typedef struct asx__region {
     uint64_t finalizer_count;
     asx__task *finalizer_task;    /* reserved at the first defer, spawned at the end */
     uint32_t finalizer_index;
-    uint64_t obligations;         /* id of the newest plain one */
+    asx__obligation *obligations; /* plain ones, newest first */
     asx__resident *residents;
     asx__stack *kept;             /* stacks of tasks ended from outside; owner: the pool */
     struct asx__panic_note *panic_note; /* of the first task that panicked */
@@ -357,37 +389,6 @@ typedef struct asx__timed_entry {
     uint64_t seq;
     asx__task *task;
 } asx__timed_entry;
-
-/* ---- obligations: obligation.c ------------------------------------------------------------- */
-
-/* The registry. An obligation's id counts up and never comes again; its slot is id & mask; a slot
- * whose id is 0 is free. So an id that is not in its slot was resolved, and a copied or reused
- * permit is recognized by one comparison. Obligations of one owner are chained by id. */
-typedef struct asx__obligation {
-    uint64_t id;          /* 0: free */
-    void *owner;          /* asx__task or, for PLAIN and LEASE, asx__region */
-    void *object;         /* channel, or NULL */
-    const char *site;
-    uint64_t older, newer; /* ids in the owner's chain; 0: none */
-    uint8_t kind;         /* asx_obligation_kind */
-    uint8_t state;        /* RESERVED or LEAKED */
-    uint16_t reserved;
-    uint32_t detail;      /* the object's own note (place of an unacknowledged message) */
-    uint64_t serial;      /* counts reservations while tracing, for the journal */
-} asx__obligation;
-
-typedef void (*asx__obligation_release)(asx_runtime *rt, asx__obligation *obligation);
-
-typedef struct asx__registry {
-    asx__obligation *slots;
-    uint64_t mask;
-    uint64_t last_id;     /* the newest ever given out */
-    uint64_t skipped;     /* ids up to it that were never given out */
-    uint64_t total;       /* ever reserved; counted while tracing only */
-    uint64_t leaked;      /* ever */
-    uint64_t max;         /* ceiling on live ones; 0: none */
-    asx__obligation_release release[8]; /* by kind: what the end of the holding task does */
-} asx__registry;
 
 /* ---- runtime ------------------------------------------------------------------------------- */
 
@@ -677,7 +678,7 @@ static inline void asx__region_host(asx__region *region, asx__resident *resident
 
 /* ---- obligations: obligation.c -------------------------------------------------------------- */
 
-asx_status asx__registry_init(asx_runtime *rt);
+void asx__registry_init(asx_runtime *rt);
 void asx__registry_deinit(asx_runtime *rt);
 /* Resolves everything the task still holds, through registry.release. */
 void asx__obligations_end_task(asx_runtime *rt, asx__task *task);

@@ -94,6 +94,9 @@ asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task)
     extra->index = index;
     extra->budget = task->region->budget;
     extra->caps = ASX_CAP_ALL;
+    extra->permit.owner = task;
+    extra->permit.kind = ASX_OBLIGATION_KIND_SEND_PERMIT;
+    extra->permit.index = ASX__OBLIGATION_OWN;
     task->extra = extra;
     return extra;
 }
@@ -707,7 +710,7 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
             }
             asx__task_run_cleanups(rt, task, true);
         } while (extra->scopes != NULL || extra->cleanups != NULL);
-        if (extra->obligations != 0)
+        if (extra->obligations != NULL || extra->permit.object != NULL)
             asx__obligations_end_task(rt, task);
     }
     if (ASX__UNLIKELY(returned > 0))

@@ -89,6 +89,7 @@ asx_status asx__channel_take_with_ack(asx__channel *ch, asx__task *task, void *r
     }
     ret_ack->channel_ = ch;
     ret_ack->obligation_ = o->id;
+    ret_ack->record_ = o;
     return ASX_OK;
 }
 
@@ -149,11 +150,11 @@ void asx__ack_release(asx_runtime *rt, asx__obligation *o)
 
 static asx_status find_ack(const asx_ack *ack, asx__obligation **ret_o)
 {
-    if (ack == NULL || ack->channel_ == NULL || ack->obligation_ == 0)
+    if (ack == NULL || ack->channel_ == NULL || ack->obligation_ == 0 || ack->record_ == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx__channel *ch = ack->channel_;
-    asx__obligation *o = asx__obligation_find(ch->rt, ack->obligation_);
-    if (o == NULL)
+    asx__obligation *o = ack->record_;
+    if (o->id != ack->obligation_ || o->object == NULL)
         return ack->obligation_ <= ch->first_obligation
                    ? ASX_E_DISCONNECTED /* its channel is gone, and took it along */
                    : asx__obligation_missing(ch->rt, ack->obligation_);

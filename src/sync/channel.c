@@ -409,23 +409,15 @@ asx_status asx_channel_receiver_drop(asx_channel_receiver *receiver)
 
 static void end_obligations(asx__channel *ch)
 {
-    asx__registry *reg = &ch->rt->registry;
-    asx__obligation *slots = reg->slots;
-    for (uint64_t i = 0; i <= reg->mask;) {
-        asx__obligation *o = &reg->slots[i++];
-        bool ack = o->object == asx__ack_object(ch);
-        if (o->id == 0 || (o->object != ch && !ack))
-            continue;
-        ch->region->n_aborted++;
-        if (ack) {
+    uint64_t cursor = 0;
+    for (asx__obligation *o; (o = asx__obligation_next(ch->rt, &cursor)) != NULL;) {
+        if (o->object == asx__ack_object(ch)) {
+            ch->region->n_aborted++;
             asx__ack_discard(ch, o);
-        } else {
+        } else if (o->object == ch || o->object == asx__permit_object(ch)) {
+            ch->region->n_aborted++;
             asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_ABORTED);
             ch->claims--;
-        }
-        if (reg->slots != slots) { /* the drop callback made obligations: look again */
-            slots = reg->slots;
-            i = 0;
         }
     }
 }

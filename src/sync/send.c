@@ -14,14 +14,6 @@
 /* A task with any of these does not take the shortest way. */
 #define SPECIAL (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_GRANTED)
 
-/* A fact that the compiler cannot see: it drops the branch that asks for it again. */
-#define GIVEN(expr)                                                                                \
-    do {                                                                                           \
-        ASX__DEBUG_ASSERT(expr);                                                                   \
-        if (!(expr))                                                                               \
-            __builtin_unreachable();                                                               \
-    } while (0)
-
 /* Note in a tracked permit: its waiter has not come back for it yet. */
 #define ON_ITS_WAY 1u
 
@@ -125,15 +117,21 @@ static bool write_permit(asx__channel *ch, asx__task *task, asx_obligation_kind 
                          const char *site, uint32_t detail, asx_send_permit *ret_permit)
 {
     asx_runtime *rt = ch->rt;
-    asx__task *running = rt->current;
-    rt->current = task; /* the journal says who reserved */
-    asx__obligation *o = asx__obligation_new(rt, task, ch, kind, site);
-    rt->current = running;
-    if (o == NULL)
-        return false;
-    o->detail = detail;
+    asx__obligation *o = NULL;
+    if (kind == ASX_OBLIGATION_KIND_SEND_PERMIT)
+        o = asx__obligation_own(rt, task, ch);
+    if (o == NULL) {
+        asx__task *running = rt->current;
+        rt->current = task; /* the journal says who reserved */
+        o = asx__obligation_new(rt, task, asx__permit_object(ch), kind, site);
+        rt->current = running;
+        if (o == NULL)
+            return false;
+        o->detail = detail;
+    }
     ret_permit->channel_ = ch;
     ret_permit->obligation_ = o->id;
+    ret_permit->record_ = o;
     return true;
 }
 
@@ -284,28 +282,24 @@ static NOINLINE asx_status reserve_slow(asx__channel *ch, asx__task *task,
     }
 }
 
-/* Will asx__obligation_new() find its slot free? */
-static inline bool obligation_is_easy(const asx_runtime *rt, const asx__task *task)
-{
-    return task->extra != NULL && asx__obligation_slot(rt, rt->registry.last_id + 1)->id == 0;
-}
-
 asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_permit *ret_permit)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
         return refuse(sender, cx, ret_permit);
     asx__task *task = cx->task_;
+    asx__extra *extra = task->extra;
     uint64_t claims = ch->claims;
     if (ASX__UNLIKELY((task->flags & SPECIAL) != 0 || claims - ch->head >= ch->easy_room ||
-                      !obligation_is_easy(ch->rt, task)))
+                      extra == NULL || extra->permit.object != NULL))
         return reserve_slow(ch, task, ret_permit);
-    GIVEN(!ch->rt->tracing && ch->rt->registry.max == 0); /* there is easy room */
-    asx__obligation *o =
-        asx__obligation_new(ch->rt, task, ch, ASX_OBLIGATION_KIND_SEND_PERMIT, NULL);
+    uint64_t id = ++ch->rt->registry.last_id; /* as asx__obligation_own(): there is easy room */
+    extra->permit.id = id;
+    extra->permit.object = ch;
     ch->claims = claims + 1;
     ret_permit->channel_ = ch;
-    ret_permit->obligation_ = o->id;
+    ret_permit->obligation_ = id;
+    ret_permit->record_ = &extra->permit;
     return ASX_OK;
 }
 
@@ -339,7 +333,7 @@ asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx
         st = wait_for_room(ch, task, ASX__CHANNEL_TRACKED, &io);
         if (st < 0)
             return st;
-        asx__obligation_slot(task->region->rt, io.permit.obligation_)->detail = 0;
+        io.permit.record_->detail = 0;
         ret_permit->permit = io.permit;
         return ASX_OK;
     default:
@@ -350,18 +344,15 @@ asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx
 
 /* ---- permits -------------------------------------------------------------------------------- */
 
-static inline bool is_permit(const asx__obligation *o, uint64_t id, const asx__channel *ch)
-{
-    return o->id == id && o->object == ch && id != 0;
-}
-
 /* Why this is not a permit that can be used. Never ASX_OK. */
 static NOINLINE asx_status refuse_permit(const asx_send_permit *permit, const void *argument)
 {
-    if (permit == NULL || permit->channel_ == NULL || permit->obligation_ == 0 || argument == NULL)
+    if (permit == NULL || permit->channel_ == NULL || permit->obligation_ == 0 ||
+        permit->record_ == NULL || argument == NULL)
         return ASX_E_INVALID_ARGUMENT;
     const asx__channel *ch = permit->channel_;
-    if (asx__obligation_find(ch->rt, permit->obligation_) != NULL)
+    const asx__obligation *o = permit->record_;
+    if (o->id == permit->obligation_ && o->object != NULL)
         return ASX_E_INVALID_ARGUMENT; /* something else than a permit of this channel */
     if (permit->obligation_ <= ch->first_obligation)
         return ASX_E_DISCONNECTED; /* its channel is gone, and took it along */
@@ -371,10 +362,11 @@ static NOINLINE asx_status refuse_permit(const asx_send_permit *permit, const vo
 static asx_status find_permit(const asx_send_permit *permit, const void *argument,
                               asx__obligation **ret_o)
 {
-    if (permit == NULL || permit->channel_ == NULL || argument == NULL)
+    if (permit == NULL || permit->channel_ == NULL || permit->record_ == NULL || argument == NULL)
         return refuse_permit(permit, argument);
-    asx__obligation *o = asx__obligation_slot(permit->channel_->rt, permit->obligation_);
-    if (!is_permit(o, permit->obligation_, permit->channel_))
+    asx__channel *ch = permit->channel_;
+    asx__obligation *o = permit->record_;
+    if (o->id != permit->obligation_ || (o->object != ch && o->object != asx__permit_object(ch)))
         return refuse_permit(permit, argument);
     *ret_o = o;
     return ASX_OK;
@@ -390,7 +382,7 @@ void asx__permit_abort(asx__channel *ch, asx__obligation *o)
 void asx__permit_release(asx_runtime *rt, asx__obligation *o)
 {
     (void)rt;
-    asx__permit_abort(o->object, o);
+    asx__permit_abort(asx__permit_channel(o), o);
 }
 
 /* The task ended without resolving it. */
@@ -408,7 +400,7 @@ void asx__tracked_release(asx_runtime *rt, asx__obligation *o)
         if (region->leak == ASX_LEAK_PANIC)
             task->flags |= ASX__T_PANICKED;
     }
-    asx__permit_abort(o->object, o);
+    asx__permit_abort(asx__permit_channel(o), o);
 }
 
 static NOINLINE asx_status permit_send_slow(asx__channel *ch, asx__obligation *o,
@@ -424,6 +416,14 @@ static NOINLINE asx_status permit_send_slow(asx__channel *ch, asx__obligation *o
     return ASX_OK;
 }
 
+/* A permit whose record is not its holder's own, or none at all. */
+static NOINLINE asx_status permit_send_other(const asx_send_permit *permit, const void *message)
+{
+    asx__obligation *o = NULL;
+    asx_status st = find_permit(permit, message, &o);
+    return st < 0 ? st : permit_send_slow(permit->channel_, o, message);
+}
+
 /* The receiver waits, and nothing else is special. */
 static NOINLINE asx_status permit_to_parked(asx__channel *ch, asx__obligation *o,
                                             const void *message)
@@ -431,8 +431,7 @@ static NOINLINE asx_status permit_to_parked(asx__channel *ch, asx__obligation *o
     asx__task *to = ch->receiver;
     if (ASX__UNLIKELY(!takes_directly(ch, to)))
         return permit_send_slow(ch, o, message);
-    GIVEN(!ch->rt->tracing);
-    asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_COMMITTED);
+    o->object = NULL;
     hand_over(ch, to, message);
     asx__channel_settle(ch); /* the slot is free again */
     return ASX_OK;
@@ -440,17 +439,16 @@ static NOINLINE asx_status permit_to_parked(asx__channel *ch, asx__obligation *o
 
 asx_status asx_send_permit_send(asx_send_permit *permit, const void *message)
 {
-    if (ASX__UNLIKELY(permit == NULL || permit->channel_ == NULL || message == NULL))
+    if (ASX__UNLIKELY(permit == NULL || permit->record_ == NULL || message == NULL))
         return ASX_E_INVALID_ARGUMENT;
+    asx__obligation *o = permit->record_;
     asx__channel *ch = permit->channel_;
-    asx__obligation *o = asx__obligation_slot(ch->rt, permit->obligation_);
-    if (ASX__UNLIKELY(!is_permit(o, permit->obligation_, ch)))
-        return refuse_permit(permit, message);
+    if (ASX__UNLIKELY(o->id != permit->obligation_ || o->object != ch || ch == NULL))
+        return permit_send_other(permit, message);
     if (ch->send_slow != 0)
         return ch->send_slow == ASX__SEND_PARKED ? permit_to_parked(ch, o, message)
                                                  : permit_send_slow(ch, o, message);
-    GIVEN(!ch->rt->tracing);
-    asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_COMMITTED);
+    o->object = NULL;
     char *slot = ch->tail_slot;
     memcpy(slot, message, 8);
     slot += 8;

@@ -223,8 +223,21 @@ void asx__ack_discard(asx__channel *ch, asx__obligation *o);
 
 /* ---- inline --------------------------------------------------------------------------------- */
 
-/* The object of a permit is the channel, that of an ack is this place in it: so one comparison
- * tells the two apart. */
+/* The object of a permit is the channel if the record is its holder's own and this place in the
+ * channel if not ... */
+static inline void *asx__permit_object(asx__channel *ch)
+{
+    return &ch->claims;
+}
+
+static inline asx__channel *asx__permit_channel(const asx__obligation *o)
+{
+    if (o->index == ASX__OBLIGATION_OWN)
+        return o->object;
+    return (asx__channel *)(void *)((char *)o->object - offsetof(asx__channel, claims));
+}
+
+/* ... and that of an ack is this one: so one comparison tells them apart. */
 static inline void *asx__ack_object(asx__channel *ch)
 {
     return &ch->cells;
