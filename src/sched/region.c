@@ -208,9 +208,9 @@ asx_status asx__region_create(asx_runtime *rt, asx__region *parent, asx__task *o
         region->owner_next = extra->scopes;
         extra->scopes = region;
     }
-    if (rt->tracing)
+    if (rt->tracing && parent != NULL) /* the root's comes with the first event of the run */
         asx__journal(rt, ASX_EVENT_REGION_OPEN, asx__serial(region->generation),
-                     parent != NULL ? asx__serial(parent->generation) : 0, 0, 0);
+                     asx__serial(parent->generation), 0, 0);
     *ret_region = region;
     return ASX_OK;
 }
@@ -692,6 +692,9 @@ static asx_status fetch_result(asx_runtime *rt, asx__region *region, asx_close_r
     }
     disown(region);
     asx__region_free(rt, region);
+    /* Whoever gets this as the answer to a cancel of its own has been told. */
+    if (result == ASX_E_CANCELLED && rt->current != NULL)
+        (void)asx__checkpoint(rt, rt->current);
     return result;
 }
 

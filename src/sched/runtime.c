@@ -239,8 +239,6 @@ static asx_status init_runtime(asx_runtime *rt)
         asx_region_options root = rt->config.root;
         if (root.name == NULL)
             root.name = "root";
-        if (rt->tracing)
-            asx__journal(rt, ASX_EVENT_RUN_BEGIN, 0, rt->config.seed, 0, 0);
         st = asx__region_create(rt, NULL, NULL, &root, "-", &rt->root);
     }
     return st;
@@ -611,10 +609,21 @@ asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
 
 /* ---- journal -------------------------------------------------------------------------------- */
 
+/* The first two events of every run; not before there is one, so that a recorded trace to compare
+ * with can be given to a new runtime. */
+static void begin_journal(asx_runtime *rt)
+{
+    asx__trace_emit(&rt->trace, rt->now, ASX_EVENT_RUN_BEGIN, 0, 0, rt->config.seed, 0, 0);
+    asx__trace_emit(&rt->trace, rt->now, ASX_EVENT_REGION_OPEN, 0,
+                    asx__serial(rt->root->generation), 0, 0, 0);
+}
+
 uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, uint64_t object,
                          uint64_t a, uint64_t b, uint64_t cause)
 {
     uint64_t who = task != NULL ? asx__serial(task->generation) : 0;
+    if (ASX__UNLIKELY(rt->trace.next_seq <= 1 && kind != ASX_EVENT_RUN_BEGIN))
+        begin_journal(rt);
     return asx__trace_emit(&rt->trace, rt->now, kind, who, object, a, b, cause);
 }
 
