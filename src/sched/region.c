@@ -470,6 +470,8 @@ static void finish_close(asx_runtime *rt, asx__region *region)
     for (asx__resident *r = region->residents; r != NULL; r = r->next)
         r->ops->finalize(rt, r);
     asx__obligations_leak_region(rt, region);
+    if (!region->leaks_allowed)
+        rt->leaks_refused += region->n_leaked;
     asx__region_set(rt, region, ASX_REGION_CLOSED);
     region->result = law_of_close(region);
     if (rt->tracing)

@@ -371,6 +371,8 @@ static asx_status drive(asx_runtime *rt, asx_time until)
 static asx_status end_of_run(asx_runtime *rt, asx_status driven)
 {
     asx_status st = driven == ASX_OK ? rt->result : driven;
+    if (rt->lab && st == ASX_OK && rt->leaks_refused != 0)
+        st = ASX_E_OBLIGATION_LEAKED;
     if (rt->tracing && !rt->ended) {
         rt->ended = true;
         asx__journal(rt, ASX_EVENT_RUN_END, 0, (uint64_t)(int64_t)st, 0, 0);

@@ -438,6 +438,7 @@ struct asx_runtime {
     bool cancel_walking;       /* somebody works the stack off */
     asx__task *main_task;
     bool started, finished;
+    uint64_t leaks_refused; /* leaks in regions that do not allow them: fail a lab run */
     asx_status result;
 
     asx_timer_wheel timers;
