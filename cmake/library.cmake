@@ -51,11 +51,4 @@ if(sources)
   endif()
 endif()
 
-file(GLOB cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*.c")
-if(cli_sources AND ASX_LIBRARY_EXISTS)
-  add_executable(asx_tool ${cli_sources})
-  set_target_properties(asx_tool PROPERTIES
-    OUTPUT_NAME asx
-    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
-  target_link_libraries(asx_tool PRIVATE asx_static asx_internal)
-endif()
+include(cmake/cli.cmake)

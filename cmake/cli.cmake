@@ -1,0 +1,28 @@
+# The tool. Everything but main.c is an object library, so that tests can link it too. The
+# conformance suite is part of it: scenario texts embedded as bytes, fixtures in C compiled in.
+file(GLOB cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*.c")
+file(GLOB scenario_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/conformance/*.scn")
+file(GLOB fixture_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/conformance/fixture_*.c")
+if(NOT cli_sources OR NOT ASX_LIBRARY_EXISTS)
+  return()
+endif()
+list(REMOVE_ITEM cli_sources "${PROJECT_SOURCE_DIR}/src/cli/main.c")
+
+set(embedded_files "${PROJECT_SOURCE_DIR}/tests/conformance/ids.txt" ${scenario_files})
+string(REPLACE ";" "|" embedded_list "${embedded_files}")
+set(embedded "${PROJECT_BINARY_DIR}/embedded.c")
+add_custom_command(OUTPUT "${embedded}"
+  COMMAND "${CMAKE_COMMAND}" "-DOUT=${embedded}" "-DFILES=${embedded_list}"
+    -P "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
+  DEPENDS ${embedded_files} "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
+  COMMENT "Embedding the conformance scenarios" VERBATIM)
+
+add_library(asx_cli_objects OBJECT ${cli_sources} ${fixture_sources} "${embedded}")
+target_link_libraries(asx_cli_objects PRIVATE asx_internal)
+target_include_directories(asx_cli_objects PRIVATE "${PROJECT_SOURCE_DIR}/tests/conformance")
+
+add_executable(asx_tool "${PROJECT_SOURCE_DIR}/src/cli/main.c" $<TARGET_OBJECTS:asx_cli_objects>)
+set_target_properties(asx_tool PROPERTIES
+  OUTPUT_NAME asx
+  RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+target_link_libraries(asx_tool PRIVATE asx_static asx_internal)
