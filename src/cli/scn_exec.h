@@ -1,0 +1,133 @@
+/* scn_exec.h - a scenario while it runs.
+ *
+ * The machine is an ordinary asx program: its operations are calls of the public interface, and
+ * what it knows of the run beyond their answers it hears from the journal's observer.
+ *
+ *   thing   what an object of the scenario stands for now
+ *   frame   one execution of a body: by a task, a finalizer or a cleanup
+ *
+ * A fiber executes a frame to its end. A poll task executes it until an operation says
+ * ASX_E_WOULD_BLOCK, and repeats that operation when it is resumed.
+ */
+#ifndef ASX_CLI_SCN_EXEC_H
+#define ASX_CLI_SCN_EXEC_H
+
+#include "cli/scn_read.h"
+
+typedef struct scn_thing {
+    bool made;
+    bool owned;      /* wheels: ours to destroy */
+    uint64_t serial; /* in the journal; 0: unknown */
+    union {
+        asx_region region;
+        asx_task task;
+        asx_channel_sender sender;
+        struct {
+            asx_channel_receiver receiver;
+            uint64_t drops, last_drop;
+        } rx;
+        asx_tracked_permit permit;
+        asx_ack ack;
+        asx_obligation obligation;
+        asx_timer_wheel *wheel;
+        struct {
+            asx_timer_handle handle;
+            uint64_t fired;
+        } timer;
+        asx_close_report report;
+        asx_waker waker;
+        asx_cancel_witness witness;
+    } u;
+} scn_thing;
+
+typedef struct scn_frame {
+    struct scn_machine *m;
+    asx_cx *cx;
+    asx_cx narrowed;
+    uint32_t body;
+    uint32_t pc;         /* within the body */
+    uint64_t loops[SCN_NESTING_MAX + 1];
+    uint32_t loop_depth;
+    uint64_t it;
+    bool poll;
+    bool is_narrowed;
+    struct scn_frame *next;
+} scn_frame;
+
+enum { SCN_CHAIN_MAX = 64, SCN_WAKERS_MAX = 1024 };
+#define SCN_EVENTS_MAX ((size_t)1 << 22)
+
+typedef struct scn_machine {
+    const scn *s;
+    const scn_run_options *options;
+    scn_result *result;
+    asx_runtime *rt;
+    scn_thing *things;   /* as many as s->objects */
+    scn_frame *frames;
+    bool failed;
+    asx_event *events;   /* the journal so far */
+    size_t event_count, event_cap;
+    bool events_lost;
+    uint64_t running;    /* task that runs now */
+    uint64_t newest[3];  /* serial of the last region, task and channel made */
+    asx_stats snapshot;
+    asx_cancel_reason chain[SCN_CHAIN_MAX];
+    asx_waker wakers[SCN_WAKERS_MAX];
+    char **sites;        /* of the operations that create something */
+} scn_machine;
+
+enum { SCN_NEWEST_REGION, SCN_NEWEST_TASK, SCN_NEWEST_CHANNEL };
+
+/* Records the first failure. */
+void scn_fail(scn_machine *m, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The thing behind the n-th object of the operation; NULL (and a failure) if it was not made. */
+scn_thing *scn_thing_of(scn_machine *m, scn_frame *f, const scn_op *op, unsigned n);
+/* The same without looking whether it was made. */
+scn_thing *scn_slot_of(scn_machine *m, const scn_op *op, unsigned n);
+bool scn_region_of(scn_machine *m, scn_frame *f, const scn_op *op, unsigned n,
+                   asx_region *ret_region);
+bool scn_task_of(scn_machine *m, scn_frame *f, const scn_op *op, unsigned n, asx_task *ret_task);
+/* The serial of an object for a comparison; 0 if it has none. */
+uint64_t scn_serial_of(scn_machine *m, uint32_t object);
+
+const scn_field *scn_field_of(const scn_machine *m, const scn_op *op, scn_key key);
+uint64_t scn_value_of(const scn_frame *f, const scn_value *value);
+uint64_t scn_field_number(const scn_machine *m, const scn_frame *f, const scn_op *op, scn_key key,
+                          uint64_t otherwise);
+
+bool scn_holds(scn_compare compare, uint64_t actual, uint64_t wanted);
+const char *scn_sign(scn_compare compare);
+/* Compare a field, if the operation has it, with what is. */
+void scn_check(scn_machine *m, const scn_frame *f, const scn_op *op, scn_key key, uint64_t actual);
+void scn_check_word(scn_machine *m, const scn_op *op, scn_key key, scn_words words,
+                    uint64_t actual);
+void scn_check_status(scn_machine *m, const scn_op *op, scn_key key, asx_status actual);
+void scn_check_text(scn_machine *m, const scn_op *op, scn_key key, const char *actual);
+void scn_check_budget(scn_machine *m, const scn_frame *f, const scn_op *op,
+                      const asx_budget *actual);
+/* Fields of `check stats`, `expect stats` and their like. */
+bool scn_stats_field(const asx_stats *stats, scn_key key, uint64_t *ret_value);
+bool scn_certificate_field(const asx_fairness_certificate *cert, scn_key key, uint64_t *ret_value);
+
+/* A frame for a body, kept until the end of the run. NULL: no memory, and a failure. */
+scn_frame *scn_frame_new(scn_machine *m, uint32_t body, uint32_t line);
+void scn_frame_drop(scn_machine *m, scn_frame *frame);
+/* Executes a frame: as a fiber's function, a finalizer or a cleanup; and as a poll function. */
+asx_status scn_frame_call(asx_cx *cx, void *frame);
+asx_poll scn_frame_poll(asx_cx *cx, void *frame);
+/* "file.scn:12" of the operation, as the place where it creates something. */
+const char *scn_site(scn_machine *m, const scn_op *op);
+/* The obligation that the running task reserved last, as the journal names it. */
+uint64_t scn_newest_obligation(const scn_machine *m, uint64_t owner);
+
+asx_status scn_exec_region(scn_machine *m, scn_frame *f, const scn_op *op);
+asx_status scn_exec_task(scn_machine *m, scn_frame *f, const scn_op *op);
+asx_status scn_exec_channel(scn_machine *m, scn_frame *f, const scn_op *op);
+asx_status scn_exec_timer(scn_machine *m, scn_frame *f, const scn_op *op);
+
+/* After the run: what the scenario expects of the journal and of the runtime. */
+void scn_expect_all(scn_machine *m);
+
+#endif
