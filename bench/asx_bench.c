@@ -27,20 +27,28 @@
 #include <time.h>
 #include <unistd.h>
 
-static void require(bool held, const char *what)
+static _Noreturn void give_up(const char *what)
 {
-    if (!held) {
-        fprintf(stderr, "asx: %s\n", what);
-        exit(1);
-    }
+    fprintf(stderr, "asx: %s\n", what);
+    exit(1);
 }
 
-static void ok(asx_status status, const char *what)
+static inline void require(bool held, const char *what)
 {
-    if (status < 0) {
-        fprintf(stderr, "asx: %s: %s\n", what, asx_status_str(status));
-        exit(1);
-    }
+    if (!held)
+        give_up(what);
+}
+
+static _Noreturn void failed(asx_status status, const char *what)
+{
+    fprintf(stderr, "asx: %s: %s\n", what, asx_status_str(status));
+    exit(1);
+}
+
+static inline void ok(asx_status status, const char *what)
+{
+    if (status < 0)
+        failed(status, what);
 }
 
 static double now_ns(void)
@@ -204,14 +212,14 @@ static void channel_make(struct place *p, size_t capacity, struct channel *ret_c
        "channel");
 }
 
-static void send(asx_cx *cx, struct channel *channel, uint64_t value)
+static inline void send(asx_cx *cx, struct channel *channel, uint64_t value)
 {
     asx_send_permit permit;
     ok(asx_channel_reserve(&channel->tx, cx, &permit), "reserve");
     ok(asx_send_permit_send(&permit, &value), "send");
 }
 
-static uint64_t receive(asx_cx *cx, struct channel *channel)
+static inline uint64_t receive(asx_cx *cx, struct channel *channel)
 {
     uint64_t value;
     ok(asx_channel_recv(&channel->rx, cx, &value), "receive");
@@ -219,7 +227,7 @@ static uint64_t receive(asx_cx *cx, struct channel *channel)
 }
 
 /* The same in a poll function. */
-static bool try_send(asx_cx *cx, struct channel *channel, uint64_t value)
+static inline bool try_send(asx_cx *cx, struct channel *channel, uint64_t value)
 {
     asx_send_permit permit;
     if (!arrived(asx_channel_reserve(&channel->tx, cx, &permit), "reserve"))
@@ -228,7 +236,7 @@ static bool try_send(asx_cx *cx, struct channel *channel, uint64_t value)
     return true;
 }
 
-static bool try_receive(asx_cx *cx, struct channel *channel, uint64_t *ret_value)
+static inline bool try_receive(asx_cx *cx, struct channel *channel, uint64_t *ret_value)
 {
     return arrived(asx_channel_recv(&channel->rx, cx, ret_value), "receive");
 }
@@ -308,45 +316,48 @@ static double ping_pong(struct place *p)
 
 struct stream {
     struct channel channel; /* a producer's has a sender of its own */
-    uint64_t count;
+    uint64_t count; /* poll tasks: messages sent or received */
     uint64_t sum;
 };
 
 static asx_status produce_fiber(asx_cx *cx, void *arg)
 {
     struct stream *s = arg;
-    for (; s->count < MESSAGES_EACH; s->count++)
-        send(cx, &s->channel, s->count);
+    for (uint64_t i = 0; i < MESSAGES_EACH; i++)
+        send(cx, &s->channel, i);
     return ASX_OK;
 }
 
 static asx_poll produce_poll(asx_cx *cx, void *arg)
 {
     struct stream *s = arg;
-    for (; s->count < MESSAGES_EACH; s->count++)
-        if (!try_send(cx, &s->channel, s->count))
-            return ASX_POLL_PENDING;
-    return ASX_POLL_READY;
+    uint64_t i = s->count;
+    while (i < MESSAGES_EACH && try_send(cx, &s->channel, i))
+        i++;
+    s->count = i;
+    return i < MESSAGES_EACH ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
 static asx_status consume_fiber(asx_cx *cx, void *arg)
 {
     struct stream *s = arg;
-    for (; s->count < PRODUCERS * MESSAGES_EACH; s->count++)
-        s->sum += receive(cx, &s->channel);
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < PRODUCERS * MESSAGES_EACH; i++)
+        sum += receive(cx, &s->channel);
+    s->sum = sum;
     return ASX_OK;
 }
 
 static asx_poll consume_poll(asx_cx *cx, void *arg)
 {
     struct stream *s = arg;
-    for (; s->count < PRODUCERS * MESSAGES_EACH; s->count++) {
-        uint64_t value;
-        if (!try_receive(cx, &s->channel, &value))
-            return ASX_POLL_PENDING;
-        s->sum += value;
-    }
-    return ASX_POLL_READY;
+    uint64_t value;
+    uint64_t i = s->count, sum = s->sum;
+    for (; i < PRODUCERS * MESSAGES_EACH && try_receive(cx, &s->channel, &value); i++)
+        sum += value;
+    s->count = i;
+    s->sum = sum;
+    return i < PRODUCERS * MESSAGES_EACH ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
 static double many_to_one(struct place *p)

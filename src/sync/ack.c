@@ -72,21 +72,20 @@ asx_status asx__channel_take_with_ack(asx__channel *ch, asx__task *task, void *r
     if (o == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     ASX__ASSERT(cells->free != 0 && ch->head != ch->tail);
-    char *slot = ch->head_slot;
+    const char *slot = asx__slot(ch, ch->head);
     asx__cell *cell = cell_at(cells, cells->free - 1);
     o->detail = cells->free - 1;
     cells->free = cell->next;
     cells->used++;
     asx__message_copy(message_of(cell), slot, ch->element_size);
     asx__message_copy(ret_message, slot, ch->element_size);
-    ch->head_slot = asx__slot_after(ch, slot);
+    if (rt->tracing)
+        cell->mark = *asx__slot_mark(ch, ch->head);
     ch->head++;
     ch->claims++;
-    if (rt->tracing) {
-        cell->mark = *asx__slot_mark(ch, slot);
+    if (rt->tracing)
         asx__channel_journal(ch, task, ASX_EVENT_CHANNEL_RECV, cell->mark.number,
                              asx__channel_queued(ch), cell->mark.seq);
-    }
     ret_ack->channel_ = ch;
     ret_ack->obligation_ = o->id;
     ret_ack->record_ = o;
@@ -126,12 +125,10 @@ static void nack(asx__channel *ch, asx__obligation *o)
     }
     uint32_t index = resolve(ch, o, ASX_OBLIGATION_ABORTED);
     asx__cell *cell = cell_at(ch->cells, index);
-    char *slot = asx__slot_before(ch, ch->head_slot);
-    asx__message_copy(slot, message_of(cell), ch->element_size);
-    ch->head_slot = slot;
     ch->head--;
+    asx__message_copy(asx__slot(ch, ch->head), message_of(cell), ch->element_size);
     if (ch->rt->tracing) {
-        asx__message_mark *mark = asx__slot_mark(ch, slot);
+        asx__message_mark *mark = asx__slot_mark(ch, ch->head);
         mark->number = cell->mark.number;
         mark->seq = asx__channel_journal(ch, ch->rt->current, ASX_EVENT_CHANNEL_NACK,
                                          mark->number, 0, 0);

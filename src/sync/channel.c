@@ -24,23 +24,11 @@ const asx__waitable_ops asx__channel_wait_ops[ASX__CHANNEL_WAITS] = {
     [ASX__CHANNEL_RECV_ACK] = { ASX__WAIT_CHANNEL_RECV, false, asx__recv_unpublish },
 };
 
-static bool slot_is_valid(const asx__channel *ch, const char *slot)
-{
-    return slot >= ch->ring && slot < ch->ring_end &&
-           (size_t)(slot - ch->ring) % ch->element_size == 0;
-}
-
 bool asx__channel_is_valid(const asx__channel *ch)
 {
     if (ch->finalized)
         return ch->receiver == NULL && asx__list_empty(&ch->waiters);
     if (ch->head > ch->tail || ch->tail > ch->claims || ch->claims - ch->head > ch->capacity)
-        return false;
-    if (!slot_is_valid(ch, ch->head_slot) || !slot_is_valid(ch, ch->tail_slot))
-        return false;
-    uint64_t first = (uint64_t)(ch->head_slot - ch->ring) / ch->element_size;
-    uint64_t end = (uint64_t)(ch->tail_slot - ch->ring) / ch->element_size;
-    if ((first + asx__channel_queued(ch)) % ch->capacity != end)
         return false;
     if (asx__channel_unacked(ch) + ch->grants > ch->claims - ch->tail)
         return false;
@@ -107,12 +95,10 @@ void asx__channel_discard_queue(asx__channel *ch)
         ch->lost += count;
         ch->region->n_discarded += count;
         ch->head = ch->tail;
-        ch->head_slot = ch->tail_slot;
         return;
     }
     while (ch->head != ch->tail) {
-        char *slot = ch->head_slot;
-        ch->head_slot = asx__slot_after(ch, slot);
+        char *slot = asx__slot(ch, ch->head);
         ch->head++;
         asx__channel_discard(ch, slot); /* nobody can send into the slot any more */
     }
@@ -136,22 +122,40 @@ static void init_runtime(asx_runtime *rt)
     rt->registry.release[ASX_OBLIGATION_KIND_ACK] = asx__ack_release;
 }
 
-/* Bytes for ring, marks and scratch. False: more than there can be. */
-static bool memory_needed(const asx_runtime *rt, size_t element_size, size_t capacity, bool drop,
-                          size_t *ret_ring, size_t *ret_total)
+/* What a channel will look like. */
+typedef struct shape {
+    size_t element_size, capacity;
+    size_t slots;       /* of the ring */
+    size_t ring_bytes;
+    size_t total_bytes; /* with marks and scratch */
+} shape;
+
+/* The next power of two; 0: there is none. */
+static size_t round_up(size_t n)
 {
-    size_t ring, marks = 0, total;
-    if (__builtin_mul_overflow(capacity, element_size, &ring) || ring > SIZE_MAX / 4 ||
-        element_size > SIZE_MAX / 4)
+    size_t power = 1;
+    while (power != 0 && power < n)
+        power *= 2;
+    return power;
+}
+
+/* False: more than there can be. */
+static bool shape_of(const asx_runtime *rt, size_t element_size, size_t capacity, bool drop,
+                     shape *ret_shape)
+{
+    shape sh = { .element_size = element_size, .capacity = capacity };
+    size_t marks = 0;
+    sh.slots = element_size == 8 ? round_up(capacity) : capacity;
+    if (sh.slots == 0 || __builtin_mul_overflow(sh.slots, element_size, &sh.ring_bytes) ||
+        sh.ring_bytes > SIZE_MAX / 4 || element_size > SIZE_MAX / 4)
         return false;
-    ring = (ring + ALIGN - 1) & ~(ALIGN - 1);
-    if (rt->tracing && __builtin_mul_overflow(capacity, sizeof(asx__message_mark), &marks))
+    sh.ring_bytes = (sh.ring_bytes + ALIGN - 1) & ~(ALIGN - 1);
+    if (rt->tracing && __builtin_mul_overflow(sh.slots, sizeof(asx__message_mark), &marks))
         return false;
-    if (__builtin_add_overflow(ring, marks, &total) ||
-        __builtin_add_overflow(total, drop ? element_size : 0, &total))
+    if (__builtin_add_overflow(sh.ring_bytes, marks, &sh.total_bytes) ||
+        __builtin_add_overflow(sh.total_bytes, drop ? element_size : 0, &sh.total_bytes))
         return false;
-    *ret_ring = ring;
-    *ret_total = total;
+    *ret_shape = sh;
     return true;
 }
 
@@ -182,29 +186,26 @@ static uint64_t undelivered(const asx__resident *resident);
 
 static const asx__resident_ops resident_ops = { finalize, retire, undelivered };
 
-static void init_channel(asx__channel *ch, asx__region *region, size_t element_size,
-                         size_t capacity, size_t ring_bytes, char *memory,
+static void init_channel(asx__channel *ch, asx__region *region, const shape *sh, char *memory,
                          const asx_channel_options *options)
 {
     asx_runtime *rt = region->rt;
     ch->rt = rt;
     ch->region = region;
-    ch->capacity = capacity;
-    ch->room = capacity;
-    ch->easy_room = rt->tracing || rt->registry.max != 0 ? 0 : capacity;
-    ch->element_size = element_size;
+    ch->capacity = sh->capacity;
+    ch->room = sh->capacity;
+    ch->easy_room = rt->tracing || rt->registry.max != 0 ? 0 : sh->capacity;
+    ch->element_size = sh->element_size;
     ch->ring = memory;
-    ch->ring_end = memory + capacity * element_size;
-    ch->head_slot = memory;
-    ch->tail_slot = memory;
-    memory += ring_bytes;
+    ch->mask = sh->slots - 1;
+    memory += sh->ring_bytes;
     if (rt->tracing) {
         ch->marks = (asx__message_mark *)(void *)memory;
-        memory += capacity * sizeof *ch->marks;
+        memory += sh->slots * sizeof *ch->marks;
         ch->send_slow |= ASX__SEND_TRACED;
         ch->recv_slow |= ASX__RECV_TRACED;
     }
-    if (element_size != 8) {
+    if (sh->element_size != 8) {
         ch->send_slow |= ASX__SEND_SIZE;
         ch->recv_slow |= ASX__RECV_SIZE;
     }
@@ -234,18 +235,18 @@ static asx_status create(asx__region *region, size_t element_size, size_t capaci
                          const asx_channel_options *options, asx__channel **ret_channel)
 {
     asx_runtime *rt = region->rt;
-    size_t ring_bytes, total;
+    shape sh;
     uint64_t most = rt->config.limits.channels_max;
     if (most != 0 && rt->live_channels >= most)
         return ASX_E_RESOURCE_EXHAUSTED;
     bool drop = options != NULL && options->drop != NULL;
-    if (!memory_needed(rt, element_size, capacity, drop, &ring_bytes, &total))
+    if (!shape_of(rt, element_size, capacity, drop, &sh))
         return ASX_E_RESOURCE_EXHAUSTED;
     if (rt->channels.record_size == 0)
         init_runtime(rt);
     if (asx__slab_reserve(rt, &rt->channels, 1) < 0 || asx__slab_reserve(rt, &rt->senders, 1) < 0)
         return ASX_E_RESOURCE_EXHAUSTED;
-    char *memory = asx__region_memory(region, total);
+    char *memory = asx__region_memory(region, sh.total_bytes);
     if (memory == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     uint32_t index;
@@ -253,7 +254,7 @@ static asx_status create(asx__region *region, size_t element_size, size_t capaci
     ASX__ASSERT(ch != NULL);
     memset(ch, 0, sizeof *ch);
     ch->index = index;
-    init_channel(ch, region, element_size, capacity, ring_bytes, memory, options);
+    init_channel(ch, region, &sh, memory, options);
     *ret_channel = ch;
     return ASX_OK;
 }

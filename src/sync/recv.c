@@ -41,12 +41,10 @@ static inline asx__channel *enter(const asx_channel_receiver *receiver, const as
 /* Takes the oldest message out of the queue for `task`. */
 static void take(asx__channel *ch, asx__task *task, void *ret_message)
 {
-    char *slot = ch->head_slot;
-    asx__message_copy(ret_message, slot, ch->element_size);
-    ch->head_slot = asx__slot_after(ch, slot);
-    ch->head++;
+    uint64_t number = ch->head++;
+    asx__message_copy(ret_message, asx__slot(ch, number), ch->element_size);
     if (ASX__UNLIKELY(ch->rt->tracing)) {
-        const asx__message_mark *mark = asx__slot_mark(ch, slot);
+        const asx__message_mark *mark = asx__slot_mark(ch, number);
         asx__channel_journal(ch, task, ASX_EVENT_CHANNEL_RECV, mark->number,
                              asx__channel_queued(ch), mark->seq);
     }
@@ -144,10 +142,7 @@ asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *re
         return recv_empty(ch, task, ret_message);
     if (ASX__UNLIKELY(ch->recv_slow != 0 || (task->flags & SPECIAL) != 0))
         return recv_slow(ch, task, ret_message);
-    char *slot = ch->head_slot;
-    memcpy(ret_message, slot, 8);
-    slot += 8;
-    ch->head_slot = slot == ch->ring_end ? ch->ring : slot;
+    memcpy(ret_message, asx__slot_of_8(ch, head), 8);
     ch->head = head + 1;
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     return ASX_OK;

@@ -51,16 +51,16 @@ static inline asx__channel *enter(const asx_channel_sender *sender, const asx_cx
 
 /* ---- delivering ----------------------------------------------------------------------------- */
 
-static void push(asx__channel *ch, const void *message, uint64_t number, uint64_t seq)
+/* Into the slot of the last message, which `tail` counts already. */
+static void push(asx__channel *ch, const void *message, uint64_t seq)
 {
-    char *slot = ch->tail_slot;
-    asx__message_copy(slot, message, ch->element_size);
+    uint64_t number = ch->tail - 1;
+    asx__message_copy(asx__slot(ch, number), message, ch->element_size);
     if (ASX__UNLIKELY(ch->marks != NULL)) {
-        asx__message_mark *mark = asx__slot_mark(ch, slot);
-        mark->number = number;
+        asx__message_mark *mark = asx__slot_mark(ch, number);
+        mark->number = ch->tail;
         mark->seq = seq;
     }
-    ch->tail_slot = asx__slot_after(ch, slot);
 }
 
 /* A fiber parked in asx_channel_recv(). */
@@ -98,7 +98,7 @@ void asx__channel_deliver(asx__channel *ch, asx__task *task, const void *message
         asx__wake(ch->rt, to, ASX_OK, false);
         return;
     }
-    push(ch, message, number, seq);
+    push(ch, message, seq);
     if (to != NULL)
         asx__channel_serve_receiver(ch);
 }
@@ -449,11 +449,9 @@ asx_status asx_send_permit_send(asx_send_permit *permit, const void *message)
         return ch->send_slow == ASX__SEND_PARKED ? permit_to_parked(ch, o, message)
                                                  : permit_send_slow(ch, o, message);
     o->object = NULL;
-    char *slot = ch->tail_slot;
-    memcpy(slot, message, 8);
-    slot += 8;
-    ch->tail_slot = slot == ch->ring_end ? ch->ring : slot;
-    ch->tail++;
+    uint64_t tail = ch->tail;
+    memcpy(asx__slot_of_8(ch, tail), message, 8);
+    ch->tail = tail + 1;
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     return ASX_OK;
 }
@@ -545,12 +543,10 @@ asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *
     if (ch->send_slow != 0)
         return ch->send_slow == ASX__SEND_PARKED ? send_to_parked(ch, task, message)
                                                  : send_slow(ch, task, message);
-    char *slot = ch->tail_slot;
-    memcpy(slot, message, 8);
-    slot += 8;
-    ch->tail_slot = slot == ch->ring_end ? ch->ring : slot;
+    uint64_t tail = ch->tail;
+    memcpy(asx__slot_of_8(ch, tail), message, 8);
     ch->claims = claims + 1;
-    ch->tail++;
+    ch->tail = tail + 1;
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     return ASX_OK;
 }
@@ -573,16 +569,15 @@ asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx, const vo
 /* Takes the oldest message out to make room for one of `task`'s. */
 static void evict(asx__channel *ch, asx__task *task, void *ret_evicted)
 {
-    char *slot = ch->head_slot;
+    const char *slot = asx__slot(ch, ch->head);
     if (ret_evicted != NULL)
         asx__message_copy(ret_evicted, slot, ch->element_size);
     else if (ch->drop != NULL)
         asx__message_copy(ch->scratch, slot, ch->element_size);
     if (ch->rt->tracing) {
-        const asx__message_mark *mark = asx__slot_mark(ch, slot);
+        const asx__message_mark *mark = asx__slot_mark(ch, ch->head);
         asx__channel_journal(ch, task, ASX_EVENT_CHANNEL_EVICT, mark->number, 0, mark->seq);
     }
-    ch->head_slot = asx__slot_after(ch, slot);
     ch->head++;
     ch->evicted++;
 }

@@ -46,6 +46,9 @@
  * A poll task with a grant points to the channel's waitable until it runs again. A channel that
  * retires before that keeps its record until the last grant has come back.
  *
+ * The slot of a message follows from its number. Rings of messages of 8 bytes have a power of two
+ * of slots, so that this takes no division; others have `capacity`.
+ *
  * Rejected: counters of queued and reserved slots (two of them change with every message); letting
  * a woken sender take its capacity itself (others could pass it, and the wake would have to be
  * passed on when it was cancelled); returning records of dropped senders to the runtime (then
@@ -138,10 +141,8 @@ typedef struct asx__channel {
     uint64_t room;          /* capacity, or 0 when nobody will receive */
     uint64_t easy_room;     /* likewise, and 0 when making a permit takes the long way */
 
-    char *head_slot;
-    char *tail_slot;
     char *ring;             /* I */
-    char *ring_end;         /* I */
+    uint64_t mask;          /* I: slots of the ring - 1, for messages of 8 bytes */
     size_t element_size;    /* I */
     asx__task *receiver;    /* parked in RECV or RECV_ACK */
     uint8_t send_slow;
@@ -301,20 +302,26 @@ static inline void asx__message_copy(void *to, const void *from, size_t size)
     }
 }
 
-static inline char *asx__slot_after(const asx__channel *ch, char *slot)
+/* Where a message is while it is queued, by its number: 0 is the first ever sent. */
+static inline uint64_t asx__slot_index(const asx__channel *ch, uint64_t number)
 {
-    slot += ch->element_size;
-    return slot == ch->ring_end ? ch->ring : slot;
+    return ch->element_size == 8 ? number & ch->mask : number % ch->capacity;
 }
 
-static inline char *asx__slot_before(const asx__channel *ch, char *slot)
+static inline char *asx__slot(const asx__channel *ch, uint64_t number)
 {
-    return (slot == ch->ring ? ch->ring_end : slot) - ch->element_size;
+    return ch->ring + asx__slot_index(ch, number) * ch->element_size;
 }
 
-static inline asx__message_mark *asx__slot_mark(const asx__channel *ch, const char *slot)
+static inline asx__message_mark *asx__slot_mark(const asx__channel *ch, uint64_t number)
 {
-    return &ch->marks[(size_t)(slot - ch->ring) / ch->element_size];
+    return &ch->marks[asx__slot_index(ch, number)];
+}
+
+/* The same for messages of 8 bytes. */
+static inline char *asx__slot_of_8(const asx__channel *ch, uint64_t number)
+{
+    return ch->ring + (number & ch->mask) * 8;
 }
 
 /* The channel's state after an operation. */
