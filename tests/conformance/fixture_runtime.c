@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 /* ---- a program with something to schedule ---- */
@@ -249,6 +250,17 @@ static struct rlimit tighten(void)
     return before;
 }
 
+/* Emulators do not keep the limit; there only the table can be asked. */
+static bool limit_is_kept(void)
+{
+    struct rlimit before = tighten();
+    void *probe = mmap(NULL, (size_t)8 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    FIX(setrlimit(RLIMIT_AS, &before) == 0);
+    if (probe != MAP_FAILED)
+        (void)munmap(probe, (size_t)8 << 20);
+    return probe == MAP_FAILED;
+}
+
 static asx_status spawns_it(asx_cx *cx, void *arg)
 {
     asx_spawn_options options = { .name = "big", .stack_size = (size_t)8 << 20 };
@@ -278,6 +290,8 @@ ASX_FIXTURE("task-lifecycle-005")
     bool ran = false;
     seen s = { 0 };
     FIX_STATUS(asx_task_transition_legal(ASX_TASK_CREATED, ASX_TASK_COMPLETED), ASX_OK);
+    if (!limit_is_kept())
+        return;
     FIX_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
     FIX_STATUS(asx_runtime_observe(rt, watch, &s), ASX_OK);
     FIX_STATUS(asx_runtime_run(rt, spawns_it, &ran), ASX_OK);
