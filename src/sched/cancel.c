@@ -153,7 +153,7 @@ static void wake_cancelled(asx_runtime *rt, asx__task *task)
     bool granted = (task->flags & ASX__T_GRANTED) != 0;
     if (waitable != NULL)
         waitable->ops->unpublish(rt, task, waitable, granted);
-    task->flags &= (uint16_t)~ASX__T_GRANTED;
+    task->flags &= ~(uint32_t)ASX__T_GRANTED;
     asx__wake(rt, task, ASX_E_CANCELLED, false);
 }
 
@@ -555,7 +555,7 @@ void asx__task_force(asx_runtime *rt, asx__task *task)
     if ((exec == ASX__EXEC_PARKED || (task->flags & ASX__T_POLL)) && task->w.waits != NULL)
         task->w.waits->ops->unpublish(rt, task, task->w.waits,
                                       (task->flags & ASX__T_GRANTED) != 0);
-    task->flags &= (uint16_t)~ASX__T_GRANTED;
+    task->flags &= ~(uint32_t)ASX__T_GRANTED;
     task->w.waits = NULL;
     asx__exec_set(task, ASX__EXEC_RUNNING);
     task->flags |= ASX__T_FORCED;

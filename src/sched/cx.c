@@ -264,7 +264,7 @@ asx_status asx_wait_external(asx_cx *cx)
     if (task->extra == NULL || task->extra->waker == NULL)
         return ASX_E_INVALID_ARGUMENT;
     if (task->flags & ASX__T_EXTERNAL) {
-        task->flags &= (uint16_t)~ASX__T_EXTERNAL;
+        task->flags &= ~(uint32_t)ASX__T_EXTERNAL;
         return ASX_OK;
     }
     if (asx__wait_granted(task, &rt->external_wait))

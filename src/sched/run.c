@@ -528,7 +528,7 @@ static __attribute__((noinline)) asx_status park_with_value(asx_runtime *rt, asx
                                                             asx__waitable *waitable, void *io)
 {
     uint64_t value = task->r.value;
-    task->flags &= (uint16_t)~ASX__T_VALUE;
+    task->flags &= ~(uint32_t)ASX__T_VALUE;
     asx_status st = asx__park(rt, task, waitable, io);
     task->r.value = value;
     task->flags |= ASX__T_VALUE;
@@ -541,7 +541,7 @@ asx_status asx__park(asx_runtime *rt, asx__task *task, asx__waitable *waitable, 
         return park_with_value(rt, task, waitable, io);
     task->w.waits = waitable;
     task->r.io = io;
-    task->exec = ((task->exec & ~(uint64_t)ASX__EXEC_MASK) + ASX__TICKET_ONE) | ASX__EXEC_PARKED;
+    asx__exec_set(task, ASX__EXEC_PARKED);
     if (ASX__UNLIKELY(rt->tracing))
         journal_park(rt, task, waitable);
     return asx__leave(rt, task);
@@ -553,7 +553,7 @@ asx_status asx__wait_on(asx_runtime *rt, asx__task *task, asx__waitable *waitabl
         return asx__park(rt, task, waitable, io);
     task->w.waits = waitable;
     task->flags |= ASX__T_RENEWED;
-    task->exec = ((task->exec & ~(uint64_t)ASX__EXEC_MASK) + ASX__TICKET_ONE) | ASX__EXEC_PARKING;
+    asx__exec_set(task, ASX__EXEC_PARKING);
     return ASX_E_WOULD_BLOCK;
 }
 
@@ -563,7 +563,7 @@ static void withdraw(asx_runtime *rt, asx__task *task)
     asx__waitable *waitable = task->w.waits;
     bool granted = (task->flags & ASX__T_GRANTED) != 0;
     task->w.waits = NULL;
-    task->flags &= (uint16_t)~ASX__T_GRANTED;
+    task->flags &= ~(uint32_t)ASX__T_GRANTED;
     waitable->ops->unpublish(rt, task, waitable, granted);
 }
 
@@ -664,7 +664,7 @@ static void settle_pending(asx_runtime *rt, asx__task *task, bool cancelled_befo
             if (rt->tracing)
                 journal_park(rt, task, task->w.waits);
         } else {
-            task->flags &= (uint16_t)~ASX__T_EXTERNAL;
+            task->flags &= ~(uint32_t)ASX__T_EXTERNAL;
             give_way(rt, task); /* pending without a wait */
         }
     }
@@ -674,7 +674,7 @@ static void run_poll(asx_runtime *rt, asx__task *task)
 {
     asx_cx cx = { task, rt, asx__task_caps(task), 0 };
     rt->yield_due = (task->flags & ASX__T_YIELDED) != 0;
-    task->flags &= (uint16_t)~(ASX__T_RENEWED | ASX__T_YIELDED);
+    task->flags &= ~(uint32_t)(ASX__T_RENEWED | ASX__T_YIELDED);
     if ((task->flags & ASX__T_STARTED) == 0)
         first_run(rt, task);
     bool cancelled_before = (task->flags & ASX__T_CANCEL) != 0;

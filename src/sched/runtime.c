@@ -353,7 +353,7 @@ asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
         return st;
     st = asx__task_resolve(&main_task, &rt->main_task);
     ASX__ASSERT(st == ASX_OK);
-    rt->main_task->flags &= (uint16_t)~ASX__T_HANDLE;
+    rt->main_task->flags &= ~(uint32_t)ASX__T_HANDLE;
     rt->started = true;
     (void)asx__task_extra(rt, rt->main_task); /* its end is never a plain one */
     return ASX_OK;

@@ -174,7 +174,7 @@ typedef struct asx__registry {
 
 /* ---- tasks --------------------------------------------------------------------------------- */
 
-/* Execution state; low byte of task->exec. The rest of the word is the wait ticket. */
+/* Execution state; task->exec. */
 enum asx__exec {
     ASX__EXEC_INIT,
     ASX__EXEC_RUNNABLE,
@@ -186,8 +186,6 @@ enum asx__exec {
     ASX__EXEC_CANCELLED,
     ASX__EXEC_YIELDED /* runnable, and nothing was handed over to it */
 };
-#define ASX__EXEC_MASK 0xffu
-#define ASX__TICKET_ONE 0x100u
 
 enum asx__task_flags {
     ASX__T_POLL = 1u << 0,       /* vehicle: poll function */
@@ -205,7 +203,9 @@ enum asx__task_flags {
     ASX__T_PANICKED = 1u << 12,
     ASX__T_GRACE = 1u << 13,     /* overran its cleanup: masks are lifted, a last few resumptions */
     ASX__T_EXTERNAL = 1u << 14,  /* its waker was called while it did not wait */
-    ASX__T_INLINE = 1u << 15     /* runs in its joiner's place, who goes on when it ends */
+    ASX__T_INLINE = 1u << 15,    /* runs in its joiner's place, who goes on when it ends */
+    ASX__T_EXTRA = 1u << 16,     /* extra != NULL */
+    ASX__T_JOINER = 1u << 17     /* joiner != NULL */
 };
 /* A task with any of these cannot be resumed by a bare switch. */
 #define ASX__T_NOT_DIRECT                                                                          \
@@ -218,11 +218,11 @@ typedef struct asx__task {
         struct { asx__stack *stack; void *sp; } fiber;   /* fiber that has */
         struct { asx_poll_fn fn; void *state; } poll;
     } u;
-    uint64_t exec;             /* ticket << 8 | enum asx__exec */
+    uint32_t flags;
+    uint32_t exec;             /* enum asx__exec */
     struct asx__region *region;
     uint8_t phase;             /* asx_task_state */
     uint8_t priority;          /* in its lane now */
-    uint16_t flags;
     uint8_t mask_depth;
     uint8_t outcome;           /* asx_outcome_kind, when completed */
     uint16_t cleanup_left;     /* resumptions, once cancelled */
@@ -499,7 +499,7 @@ static inline bool asx__wait_granted(asx__task *task, const asx__waitable *waita
 {
     if ((task->flags & ASX__T_GRANTED) == 0 || task->w.waits != waitable)
         return false;
-    task->flags &= (uint16_t)~ASX__T_GRANTED;
+    task->flags &= ~(uint32_t)ASX__T_GRANTED;
     task->w.waits = NULL;
     return true;
 }
@@ -528,7 +528,7 @@ asx_status asx__drive(asx_runtime *rt, asx_time until);
 
 static inline unsigned asx__exec_state(const asx__task *task)
 {
-    return (unsigned)(task->exec & ASX__EXEC_MASK);
+    return task->exec;
 }
 
 /* In a lane, or next_up, or handoff. */
@@ -540,7 +540,7 @@ static inline bool asx__is_queued(const asx__task *task)
 
 static inline void asx__exec_set(asx__task *task, enum asx__exec state)
 {
-    task->exec = (task->exec & ~(uint64_t)ASX__EXEC_MASK) | (uint64_t)state;
+    task->exec = state;
 }
 
 /* ---- tasks: task.c -------------------------------------------------------------------------- */

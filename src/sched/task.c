@@ -65,6 +65,7 @@ static void release_extra(asx_runtime *rt, asx__task *task)
 {
     asx__extra *extra = task->extra;
     task->extra = NULL;
+    task->flags &= ~(uint32_t)ASX__T_EXTRA;
     if (asx_timer_cancel(&rt->timers, &extra->deadline) && rt->tracing)
         asx__journal(rt, ASX_EVENT_TIMER_CANCEL, 0, extra->budget.deadline, 0, 0);
     if (extra->waker != NULL)
@@ -98,6 +99,7 @@ asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task)
     extra->permit.kind = ASX_OBLIGATION_KIND_SEND_PERMIT;
     extra->permit.index = ASX__OBLIGATION_OWN;
     task->extra = extra;
+    task->flags |= ASX__T_EXTRA;
     return extra;
 }
 
@@ -225,7 +227,7 @@ static void init_record(asx_runtime *rt, asx__region *region, asx__task *task,
     else
         task->u.fresh.fn = (asx_task_fn)(uintptr_t)request->code;
     task->u.fresh.arg = request->arg;
-    task->exec &= ~(uint64_t)ASX__EXEC_MASK;
+    task->exec = ASX__EXEC_INIT;
     task->region = region;
     task->phase = ASX_TASK_CREATED;
     task->priority = region->budget.priority;
@@ -314,7 +316,7 @@ static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_reque
 }
 
 /* The whole of a spawn into a region that asks no questions. */
-static inline asx_status spawn_plain(asx_runtime *rt, asx__region *region, uint16_t flags,
+static inline asx_status spawn_plain(asx_runtime *rt, asx__region *region, uint32_t flags,
                                      const char *name, void *code, void *arg, asx_task *ret_task,
                                      const char *site)
 {
@@ -324,7 +326,7 @@ static inline asx_status spawn_plain(asx_runtime *rt, asx__region *region, uint1
     asx__task *task = (asx__task *)(void *)record;
     task->u.fresh.fn = (asx_task_fn)(uintptr_t)code;
     task->u.fresh.arg = arg;
-    task->exec = (task->exec & ~(uint64_t)ASX__EXEC_MASK) | ASX__EXEC_RUNNABLE;
+    task->exec = ASX__EXEC_RUNNABLE;
     task->region = region;
     task->phase = ASX_TASK_CREATED;
     task->priority = 0;
@@ -509,6 +511,7 @@ void asx__task_spawn_finalizer(asx_runtime *rt, asx__region *region, asx_task_fn
                               false };
     init_record(rt, region, task, &request);
     task->extra = extra;
+    task->flags |= ASX__T_EXTRA;
     extra->budget = asx_budget_infinite();
     task->mask_depth = extra->mask_base = 1; /* finalizers are masked */
     admit_record(rt, region, task, region->finalizer_index);
@@ -634,6 +637,7 @@ static bool hand_to_joiner(asx_runtime *rt, asx__task *task)
     bool inline_run = (task->flags & ASX__T_INLINE) != 0;
     bool goes_next = inline_run && rt->next_up == NULL && !(joiner->flags & ASX__T_CANCEL);
     task->joiner = NULL;
+    task->flags &= ~(uint32_t)ASX__T_JOINER;
     if (joiner->flags & ASX__T_POLL) {
         if (joiner->extra != NULL)
             joiner->extra->join_target = NULL;
@@ -745,7 +749,7 @@ static void join_unpublish(asx_runtime *rt, asx__task *task, void *waitable, boo
     asx__task *target = asx__join_target(rt, task);
     if (target != NULL && target->joiner == task) {
         target->joiner = NULL;
-        target->flags &= (uint16_t)~ASX__T_INLINE;
+        target->flags &= ~(uint32_t)(ASX__T_JOINER | ASX__T_INLINE);
     }
     if (task->extra != NULL)
         task->extra->join_target = NULL;
@@ -789,7 +793,7 @@ static bool would_deadlock(asx_runtime *rt, const asx__task *caller, const asx__
 /* A child that has not started may run in the joiner's place. */
 static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
 {
-    uint16_t special = ASX__T_CANCEL | ASX__T_TIMED | ASX__T_METERED;
+    uint32_t special = ASX__T_CANCEL | ASX__T_TIMED | ASX__T_METERED;
     if (rt->config.no_join_inline || rt->next_up != NULL || rt->turn_left <= 1 ||
         child->phase != ASX_TASK_CREATED || (child->flags & special) != 0 ||
         (joiner->flags & special) != 0 || child->priority != joiner->priority ||
@@ -820,6 +824,7 @@ static asx_status join_wait(asx_runtime *rt, asx__task *task, asx__task *child,
     }
     rt->join_wait.serial = asx__serial(child->generation);
     child->joiner = task;
+    child->flags |= ASX__T_JOINER;
     run_inline(rt, task, child);
     return asx__wait_on(rt, task, &rt->join_wait, &io);
 }
