@@ -44,9 +44,7 @@ static asx_status ask_replica(asx_cx *cx, void *arg)
         return st;
     for (int i = 0; i < 2; i++)
         asx_spawn(&r, replica->shards[i].name, ask_shard, &replica->shards[i]);
-    st = asx_region_close(&r, ASX_OK);
-    asx_status told = asx_checkpoint(cx); /* closing is no cancellation point, so ask here */
-    return report(cx, 1, replica->name, told < 0 ? told : st);
+    return report(cx, 1, replica->name, asx_region_close(&r, ASX_OK));
 }
 
 static asx_status app(asx_cx *cx, void *arg)
