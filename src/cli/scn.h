@@ -138,7 +138,8 @@ typedef struct scn_expect {
     bool same;                             /* DIGEST: same, or other */
 } scn_expect;
 
-enum { SCN_FIBER = 1, SCN_POLL = 2, SCN_LAB = 1, SCN_LIVE = 2 };
+/* BARE is LIVE without a journal: the runtime takes its short ways, and only answers are judged. */
+enum { SCN_FIBER = 1, SCN_POLL = 2, SCN_LAB = 1, SCN_LIVE = 2, SCN_BARE = 4 };
 
 typedef struct scn_config {
     asx_runtime_config runtime;
@@ -205,7 +206,7 @@ void scn_deinit(scn *s);
 
 typedef struct scn_run_options {
     unsigned vehicle;            /* one of SCN_FIBER, SCN_POLL */
-    unsigned mode;               /* one of SCN_LAB, SCN_LIVE */
+    unsigned mode;               /* one of SCN_LAB, SCN_LIVE, SCN_BARE */
     const uint64_t *seed;        /* NULL: the scenario's */
     const asx_profile *profile;  /* NULL: the scenario's */
     uint64_t step;               /* > 0: driven in steps */
@@ -231,8 +232,8 @@ typedef struct scn_result {
  * runtime could not be made. */
 asx_status scn_run(const scn *s, const scn_run_options *options, scn_result *ret_result);
 
-/* In every way the scenario declares (vehicles, modes, seeds) until one fails; the digest is that
- * of the first. */
+/* In every way the scenario declares (vehicles, modes, seeds) until one fails; what is run live is
+ * run bare too. The digest is that of the first. */
 asx_status scn_run_all(const scn *s, scn_result *ret_result);
 
 #endif

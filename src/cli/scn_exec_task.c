@@ -64,7 +64,8 @@ static asx_status do_join(scn_machine *m, scn_frame *f, const scn_op *op, const 
     scn_check_word(m, op, F_OUTCOME, W_OUTCOME, result.outcome.kind);
     scn_check_status(m, op, F_STATUS, result.outcome.status);
     const scn_field *source = scn_field_of(m, op, F_SOURCE);
-    if (source != NULL && result.outcome.source != scn_serial_of(m, source->object))
+    if (source != NULL && m->options->mode != SCN_BARE &&
+        result.outcome.source != scn_serial_of(m, source->object))
         scn_fail(m, op->line, "join: the outcome is of task %llu, expected %s",
                  (unsigned long long)result.outcome.source, m->s->objects[source->object].name);
     return st;

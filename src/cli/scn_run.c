@@ -52,6 +52,7 @@ static asx_status make_runtime(scn_machine *m, void **ret_block)
     uint64_t block_size = config->memory_size;
     *ret_block = NULL;
     rc.lab = o->mode == SCN_LAB;
+    rc.trace = rc.trace && o->mode != SCN_BARE;
     if (!config->has_clock)
         rc.clock = rc.lab ? ASX_CLOCK_VIRTUAL : ASX_CLOCK_REAL;
     rc.seed = o->seed != NULL ? *o->seed : m->s->seeds[0];
@@ -203,19 +204,24 @@ static asx_status run_one(const scn *s, unsigned mode, unsigned vehicle, const u
         size_t len = strlen(ret_result->why);
         (void)snprintf(ret_result->why + len, sizeof(ret_result->why) - len,
                        " [%s, %s, seed %llu]", vehicle == SCN_FIBER ? "fiber" : "poll",
-                       mode == SCN_LAB ? "lab" : "live", (unsigned long long)*seed);
+                       mode == SCN_LAB    ? "lab"
+                       : mode == SCN_LIVE ? "live"
+                                          : "bare",
+                       (unsigned long long)*seed);
     }
     return st;
 }
 
 asx_status scn_run_all(const scn *s, scn_result *ret_result)
 {
+    static const unsigned modes[] = { SCN_LAB, SCN_LIVE, SCN_BARE };
     uint64_t digest = 0;
     bool first = true;
-    for (unsigned way = 0; way < 4 * s->seed_count; way++) {
-        unsigned mode = way < 2 * s->seed_count ? SCN_LAB : SCN_LIVE;
+    for (unsigned way = 0; way < 6 * s->seed_count; way++) {
+        unsigned mode = modes[way / (2 * s->seed_count)];
         unsigned vehicle = way / s->seed_count % 2 == 0 ? SCN_FIBER : SCN_POLL;
-        if ((s->modes & mode) == 0 || (s->vehicles & vehicle) == 0)
+        unsigned declared = mode == SCN_BARE ? SCN_LIVE : mode;
+        if ((s->modes & declared) == 0 || (s->vehicles & vehicle) == 0)
             continue;
         asx_status st = run_one(s, mode, vehicle, &s->seeds[way % s->seed_count], ret_result);
         if (st < 0 || !ret_result->passed)
