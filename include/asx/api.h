@@ -2,7 +2,8 @@
  *
  * A "site" is the string "file:line" of the place in the user's program that created something.
  * Functions that create tasks, regions and obligations take one; the macros that wrap them pass
- * ASX_SITE, so that every report can say where a survivor or a leak came from.
+ * ASX_SITE, so that every report can say where a survivor or a leak came from. They pass their
+ * arguments on as they are, so that compound literals with commas in them can be given.
  */
 #ifndef ASX_API_H
 #define ASX_API_H

@@ -133,8 +133,7 @@ typedef struct asx_aborted_proof {
     uint64_t obligation;
 } asx_aborted_proof;
 
-#define asx_channel_reserve_tracked(sender, cx, ret_permit)                                        \
-    asx_channel_reserve_tracked_at((sender), (cx), (ret_permit), ASX_SITE)
+#define asx_channel_reserve_tracked(...) asx_channel_reserve_tracked_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx,
                                                   asx_tracked_permit *ret_permit,
                                                   const char *site);

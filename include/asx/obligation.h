@@ -37,8 +37,7 @@ typedef struct asx_obligation {
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE
  *   ASX_E_ADMISSION_CLOSED    obligations_max
  *   ASX_E_RESOURCE_EXHAUSTED */
-#define asx_obligation_reserve(region, kind, ret_obligation)                                       \
-    asx_obligation_reserve_at((region), (kind), (ret_obligation), ASX_SITE)
+#define asx_obligation_reserve(...) asx_obligation_reserve_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_kind kind,
                                              asx_obligation *ret_obligation, const char *site);
 

@@ -75,14 +75,12 @@ typedef struct asx_region_options {
  *   ASX_E_ADMISSION_CLOSED     the parent's regions_max
  *   ASX_E_RESOURCE_EXHAUSTED
  * A cancelled task may still open scopes to clean up in. */
-#define asx_region_open(cx, ret_region, options)                                                   \
-    asx_region_open_at((cx), (ret_region), (options), ASX_SITE)
+#define asx_region_open(...) asx_region_open_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
                                       const asx_region_options *options, const char *site);
 /* Opens a child of `parent`, which must be Open: ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED,
  * ASX_E_STALE_HANDLE besides the above. */
-#define asx_region_open_in(cx, parent, ret_region, options)                                        \
-    asx_region_open_in_at((cx), (parent), (ret_region), (options), ASX_SITE)
+#define asx_region_open_in(...) asx_region_open_in_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *parent,
                                          asx_region *ret_region, const asx_region_options *options,
                                          const char *site);

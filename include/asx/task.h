@@ -44,30 +44,26 @@ typedef struct asx_spawn_options {
  *   ASX_E_WOULD_BLOCK         poll task and admission waits: try again
  *   ASX_E_RESOURCE_EXHAUSTED  a ceiling or memory; nothing changed; sticks
  *   the region's sticky set-up failure */
-#define asx_spawn(region, name, fn, arg) asx_spawn_at((region), (name), (fn), (arg), ASX_SITE)
+#define asx_spawn(...) asx_spawn_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_spawn_at(const asx_region *region, const char *name, asx_task_fn fn,
                                 void *arg, const char *site);
 
 /* A fiber task whose argument is a copy that lives as long as the region. */
-#define asx_spawn_copy(region, name, fn, source, size)                                             \
-    asx_spawn_copy_at((region), (name), (fn), (source), (size), ASX_SITE)
+#define asx_spawn_copy(...) asx_spawn_copy_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_spawn_copy_at(const asx_region *region, const char *name, asx_task_fn fn,
                                      const void *source, size_t size, const char *site);
 
 /* A poll task; `state` is borrowed until it has ended. */
-#define asx_spawn_poll(region, name, fn, state)                                                    \
-    asx_spawn_poll_at((region), (name), (fn), (state), ASX_SITE)
+#define asx_spawn_poll(...) asx_spawn_poll_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_spawn_poll_at(const asx_region *region, const char *name, asx_poll_fn fn,
                                      void *state, const char *site);
 
 /* With options and a handle to join; either may be NULL. */
-#define asx_spawn_task(region, options, fn, arg, ret_task)                                         \
-    asx_spawn_task_at((region), (options), (fn), (arg), (ret_task), ASX_SITE)
+#define asx_spawn_task(...) asx_spawn_task_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_spawn_task_at(const asx_region *region, const asx_spawn_options *options,
                                      asx_task_fn fn, void *arg, asx_task *ret_task,
                                      const char *site);
-#define asx_spawn_poll_task(region, options, fn, state, ret_task)                                  \
-    asx_spawn_poll_task_at((region), (options), (fn), (state), (ret_task), ASX_SITE)
+#define asx_spawn_poll_task(...) asx_spawn_poll_task_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_spawn_poll_task_at(const asx_region *region,
                                           const asx_spawn_options *options, asx_poll_fn fn,
                                           void *state, asx_task *ret_task, const char *site);
