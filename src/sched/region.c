@@ -403,9 +403,9 @@ asx_status asx__region_run_finalizers(asx_cx *cx, void *arg)
     while (region->finalizers != NULL) {
         asx__finalizer *f = region->finalizers;
         region->finalizers = f->next;
+        region->n_finalized++; /* it may not return */
         asx_status st = rt->in_cleanup ? asx__call_guarded(rt, cx, f->fn, f->arg)
                                        : f->fn(cx, f->arg);
-        region->n_finalized++;
         if (rt->tracing)
             asx__journal(rt, ASX_EVENT_FINALIZER_RUN, asx__serial(region->generation), f->number,
                          (uint64_t)(int64_t)st, 0);

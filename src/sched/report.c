@@ -12,14 +12,15 @@
 /* Written from the end, so that what does not fit is missing at the front. */
 void asx__region_path(const asx__region *region, char *buffer, size_t size)
 {
+    static const char cut[] = "...";
     size_t at = size;
     buffer[--at] = '\0';
     for (; region != NULL; region = region->parent) {
         const char *name = region->name != NULL && *region->name ? region->name : "-";
         size_t len = strlen(name), slash = region->parent != NULL;
-        if (len + slash > at) {
-            memset(buffer + at - (at < 3 ? at : 3), '.', at < 3 ? at : 3);
-            at -= at < 3 ? at : 3;
+        if (len + slash + (slash ? strlen(cut) : 0) > at) {
+            at -= strlen(cut);
+            memcpy(buffer + at, cut, strlen(cut));
             break;
         }
         at -= len;

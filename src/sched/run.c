@@ -323,7 +323,10 @@ static void first_run(asx_runtime *rt, asx__task *task)
 /* Gives a fresh fiber its stack. False: there is none, and the task has ended Err. */
 static bool bind_stack(asx_runtime *rt, asx__task *task)
 {
-    asx__stack *stack = asx__stack_acquire(pool_of(rt, task));
+    /* Finalizers were not admitted: they may not take the stack of somebody who was. */
+    bool too_many = rt->fibers_live > rt->fiber_ceiling &&
+                    asx__region_runs_finalizers(task->region, task);
+    asx__stack *stack = too_many ? NULL : asx__stack_acquire(pool_of(rt, task));
     if (ASX__UNLIKELY(stack == NULL)) {
         asx__task *before = rt->current;
         rt->current = task;

@@ -541,6 +541,7 @@ void asx__task_run_cleanups(asx_runtime *rt, asx__task *task, bool runtime_side)
     bool in_cleanup = rt->in_cleanup;
     rt->current = task;
     rt->in_cleanup = runtime_side || in_cleanup;
+    rt->hot = false; /* nothing may be switched to from here */
     task->mask_depth++;
     uint8_t depth = extra->mask_base = task->mask_depth;
     while (extra->cleanups != NULL) {
@@ -673,6 +674,7 @@ static asx_status remaining_finalizers(asx_runtime *rt, asx__task *task, asx_sta
     bool in_cleanup = rt->in_cleanup;
     rt->current = task;
     rt->in_cleanup = true;
+    rt->hot = false;
     asx_status st = asx__region_run_finalizers(&cx, task->region);
     rt->in_cleanup = in_cleanup;
     rt->current = before;
