@@ -1,0 +1,310 @@
+/* Finalizers of a region: when, in which order, how often, under which protection. */
+#include "support_kit.h"
+
+static asx_status say_number(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    say("f%d", (int)(intptr_t)arg);
+    return ASX_OK;
+}
+
+static asx_status says_end(asx_cx *cx, void *arg)
+{
+    CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
+    say("%s", (const char *)arg);
+    return ASX_OK;
+}
+
+static asx_status in_order(asx_cx *cx, void *arg)
+{
+    asx_region r, child;
+    asx_close_report report;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "task", says_end, "task"), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, say_number, (void *)2), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &r, &child, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&child, say_number, (void *)9), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, say_number, (void *)3), ASX_OK);
+    CHECK_STATUS(asx_region_close(&child, ASX_OK), ASX_OK);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
+    CHECK_STR_EQ(said(), "f9 task f3 f2 f1");
+    CHECK_EQ(report.finalizers_run, 3);
+    CHECK_EQ(report.tasks_ok, 1); /* the task that runs the finalizers is not the user's */
+    asx_close_report_deinit(&report);
+    return ASX_OK;
+}
+
+ASX_TEST(finalizers_run_after_the_children_last_first_and_once)
+{
+    kit_everywhere(in_order, NULL, ASX_OK);
+}
+
+/* ---- they are masked, may wait, may spawn, may open scopes ---------------------------------- */
+
+static asx_status busy_finalizer(asx_cx *cx, void *arg)
+{
+    asx_region r, *own = arg;
+    asx_task t;
+    asx_join_result result;
+    CHECK_STATUS(asx_checkpoint(cx), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(own, NULL, kit_returns, (void *)(intptr_t)ASX_OK, &t), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
+    CHECK_STATUS(asx_spawn(own, "after", says_end, "after"), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "in", says_end, "in"), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    asx_region child;
+    CHECK_STATUS(asx_region_open_in(cx, own, &child, NULL), ASX_E_REGION_NOT_OPEN);
+    CHECK_STATUS(asx_defer(own, say_number, NULL), ASX_E_REGION_NOT_OPEN);
+    CHECK_STATUS(asx_mask_end(cx), ASX_E_MASK_DEPTH); /* the mask is not the finalizer's */
+    say("busy");
+    return ASX_OK;
+}
+
+static asx_status protected_work(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_close_report report;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, busy_finalizer, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_region_cancel(&r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_CANCELLED);
+    CHECK_STR_EQ(said(), "told after in busy");
+    CHECK_EQ(report.finalizers_run, 1);
+    CHECK_EQ(report.tasks_cancelled, 1);
+    CHECK_EQ(report.tasks_ok, 2);
+    asx_close_report_deinit(&report);
+    return ASX_OK;
+}
+
+ASX_TEST(a_finalizer_of_a_cancelled_region_is_masked_and_may_wait_spawn_and_open)
+{
+    kit_everywhere(protected_work, NULL, ASX_OK);
+}
+
+/* A cancel that arrives while finalizers run reaches neither them nor the scopes they opened. */
+static asx_waker gate;
+
+static asx_status behind_the_gate(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_cx_waker(cx, &gate), ASX_OK);
+    CHECK_STATUS(asx_wait_external(cx), ASX_OK);
+    say("in");
+    return ASX_OK;
+}
+
+static asx_status slow_scope(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "in", behind_the_gate, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK(!asx_is_cancelled(cx));
+    say("done");
+    return ASX_OK;
+}
+
+static asx_status owner_of_slow(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, slow_scope, NULL), ASX_OK);
+    say("closing");
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_CANCELLED);
+    return asx_checkpoint(cx);
+}
+
+static asx_status cancel_meanwhile(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task t;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, owner_of_slow, NULL, &t), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 5), ASX_OK);
+    CHECK_STR_EQ(said(), "closing");
+    CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 5), ASX_OK);
+    CHECK_STR_EQ(said(), "closing");
+    gate.wake(gate.arg);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_STR_EQ(said(), "closing in done");
+    return ASX_OK;
+}
+
+ASX_TEST(a_cancel_during_finalizers_waits_for_them)
+{
+    kit_everywhere(cancel_meanwhile, NULL, ASX_OK);
+}
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+static asx_status failing(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    say("failing");
+    return (asx_status)(intptr_t)arg;
+}
+
+static asx_status failure_joins(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_close_report report;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, failing, (void *)(intptr_t)ASX_E_EMPTY), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, failing, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_FULL);
+    CHECK_STR_EQ(said(), "failing failing f1");
+    CHECK_EQ(report.outcome.kind, ASX_OUTCOME_ERR);
+    CHECK_EQ(report.finalizers_run, 3);
+    asx_close_report_deinit(&report);
+    return ASX_OK;
+}
+
+ASX_TEST(a_finalizers_failure_joins_the_outcome_and_the_others_still_run)
+{
+    kit_everywhere(failure_joins, NULL, ASX_OK);
+}
+
+static asx_status panicking(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    say("panicking");
+    asx_panic(cx, "in a finalizer");
+}
+
+static asx_status panic_joins(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_close_report report;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, panicking, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, panicking, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, say_number, (void *)2), ASX_OK);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
+    CHECK_STR_EQ(said(), "f2 panicking panicking f1");
+    CHECK_EQ(report.finalizers_run, 4);
+    CHECK_EQ(report.outcome.kind, ASX_OUTCOME_PANICKED);
+    asx_close_report_deinit(&report);
+    return ASX_OK;
+}
+
+ASX_TEST(finalizers_after_one_that_panicked_still_run_once)
+{
+    kit_everywhere(panic_joins, NULL, ASX_OK);
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+static asx_status never_ends(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_sleep(cx, 3600 * ASX_SEC), ASX_E_CANCELLED);
+    say("lifted");
+    return ASX_E_CANCELLED;
+}
+
+static asx_status timed(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_close_report report;
+    asx_region_options options = { .cleanup_time_ns = 8 * ASX_MS };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, never_ends, NULL), ASX_OK);
+    asx_time begin = asx_now(cx);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
+    CHECK_STR_EQ(said(), "lifted f1");
+    CHECK_GE(asx_now(cx) - begin, 8 * ASX_MS);
+    CHECK_EQ(report.outcome.kind, ASX_OUTCOME_CANCELLED);
+    CHECK_EQ(report.tasks_forced, 0);
+    asx_close_report_deinit(&report);
+    return ASX_OK;
+}
+
+ASX_TEST(finalizers_that_take_too_long_are_told_so)
+{
+    kit_everywhere(timed, NULL, ASX_OK);
+}
+
+/* ---- exhaustion ----------------------------------------------------------------------------- */
+
+static kit_heap starving;
+
+static asx_status without_memory(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, failing, (void *)(intptr_t)ASX_OK), ASX_OK);
+    starving.fail_from = starving.requests + 1;
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    starving.fail_from = 0;
+    CHECK_STR_EQ(said(), "failing f1");
+    return ASX_OK;
+}
+
+ASX_TEST(finalizers_run_when_there_is_no_memory)
+{
+    for (int real = 0; real < 2; real++) {
+        asx_runtime_config config = kit_config(real ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL,
+                                               &starving);
+        hush();
+        CHECK_STATUS(kit_run(&config, without_memory, NULL), ASX_OK);
+        CHECK_EQ(starving.bytes, 0);
+    }
+}
+
+/* With every stack in use they run on the runtime's side, where nothing can wait. */
+static asx_status cannot_wait(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_yield(cx), ASX_E_WRONG_CONTEXT);
+    say("stackless");
+    return ASX_OK;
+}
+
+static asx_status without_stacks(asx_cx *cx, void *arg)
+{
+    asx_region r, outer;
+    uint64_t ms = ASX_MS;
+    asx_join_result result;
+    asx_task t;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &outer, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&outer, "s", kit_sleeper, &ms), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&outer, NULL, kit_sleeper, &ms, &t), ASX_OK); /* has no stack yet */
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, cannot_wait, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_STR_EQ(said(), "stackless");
+    CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
+    CHECK_EQ(result.outcome.kind, ASX_OUTCOME_OK); /* its stack was not taken away */
+    return asx_region_close(&outer, ASX_OK);
+}
+
+ASX_TEST(finalizers_run_when_every_stack_is_taken_and_take_none_away)
+{
+    for (int real = 0; real < 2; real++) {
+        asx_runtime_config config = kit_config(real ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
+        config.limits.stacks_max = 3;
+        hush();
+        CHECK_STATUS(kit_run(&config, without_stacks, NULL), ASX_OK);
+    }
+}
