@@ -108,31 +108,31 @@ ASX_API asx_status asx_task_probe(const asx_task *task, asx_task_state to);
 /* The running task itself. */
 ASX_API asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task);
 
-/* Typed tasks: ASX_TASK_TYPE(sum, int) makes sum_fn, sum_spawn() and sum_join(), whose values are
- * of that type. Types up to 8 bytes travel in the task's record. */
-#define ASX_TASK_TYPE(name, type)                                                                  \
-    typedef struct name##_task {                                                                   \
+/* Typed tasks: ASX_TASK_TYPE(sum, int) makes sum_task, sum_return(), sum_spawn() and sum_join(),
+ * whose values are of that type. Types up to 8 bytes travel in the task's record. */
+#define ASX_TASK_TYPE(prefix, type)                                                                \
+    typedef struct prefix##_task {                                                                 \
         asx_task task;                                                                             \
-    } name##_task;                                                                                 \
-    static inline asx_status name##_return(asx_cx *cx, type value)                                 \
+    } prefix##_task;                                                                               \
+    static inline asx_status prefix##_return(asx_cx *cx, type value)                               \
     {                                                                                              \
         union {                                                                                    \
             type typed;                                                                            \
             uint64_t raw;                                                                          \
         } u;                                                                                       \
-        typedef char name##_fits_in_8_bytes_[sizeof(type) <= 8 ? 1 : -1];                          \
-        u.raw = sizeof(name##_fits_in_8_bytes_) - 1u;                                              \
+        typedef char prefix##_fits_in_8_bytes_[sizeof(type) <= 8 ? 1 : -1];                        \
+        u.raw = sizeof(prefix##_fits_in_8_bytes_) - 1u;                                            \
         u.typed = value;                                                                           \
         return asx_task_set_value(cx, u.raw);                                                      \
     }                                                                                              \
-    static inline asx_status name##_spawn(const asx_region *region, const char *task_name,         \
-                                          asx_task_fn fn, void *arg, name##_task *ret_task)        \
+    static inline asx_status prefix##_spawn(const asx_region *region, const char *task_name,       \
+                                          asx_task_fn fn, void *arg, prefix##_task *ret_task)      \
     {                                                                                              \
         asx_spawn_options options = { 0 };                                                         \
         options.name = task_name;                                                                  \
         return asx_spawn_task_at(region, &options, fn, arg, &ret_task->task, ASX_SITE);            \
     }                                                                                              \
-    static inline asx_status name##_join(asx_cx *cx, const name##_task *task, type *ret_value,     \
+    static inline asx_status prefix##_join(asx_cx *cx, const prefix##_task *task, type *ret_value, \
                                          asx_outcome *ret_outcome)                                 \
     {                                                                                              \
         union {                                                                                    \
