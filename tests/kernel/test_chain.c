@@ -166,6 +166,21 @@ ASX_TEST(a_chain_that_never_ends_is_measured_and_cut)
     CHECK(child.cause == NULL || count_links(child.cause) <= 15);
 }
 
+/* A cut keeps the root as long as it lies within UINT16_MAX links. */
+ASX_TEST(the_root_of_the_longest_chain_is_found_and_of_a_longer_one_given_up)
+{
+    static asx_cancel_reason chain[UINT16_MAX + 1];
+    asx_cancel_reason child = { 0 };
+    for (size_t i = 1; i <= UINT16_MAX; i++)
+        chain[i].cause = &chain[i - 1];
+    CHECK_STATUS(asx__cancel_chain_link(&child, &chain[UINT16_MAX - 1], 16, 4096),
+                 ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_PTR_EQ(child.cause, &chain[0]);
+    CHECK_STATUS(asx__cancel_chain_link(&child, &chain[UINT16_MAX], 16, 4096),
+                 ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_PTR_EQ(child.cause, NULL);
+}
+
 ASX_TEST(the_true_length_saturates)
 {
     asx_cancel_reason cut = { .truncated = true, .truncated_depth = UINT16_MAX - 1 };

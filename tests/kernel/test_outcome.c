@@ -92,6 +92,13 @@ ASX_TEST(folding_ok_into_ok_keeps_what_was_there)
     CHECK_EQ(acc.source, 9u);
 }
 
+ASX_TEST(folding_an_equal_of_the_same_source_keeps_what_was_there)
+{
+    asx_outcome acc = { ASX_OUTCOME_ERR, ASX_E_FULL, 3 };
+    asx__outcome_fold(&acc, (asx_outcome){ ASX_OUTCOME_ERR, ASX_E_EMPTY, 3 });
+    CHECK_STATUS(acc.status, ASX_E_FULL);
+}
+
 /* Monotone: when one child ends worse, the region does not end better. */
 ASX_TEST(worsening_a_child_never_improves_the_region)
 {
