@@ -4,11 +4,13 @@
 #   make test       what every change must pass (gcc, asan, clang)
 #   make test-all   also lto, audit, tsan, valgrind, other processors, coverage, digests
 #   make demo       a tour      make bench      figures      make coverage   lines run
-#   make mutants    seeded faults must be noticed            make install    prefix=, DESTDIR=
+#   make mutants    seeded faults must be noticed: LIMIT=, SEED=, MODULES=, ONLY=,
+#                   SURVIVORS_MAX=; FIXTURES=1: has every conformance fixture failed once?
+#   make lint       clang-tidy and cppcheck                  make install    prefix=, DESTDIR=
 #   make format-check           make clean
 #
-# test, test-all, demo, bench and coverage first see to the Debian packages they
-# need (tools/setup): as root the missing ones are installed, else named.
+# test, test-all, demo, bench, coverage, mutants and lint first see to the Debian packages
+# they need (tools/setup): as root the missing ones are installed, else named.
 
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
@@ -53,7 +55,7 @@ test-all:
 	$(MAKE) test-valgrind
 	$(MAKE) test-cross
 	$(MAKE) coverage
-	$(if $(wildcard tools/digests),$(MAKE) test-digests)
+	$(MAKE) test-digests
 
 test-release: | build
 	@$(call build,release,-DASX_WERROR=ON)
@@ -91,12 +93,12 @@ $(CROSS:%=test-%): test-%: | build
 
 # The same scenario and seed give the same digest on every machine and compiler.
 test-digests:
-	@if [ -x tools/digests ]; then tools/digests; \
-	else echo "test-digests: there is no tools/digests" >&2; exit 1; fi
+	tools/setup build test test-all
+	@JOBS=$(JOBS) tools/digests
 
 # --- the rest -------------------------------------------------------------------------------
 
-.PHONY: demo bench coverage mutants install format-check clean
+.PHONY: demo bench coverage mutants lint install format-check clean
 demo:
 	tools/setup build
 	@$(MAKE) all
@@ -115,9 +117,16 @@ coverage: | build
 	@$(call check,coverage,-LE build)
 	@tools/coverage build/coverage $(COVERAGE_KERNEL_MIN) $(COVERAGE_REST_MIN)
 
-mutants:
-	@if [ -x tools/mutants ]; then tools/mutants; \
-	else echo "mutants: there is no tools/mutants" >&2; exit 1; fi
+mutants: | build
+	tools/setup build mutants
+	@tools/mutants --jobs $(JOBS) $(if $(MODULES),--modules "$(MODULES)") \
+	    $(if $(LIMIT),--limit $(LIMIT)) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(ONLY),--only "$(ONLY)") $(if $(FIXTURES),--fixtures) \
+	    $(if $(SURVIVORS_MAX),--survivors-max $(SURVIVORS_MAX))
+
+lint: | build
+	tools/setup build lint
+	@tools/lint
 
 install: all
 	DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(prefix)"
