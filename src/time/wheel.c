@@ -27,11 +27,12 @@
  * Collecting. An event is the beginning of an occupied stretch, or the tick of the first entry in
  * overflow. While near holds nothing, the cursor moves to the next event that is not after now;
  * there, overflow hands back what has come into range, then the stretches that begin at this tick
- * are emptied, coarsest level first, and their entries are placed again: finer, or into near. So at
- * any time near holds the timers of one tick, and they leave in the order (deadline, sequence)
- * whatever way they came, one by one as the caller has room. Ticks without an event cost nothing:
- * a jump over days is a few looks at bitmaps. Invariant 1 survives because the cursor never passes
- * the beginning of an occupied stretch without emptying it.
+ * are emptied and their entries are placed again: finer, or into near, and never into a stretch
+ * that begins now, so the order in which this happens is of no importance. Each move thus brings
+ * the timers of one tick into near, and they leave in the order (deadline, sequence) whatever way
+ * they came, one by one as the caller has room. Ticks without an event cost nothing: a jump over
+ * days is a few looks at bitmaps. Invariant 1 survives because the cursor never passes the
+ * beginning of an occupied stretch without emptying it.
  *
  * Cancelling marks the node as dead and leaves its index where it is. Dead entries go when a
  * collection meets them, when a search for the earliest timer meets them, when they outnumber the
@@ -207,7 +208,6 @@ static void purge(asx_timer_wheel *wheel)
     wheel->earliest = ASX_TIME_NEVER;
     wheel->earliest_node = ASX__TIMER_NONE;
     wheel->quiet_until = ASX_TIME_NEVER;
-    wheel->window_known = false;
     asx__timer_store_reset(wheel);
 }
 

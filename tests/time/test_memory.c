@@ -75,6 +75,22 @@ ASX_TEST(init_asks_for_no_memory_and_checks_its_arguments)
     dispose(wheel, &s);
 }
 
+/* Memory arrives full of 0xa5, which looks like a timer of that generation. */
+ASX_TEST(a_handle_does_not_reach_storage_that_was_never_used)
+{
+    supply s = { 0 };
+    asx_timer_wheel *wheel = supplied(NULL, &s);
+    kit_add(wheel, ASX_SEC, 1);
+    for (uint64_t id = 1; id < 100; id++) {
+        asx_timer_handle forged = { id, UINT64_C(0xa5a5a5a5a5a5a5a5) };
+        CHECK_EQ(asx__timer_serial(wheel, &forged), 0);
+        CHECK(!asx_timer_cancel(wheel, &forged));
+    }
+    CHECK_EQ(asx_timer_count(wheel), 1);
+    CHECK(asx__timer_wheel_is_valid(wheel));
+    dispose(wheel, &s);
+}
+
 ASX_TEST(storage_is_counted_as_it_was_asked_for)
 {
     supply s = { 0 };
@@ -294,6 +310,29 @@ ASX_TEST(a_reserved_wheel_asks_for_nothing_more)
     }
 }
 
+/* As many live ones as were reserved for, so that dead ones fill the rest. */
+ASX_TEST(a_full_reserved_wheel_sweeps_instead_of_growing)
+{
+    enum { FULL = 1000 };
+    supply s = { 0 };
+    asx_timer_wheel *wheel = supplied(NULL, &s);
+    asx_timer_handle handles[FULL];
+    CHECK_STATUS(asx__timer_wheel_reserve(wheel, FULL), ASX_OK);
+    s.forbidden = true;
+    for (uint64_t i = 0; i < FULL; i++)
+        handles[i] = kit_add(wheel, KIT_HOUR + i, 1);
+    for (uint64_t i = 0; i < 20000; i++) {
+        asx_timer_handle *handle = &handles[i * 7 % FULL];
+        CHECK_STATUS(asx_timer_update(wheel, handle, KIT_HOUR + i, kit_waker(1), handle), ASX_OK);
+        CHECK_EQ(asx_timer_count(wheel), FULL);
+    }
+    uint64_t purges = kit_stats(wheel).purges;
+    CHECK_GE(purges, 20);
+    CHECK_LE(purges, 20000 / (FULL / 2)); /* and each sweep is paid for */
+    CHECK(asx__timer_wheel_is_valid(wheel));
+    dispose(wheel, &s);
+}
+
 /* A static block: handed out from the front, nothing comes back. */
 typedef struct block {
     unsigned char *next;
@@ -383,7 +422,7 @@ ASX_TEST(reserve_refuses_more_than_there_are_indices)
 
 /* Growth after a reservation replaces the segment that was cut short: its nodes, heaps and sets
  * move along. */
-ASX_TEST(growth_past_a_reservation_keeps_every_timer)
+static void grow_past_reservation(asx_time first, asx_time second, asx_time third)
 {
     supply s = { 0 };
     asx_timer_wheel *wheel = supplied(NULL, &s);
@@ -391,8 +430,8 @@ ASX_TEST(growth_past_a_reservation_keeps_every_timer)
     uint64_t bytes = s.out;
     asx_timer_handle handles[900];
     for (uint64_t i = 0; i < 900; i++) {
-        asx_time deadline = i % 3 == 0 ? 0 : i % 3 == 1 ? ASX_SEC + i : 2 * KIT_DAY + i;
-        handles[i] = kit_add(wheel, deadline, i + 1);
+        asx_time deadline = i % 3 == 0 ? first : i % 3 == 1 ? second : third;
+        handles[i] = kit_add(wheel, deadline + i, i + 1);
         if (i % 10 == 9)
             CHECK(asx_timer_cancel(wheel, &handles[i - 5]));
         CHECK(asx__timer_wheel_is_valid(wheel));
@@ -406,4 +445,11 @@ ASX_TEST(growth_past_a_reservation_keeps_every_timer)
               (fired[i - 1].deadline == fired[i].deadline &&
                fired[i - 1].serial < fired[i].serial));
     dispose(wheel, &s);
+}
+
+ASX_TEST(growth_past_a_reservation_keeps_every_timer)
+{
+    grow_past_reservation(0, ASX_SEC, 2 * KIT_DAY);
+    grow_past_reservation(0, 100, 200);
+    grow_past_reservation(2 * KIT_DAY, 2 * KIT_DAY + 300, 2 * KIT_DAY + 100);
 }

@@ -597,6 +597,23 @@ ASX_TEST(what_does_not_fit_stays_expired_and_keeps_its_order)
     asx_timer_wheel_destroy(wheel);
 }
 
+/* As many arrive as leave, always behind the others. */
+ASX_TEST(a_queue_of_due_timers_that_never_empties_keeps_its_order)
+{
+    asx_timer_config config = { .start = ASX_SEC };
+    asx_timer_wheel *wheel = kit_create(&config);
+    for (uint64_t i = 1; i <= 40; i++)
+        kit_add(wheel, i, i);
+    for (uint64_t i = 1; i <= 2000; i++) {
+        asx_waker out[1];
+        CHECK_EQ(asx_timer_collect_expired(wheel, ASX_SEC, out, 1), 1);
+        CHECK_EQ(kit_label(out[0]), i);
+        kit_add(wheel, 40 + i, 40 + i);
+        CHECK(asx__timer_wheel_is_valid(wheel));
+    }
+    asx_timer_wheel_destroy(wheel);
+}
+
 ASX_TEST(a_waiting_timer_can_be_cancelled)
 {
     asx_timer_wheel *wheel = kit_create(NULL);
