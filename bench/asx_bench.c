@@ -172,13 +172,15 @@ static asx_status yield_fiber(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+/* A poll function gives way by returning without a wait. */
 static asx_poll yield_poll(asx_cx *cx, void *arg)
 {
     uint64_t *left = arg;
-    for (; *left > 0; --*left)
-        if (!arrived(asx_yield(cx), "yield"))
-            return ASX_POLL_PENDING;
-    return ASX_POLL_READY;
+    (void)cx;
+    if (*left == 0)
+        return ASX_POLL_READY;
+    --*left;
+    return ASX_POLL_PENDING;
 }
 
 static double yield_pair(struct place *p)

@@ -52,4 +52,15 @@ static inline void asx__list_remove(asx__node *node)
     next->prev = prev;
 }
 
+/* Takes out the first node of a list that is not empty. The same as asx__list_remove(), but where
+ * it writes does not depend on what the node says, which a processor can use. */
+static inline asx__node *asx__list_pop_front(asx__node *head)
+{
+    asx__node *node = head->next;
+    asx__node *next = node->next;
+    head->next = next;
+    next->prev = head;
+    return node;
+}
+
 #endif

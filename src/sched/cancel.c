@@ -25,7 +25,7 @@
  * A wait that a cancel ends is acknowledged when the task is resumed with ASX_E_CANCELLED: that is
  * the moment it is told.
  */
-#include "sched/sched.h"
+#include "sched/hot.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* run.c - lanes, dispatch, park and wake, and the loop that drives them.
+/* run.c - dispatch, park and wake, and the loop that drives them.
  *
  * Where code runs. The loop runs on the host's stack and calls poll functions there. A fiber that
  * leaves picks its successor itself and, if that is a fiber too, switches straight to it; only for
@@ -7,267 +7,16 @@
  * Turns. The clock is read and timers are fired once per turn of ASX__TURN dispatches, and before
  * the runtime sleeps.
  *
- * Lanes. cancel, then timed, then ready; within a lane by priority (timed: by deadline), then in
- * order of arrival. After cancel_streak_max cancel dispatches in a row another lane goes first if
- * it has anything; likewise the timed lane against the ready lane. While `hot` is set, a leaving
- * fiber may take the head of the ready list of priority 0 without looking at anything else: both
- * other lanes and all other ready lists are empty, nobody goes out of turn (next_up), and neither
- * journal nor laboratory is on. Everything that could break this clears it.
- *
- * The hot path of a switch is asx__leave(): it is tail-called, and the switch is tail-called from
- * it, so that neither leaves an entry in the processor's return predictor.
+ * The short ways are in hot.h. They are tail-called, and the switch is tail-called from them, so
+ * that none leaves an entry in the processor's return predictor.
  */
-#include "sched/sched.h"
+#include "sched/hot.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#define TIE_WINDOW 256u /* how many equals the laboratory's tie-break looks at */
 #define FIRE_BATCH 64
-
-/* ---- lanes ---------------------------------------------------------------------------------- */
-
-static void queue_push(asx__queue *queue, asx__task *task)
-{
-    unsigned p = task->priority;
-    asx__list_push_back(&queue->queue[p], &task->node);
-    uint64_t bit = UINT64_C(1) << (p & 63u);
-    if ((queue->bits[p >> 6] & bit) == 0)
-        queue->bits[p >> 6] |= bit;
-}
-
-/* Head of the highest non-empty list; clears bits that have become wrong. NULL: all empty. */
-static asx__node *queue_top(asx__queue *queue)
-{
-    for (int w = 3; w >= 0; w--) {
-        while (queue->bits[w] != 0) {
-            unsigned b = 63u - (unsigned)__builtin_clzll(queue->bits[w]);
-            asx__node *head = &queue->queue[(unsigned)w * 64u + b];
-            if (!asx__list_empty(head))
-                return head;
-            queue->bits[w] &= ~(UINT64_C(1) << b);
-        }
-    }
-    return NULL;
-}
-
-/* The same for the ready lane; `hot` ends with the bit that it stands on. */
-static asx__node *ready_top(asx_runtime *rt)
-{
-    asx__node *head = queue_top(&rt->ready);
-    if (head != &rt->ready.queue[0])
-        rt->hot = false;
-    return head;
-}
-
-static bool timed_before(const asx__timed_entry *a, const asx__timed_entry *b)
-{
-    return a->deadline != b->deadline ? a->deadline < b->deadline : a->seq < b->seq;
-}
-
-static void timed_put(asx_runtime *rt, uint32_t at, asx__timed_entry entry)
-{
-    rt->timed[at] = entry;
-    entry.task->extra->timed_pos = at + 1;
-}
-
-static void timed_up(asx_runtime *rt, uint32_t at, asx__timed_entry entry)
-{
-    while (at > 0 && timed_before(&entry, &rt->timed[(at - 1) / 2])) {
-        timed_put(rt, at, rt->timed[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    timed_put(rt, at, entry);
-}
-
-static void timed_down(asx_runtime *rt, uint32_t at, asx__timed_entry entry)
-{
-    for (;;) {
-        uint32_t child = at * 2 + 1;
-        if (child >= rt->timed_len)
-            break;
-        if (child + 1 < rt->timed_len && timed_before(&rt->timed[child + 1], &rt->timed[child]))
-            child++;
-        if (!timed_before(&rt->timed[child], &entry))
-            break;
-        timed_put(rt, at, rt->timed[child]);
-        at = child;
-    }
-    timed_put(rt, at, entry);
-}
-
-static void timed_push(asx_runtime *rt, asx__task *task)
-{
-    ASX__ASSERT(rt->timed_len < rt->timed_cap); /* room was reserved at admission */
-    asx__timed_entry entry = { task->extra->budget.deadline, ++rt->timed_seq, task };
-    timed_up(rt, rt->timed_len++, entry);
-}
-
-static void timed_remove(asx_runtime *rt, asx__task *task)
-{
-    uint32_t at = task->extra->timed_pos - 1;
-    asx__timed_entry last = rt->timed[--rt->timed_len];
-    task->extra->timed_pos = 0;
-    if (last.task == task)
-        return;
-    if (at > 0 && timed_before(&last, &rt->timed[(at - 1) / 2]))
-        timed_up(rt, at, last);
-    else
-        timed_down(rt, at, last);
-}
-
-static int lane_of(const asx__task *task)
-{
-    if (task->flags & ASX__T_CANCEL)
-        return ASX__LANE_CANCEL;
-    return task->flags & ASX__T_TIMED ? ASX__LANE_TIMED : ASX__LANE_READY;
-}
-
-static void enqueue_slow(asx_runtime *rt, asx__task *task)
-{
-    rt->hot = false;
-    switch (lane_of(task)) {
-    case ASX__LANE_CANCEL:
-        queue_push(&rt->cancel, task);
-        break;
-    case ASX__LANE_TIMED:
-        timed_push(rt, task);
-        break;
-    default:
-        queue_push(&rt->ready, task);
-        break;
-    }
-}
-
-void asx__enqueue(asx_runtime *rt, asx__task *task)
-{
-    asx__exec_set(task, ASX__EXEC_RUNNABLE);
-    if (ASX__LIKELY(rt->hot && (task->flags & (ASX__T_CANCEL | ASX__T_TIMED | ASX__T_RAISED)) == 0))
-        asx__list_push_back(&rt->ready.queue[0], &task->node);
-    else
-        enqueue_slow(rt, task);
-}
-
-void asx__dequeue(asx_runtime *rt, asx__task *task)
-{
-    ASX__DEBUG_ASSERT(asx__is_queued(task));
-    if (rt->next_up == task)
-        rt->next_up = NULL;
-    else if (rt->handoff == task)
-        rt->handoff = NULL;
-    else if (task->extra != NULL && task->extra->timed_pos != 0)
-        timed_remove(rt, task);
-    else
-        asx__list_remove(&task->node);
-}
-
-static asx__task *take(asx__node *node)
-{
-    asx__list_remove(node);
-    return (asx__task *)node;
-}
-
-/* The laboratory lets the seed choose among equals. */
-static asx__task *take_tied(asx_runtime *rt, asx__node *head)
-{
-    uint32_t count = 0;
-    for (const asx__node *n = head->next; n != head && count < TIE_WINDOW; n = n->next)
-        count++;
-    asx__node *node = head->next;
-    if (count > 1)
-        for (uint64_t k = asx__rng_below(&rt->rng, count); k > 0; k--)
-            node = node->next;
-    return take(node);
-}
-
-static asx__task *pick_ready(asx_runtime *rt, asx__node *head)
-{
-    rt->cert.ready_dispatches++;
-    rt->turn_slow++;
-    rt->cancel_streak = 0;
-    rt->timed_streak = 0;
-    if (ASX__UNLIKELY(rt->lab && rt->config.seed != 0))
-        return take_tied(rt, head);
-    return take(head->next);
-}
-
-static asx__task *pick_cancel(asx_runtime *rt, asx__node *head, bool fallback)
-{
-    rt->turn_slow++;
-    rt->timed_streak = 0;
-    if (fallback) {
-        rt->cert.fallback_cancel_dispatches++;
-        rt->cancel_streak = 1;
-    } else {
-        rt->cert.cancel_dispatches++;
-        rt->cancel_streak++;
-    }
-    return take(head->next);
-}
-
-static asx__task *pick_timed(asx_runtime *rt)
-{
-    rt->turn_slow++;
-    rt->cert.timed_dispatches++;
-    rt->cancel_streak = 0;
-    rt->timed_streak++;
-    asx__task *task = rt->timed[0].task;
-    timed_remove(rt, task);
-    return task;
-}
-
-/* May the cancel lane go now? Keeps the certificate's account of when it could not. */
-static bool cancel_may_go(asx_runtime *rt)
-{
-    uint32_t limit = rt->cancel_streak_max;
-    if (rt->governor == ASX_GOVERNOR_DRAIN_OBLIGATIONS ||
-        rt->governor == ASX_GOVERNOR_DRAIN_REGIONS)
-        limit *= 2;
-    if (limit > rt->cert.max_effective_limit_observed)
-        rt->cert.max_effective_limit_observed = limit;
-    if (rt->cancel_streak >= rt->cancel_streak_max)
-        rt->cert.base_limit_exceedances++;
-    if (rt->cancel_streak < limit)
-        return true;
-    rt->cert.effective_limit_exceedances++;
-    return false;
-}
-
-static asx__task *pick_lanes(asx_runtime *rt, asx__node *ready)
-{
-    asx__node *cancel = queue_top(&rt->cancel);
-    bool timed = rt->timed_len != 0;
-    bool timed_rests = rt->timed_streak >= rt->timed_streak_max &&
-                       (ready != NULL || (cancel != NULL && rt->governor ==
-                                                                ASX_GOVERNOR_MEET_DEADLINES));
-    bool cancel_goes = cancel != NULL && cancel_may_go(rt);
-    if (rt->governor == ASX_GOVERNOR_MEET_DEADLINES && timed && !timed_rests)
-        return pick_timed(rt);
-    if (cancel_goes)
-        return pick_cancel(rt, cancel, false);
-    if (timed && !timed_rests)
-        return pick_timed(rt);
-    if (ready != NULL)
-        return pick_ready(rt, ready);
-    if (timed)
-        return pick_timed(rt);
-    return cancel != NULL ? pick_cancel(rt, cancel, true) : NULL;
-}
-
-asx__task *asx__pick(asx_runtime *rt)
-{
-    asx__node *ready = ready_top(rt);
-    if (ASX__UNLIKELY(rt->timed_len != 0 ||
-                      (rt->cancel.bits[0] | rt->cancel.bits[1] | rt->cancel.bits[2] |
-                       rt->cancel.bits[3]) != 0))
-        return pick_lanes(rt, ready);
-    if (ready == NULL)
-        return NULL;
-    if (ASX__LIKELY(ready == &rt->ready.queue[0] && !rt->tracing && !rt->lab))
-        rt->hot = true; /* its bit is set, and stays set as long as this holds */
-    return pick_ready(rt, ready);
-}
 
 /* ---- before a resumption -------------------------------------------------------------------- */
 
@@ -277,7 +26,7 @@ static bool admit_slow(asx_runtime *rt, asx__task *task)
     if (rt->tracing) {
         uint64_t cause = task->extra != NULL ? task->extra->wake_seq : 0;
         rt->running_seq = asx__journal(rt, ASX_EVENT_TASK_RUN, asx__serial(task->generation),
-                                       (uint64_t)lane_of(task), task->priority, cause);
+                                       (uint64_t)asx__lane_of(task), task->priority, cause);
     }
     bool yielded = asx__exec_state(task) == ASX__EXEC_YIELDED;
     asx__exec_set(task, ASX__EXEC_RUNNING);
@@ -379,24 +128,7 @@ static asx__task *next_fiber(asx_runtime *rt)
     }
 }
 
-/* The same switch under a type that lets the compiler tail-call it from a function that returns a
- * status. */
-#if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
-asx_status asx__fiber_switch_status(void **save_sp, void *to_sp, intptr_t ret) __asm__(
-    ASX_STRINGIFY(__USER_LABEL_PREFIX__) "asx__fiber_switch");
-#endif
-
-static inline asx_status switch_to(asx__task *from, asx__task *to)
-{
-#if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
-    return asx__fiber_switch_status(&from->u.fiber.sp, to->u.fiber.sp, to->w.status);
-#else
-    return (asx_status)asx__fiber_switch_on(from->u.fiber.stack, to->u.fiber.stack,
-                                            &from->u.fiber.sp, to->u.fiber.sp, to->w.status);
-#endif
-}
-
-static __attribute__((noinline)) asx_status leave_slow(asx_runtime *rt, asx__task *task)
+asx_status asx__leave_slow(asx_runtime *rt, asx__task *task)
 {
     asx__stack *stack = task->u.fiber.stack;
     task->flags &= (uint16_t)~ASX__T_INLINE; /* in nobody's place any more */
@@ -416,22 +148,8 @@ static __attribute__((noinline)) asx_status leave_slow(asx_runtime *rt, asx__tas
             continue;
         asx__exec_set(next, ASX__EXEC_RUNNING);
         rt->current = next;
-        return switch_to(task, next);
+        return asx__switch_to(task, next);
     }
-}
-
-asx_status asx__leave(asx_runtime *rt, asx__task *task)
-{
-    asx__node *list = &rt->ready.queue[0];
-    asx__task *next = (asx__task *)list->next;
-    if (ASX__UNLIKELY(!rt->hot || &next->node == list || rt->turn_left <= 1 ||
-                      (next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) != ASX__T_STARTED))
-        return leave_slow(rt, task);
-    rt->turn_left--;
-    asx__list_remove(&next->node);
-    asx__exec_set(next, ASX__EXEC_RUNNING);
-    rt->current = next;
-    return switch_to(task, next);
 }
 
 /* Puts a fresh fiber onto the stack of one that has ended. */
@@ -483,7 +201,7 @@ static inline asx__task *next_on_stack(asx_runtime *rt, asx__stack *stack, asx__
                       pool != rt->pool))
         return fiber_over(rt, stack, pool);
     rt->turn_left--;
-    asx__list_remove(&next->node);
+    (void)asx__list_pop_front(list);
     inherit_stack(rt, next, stack);
     next->flags |= ASX__T_STARTED;
     next->phase = ASX_TASK_RUNNING;
@@ -541,24 +259,23 @@ static __attribute__((noinline)) asx_status park_with_value(asx_runtime *rt, asx
 
 asx_status asx__park(asx_runtime *rt, asx__task *task, asx__waitable *waitable, void *io)
 {
-    if (ASX__UNLIKELY(task->flags & ASX__T_VALUE))
+    if (task->flags & ASX__T_VALUE)
         return park_with_value(rt, task, waitable, io);
+    if (rt->hot)
+        return asx__park_fiber(rt, task, waitable, io);
     task->w.waits = waitable;
     task->r.io = io;
     asx__exec_set(task, ASX__EXEC_PARKED);
-    if (ASX__UNLIKELY(rt->tracing))
+    if (rt->tracing)
         journal_park(rt, task, waitable);
-    return asx__leave(rt, task);
+    return asx__leave_slow(rt, task);
 }
 
 asx_status asx__wait_on(asx_runtime *rt, asx__task *task, asx__waitable *waitable, void *io)
 {
     if (ASX__LIKELY((task->flags & ASX__T_POLL) == 0))
         return asx__park(rt, task, waitable, io);
-    task->w.waits = waitable;
-    task->flags |= ASX__T_RENEWED;
-    asx__exec_set(task, ASX__EXEC_PARKING);
-    return ASX_E_WOULD_BLOCK;
+    return asx__wait_poll(task, waitable);
 }
 
 /* Gives up what the poll task waited for before: it did not ask for it again. */
@@ -587,7 +304,7 @@ asx_status asx__wait_prepare(asx_runtime *rt, asx__task *task, asx__waitable *wa
 static void journal_wake(asx_runtime *rt, asx__task *task, asx_status status)
 {
     uint64_t seq = asx__journal(rt, ASX_EVENT_TASK_WAKE, asx__serial(task->generation),
-                                (uint64_t)(int64_t)status, (uint64_t)lane_of(task),
+                                (uint64_t)(int64_t)status, (uint64_t)asx__lane_of(task),
                                 rt->running_seq);
     if (task->extra != NULL)
         task->extra->wake_seq = seq;
@@ -640,7 +357,8 @@ static void give_way(asx_runtime *rt, asx__task *task)
     asx__enqueue(rt, task);
 }
 
-static void settle_pending(asx_runtime *rt, asx__task *task, bool cancelled_before)
+static __attribute__((noinline)) void settle_slow(asx_runtime *rt, asx__task *task,
+                                                  bool cancelled_before)
 {
     task->flags &= (uint16_t)~ASX__T_INLINE;
     if (task->w.waits != NULL && (task->flags & ASX__T_RENEWED) == 0)
@@ -675,29 +393,74 @@ static void settle_pending(asx_runtime *rt, asx__task *task, bool cancelled_befo
     }
 }
 
-static void run_poll(asx_runtime *rt, asx__task *task)
+/* A poll task with any of these may have more to say when it returns without a wait. */
+#define SETTLED_SLOWLY (ASX__T_CANCEL | ASX__T_EXTRA | ASX__T_EXTERNAL)
+
+/* The poll function has returned ASX_POLL_PENDING. */
+static inline void settle_pending(asx_runtime *rt, asx__task *task, bool cancelled_before)
 {
-    asx_cx cx = { task, rt, asx__task_caps(task), 0 };
-    rt->yield_due = (task->flags & ASX__T_YIELDED) != 0;
-    task->flags &= ~(uint32_t)(ASX__T_RENEWED | ASX__T_YIELDED);
-    if ((task->flags & ASX__T_STARTED) == 0)
-        first_run(rt, task);
-    bool cancelled_before = (task->flags & ASX__T_CANCEL) != 0;
-    asx_poll result = task->u.poll.fn(&cx, task->u.poll.state);
-    if (ASX__LIKELY(result == ASX_POLL_PENDING)) {
-        settle_pending(rt, task, cancelled_before);
-        return;
-    }
+    uint32_t flags = task->flags;
+    unsigned exec = asx__exec_state(task);
+    bool renewed = (flags & (ASX__T_RENEWED | ASX__T_CANCEL)) == ASX__T_RENEWED;
+    if (ASX__UNLIKELY(!rt->hot))
+        settle_slow(rt, task, cancelled_before);
+    else if (renewed && exec == ASX__EXEC_PARKING)
+        asx__exec_set(task, ASX__EXEC_PARKED);
+    else if ((renewed && exec == ASX__EXEC_WAKING) ||
+             ((flags & SETTLED_SLOWLY) == 0 && exec == ASX__EXEC_RUNNING && task->w.waits == NULL))
+        asx__enqueue(rt, task);
+    else
+        settle_slow(rt, task, cancelled_before);
+}
+
+static __attribute__((noinline)) void poll_over(asx_runtime *rt, asx__task *task, asx_poll result)
+{
     if (task->w.waits != NULL)
         withdraw(rt, task);
     asx_status st = ASX_OK;
-    if (ASX__LIKELY(result == ASX_POLL_READY && asx__task_finish_plain(rt, task, ASX_OK)))
-        return;
     if (result != ASX_POLL_READY)
         st = task->extra != NULL && task->extra->poll_status != 0
                  ? (asx_status)task->extra->poll_status
                  : ASX_E_INVALID_ARGUMENT;
     asx__task_finish(rt, task, st);
+}
+
+/* The poll task at the head of the hot list, taken out of it; NULL: something else comes, or the
+ * turn is over. */
+static inline asx__task *next_hot_poll(asx_runtime *rt)
+{
+    asx__node *list = &rt->ready.queue[0];
+    asx__task *task = (asx__task *)list->next;
+    if (!rt->hot || &task->node == list || rt->turn_left == 0 || rt->finished ||
+        (task->flags & ASX__T_NOT_DIRECT) != ASX__T_POLL)
+        return NULL;
+    rt->turn_left--;
+    (void)asx__list_pop_front(list);
+    return task;
+}
+
+/* Calls the poll function of a task that has been taken out of its lane, and of all that follow it
+ * in the hot list. */
+static void run_polls(asx_runtime *rt, asx__task *task)
+{
+    do {
+        uint32_t flags = task->flags;
+        asx__exec_set(task, ASX__EXEC_RUNNING);
+        rt->current = task;
+        rt->yield_due = (flags & ASX__T_YIELDED) != 0;
+        task->flags = flags & ~(uint32_t)(ASX__T_RENEWED | ASX__T_YIELDED);
+        if (ASX__UNLIKELY((flags & ASX__T_STARTED) == 0))
+            first_run(rt, task);
+        asx_cx cx = { task, rt, asx__task_caps(task), 0 };
+        asx_poll result = task->u.poll.fn(&cx, task->u.poll.state);
+        if (ASX__LIKELY(result == ASX_POLL_PENDING))
+            settle_pending(rt, task, (flags & ASX__T_CANCEL) != 0);
+        else if (ASX__UNLIKELY(result != ASX_POLL_READY || task->w.waits != NULL ||
+                               !asx__task_finish_plain(rt, task, ASX_OK)))
+            poll_over(rt, task, result);
+        task = next_hot_poll(rt);
+    } while (task != NULL);
+    rt->current = NULL;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
@@ -745,10 +508,7 @@ static void dispatch(asx_runtime *rt, asx__task *task)
     if (!admit(rt, task))
         return;
     if (task->flags & ASX__T_POLL) {
-        asx__exec_set(task, ASX__EXEC_RUNNING);
-        rt->current = task;
-        run_poll(rt, task);
-        rt->current = NULL;
+        run_polls(rt, task);
         return;
     }
     if ((task->flags & ASX__T_STARTED) == 0 && !bind_stack(rt, task))
@@ -803,8 +563,7 @@ bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
         task = left_over(rt);
         if (task != NULL)
             dispatch(rt, task);
-        else if (rt->next_up == NULL && rt->over == NULL && ready_top(rt) == NULL &&
-                 rt->timed_len == 0 && queue_top(&rt->cancel) == NULL &&
+        else if (rt->next_up == NULL && rt->over == NULL && asx__lanes_are_empty(rt) &&
                  asx_timer_next_deadline(&rt->timers) > rt->now)
             return false;
     }
@@ -858,6 +617,20 @@ asx_status asx__drive(asx_runtime *rt, asx_time until)
 
 /* ---- yield ---------------------------------------------------------------------------------- */
 
+asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task)
+{
+    if (rt->tracing) {
+        uint64_t seq =
+            asx__journal(rt, ASX_EVENT_TASK_YIELD, asx__serial(task->generation), 0, 0, 0);
+        if (task->extra != NULL)
+            task->extra->wake_seq = seq;
+    }
+    task->w.status = ASX_E_CANCELLED;
+    asx__enqueue(rt, task);
+    asx__exec_set(task, ASX__EXEC_YIELDED);
+    return asx__leave(rt, task);
+}
+
 static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__task *task)
 {
     asx_status st = asx__checkpoint(rt, task);
@@ -889,6 +662,20 @@ static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__tas
     return asx__leave(rt, task);
 }
 
+/* A poll task without deadline, quota or cancel. */
+static asx_status yield_poll(asx_runtime *rt, asx__task *task)
+{
+    if (rt->yield_due && !rt->in_cleanup) {
+        rt->yield_due = false;
+        return ASX_OK;
+    }
+    if (ASX__UNLIKELY(!asx__waits_for_nothing(rt, task)))
+        return yield_slow(rt, task);
+    task->flags |= ASX__T_YIELDED | ASX__T_RENEWED;
+    asx__exec_set(task, ASX__EXEC_WAKING);
+    return ASX_E_WOULD_BLOCK;
+}
+
 asx_status asx_yield(asx_cx *cx)
 {
     asx__task *task;
@@ -898,8 +685,10 @@ asx_status asx_yield(asx_cx *cx)
         return st;
     asx__node *list = &rt->ready.queue[0];
     asx__task *next = (asx__task *)list->next;
-    if (ASX__UNLIKELY(!rt->hot || (task->flags & ASX__T_NOT_DIRECT) != 0 || rt->turn_left <= 1))
-        return yield_slow(rt, task);
+    if (ASX__UNLIKELY(!rt->hot || (task->flags & ASX__T_NOT_DIRECT) != 0 || rt->turn_left <= 1 ||
+                      rt->in_cleanup))
+        return (task->flags & ASX__T_NOT_DIRECT) == ASX__T_POLL ? yield_poll(rt, task)
+                                                                : yield_slow(rt, task);
     if (ASX__UNLIKELY(&next->node == list)) { /* alone: nobody to give way to */
         rt->turn_left--;
         return ASX_OK;
@@ -907,11 +696,11 @@ asx_status asx_yield(asx_cx *cx)
     if (ASX__UNLIKELY((next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) != ASX__T_STARTED))
         return yield_slow(rt, task);
     rt->turn_left--;
-    asx__list_remove(&next->node);
+    (void)asx__list_pop_front(list);
     asx__list_push_back(list, &task->node);
     task->w.status = ASX_OK;
     asx__exec_set(task, ASX__EXEC_YIELDED);
     asx__exec_set(next, ASX__EXEC_RUNNING);
     rt->current = next;
-    return switch_to(task, next);
+    return asx__switch_to(task, next);
 }

@@ -479,7 +479,7 @@ struct asx_runtime {
     stack_t alternate_before;
 };
 
-/* ---- scheduling: run.c ---------------------------------------------------------------------- */
+/* ---- scheduling: run.c, lanes.c ------------------------------------------------------------- */
 
 /* Parks the running task in `waitable` (which has published it) and runs something else. Returns
  * the status that the waker hands over. Fibers only; call as `return asx__park(...)`. */
@@ -510,19 +510,21 @@ void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant);
 
 /* As asx__wake(), but the task goes next, if nobody else does. */
 void asx__wake_next(asx_runtime *rt, asx__task *task, asx_status status);
-/* Queues a runnable task in the lane that it belongs to. */
-void asx__enqueue(asx_runtime *rt, asx__task *task);
 void asx__dequeue(asx_runtime *rt, asx__task *task);
 /* The next task to run by the lane rules, taken out of its lane; NULL: none. */
 asx__task *asx__pick(asx_runtime *rt);
-/* Leaves the running fiber, which has been parked, queued or ended, for whatever comes next. */
-asx_status asx__leave(asx_runtime *rt, asx__task *task);
+/* What asx__leave() and asx__enqueue() of hot.h leave to others. */
+asx_status asx__leave_slow(asx_runtime *rt, asx__task *task);
+void asx__enqueue_slow(asx_runtime *rt, asx__task *task);
+/* A cancelled fiber that was refused a wait lets others go first; returns ASX_E_CANCELLED. */
+asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task);
 /* Leaves the running fiber for the loop on the host's stack, for good. */
 _Noreturn void asx__leave_for_good(asx_runtime *rt, asx__task *task);
 /* Runs until `max_turns` dispatches are done or nothing is runnable. True: something is left. */
 bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches);
 /* Walks through all lanes; for audits. */
 bool asx__lanes_are_valid(const asx_runtime *rt);
+bool asx__lanes_are_empty(asx_runtime *rt);
 asx_time asx__clock_read(asx_runtime *rt);
 asx_status asx__drive(asx_runtime *rt, asx_time until);
 
@@ -536,6 +538,13 @@ static inline bool asx__is_queued(const asx__task *task)
 {
     unsigned state = asx__exec_state(task);
     return state == ASX__EXEC_RUNNABLE || state == ASX__EXEC_YIELDED;
+}
+
+static inline int asx__lane_of(const asx__task *task)
+{
+    if (task->flags & ASX__T_CANCEL)
+        return ASX__LANE_CANCEL;
+    return task->flags & ASX__T_TIMED ? ASX__LANE_TIMED : ASX__LANE_READY;
 }
 
 static inline void asx__exec_set(asx__task *task, enum asx__exec state)
@@ -599,6 +608,14 @@ static inline asx_status asx__checkpoint(asx_runtime *rt, asx__task *task)
     if (ASX__LIKELY((task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) == 0))
         return ASX_OK;
     return asx__checkpoint_slow(rt, task);
+}
+/* The same where nothing is going to wait: it never gives way. */
+asx_status asx__tell(asx_runtime *rt, asx__task *task);
+static inline asx_status asx__tell_if_needed(asx_runtime *rt, asx__task *task)
+{
+    if (ASX__LIKELY((task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) == 0))
+        return ASX_OK;
+    return asx__tell(rt, task);
 }
 
 /* Does a mask defer a cancellation of the task? */

@@ -12,7 +12,7 @@
  * what it still holds is aborted, its outcome is decided and folded into the region, links fire,
  * the joiner is handed the result, the region goes on closing if it was waiting for this.
  */
-#include "sched/sched.h"
+#include "sched/hot.h"
 
 #include <string.h>
 

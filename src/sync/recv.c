@@ -118,17 +118,21 @@ static NOINLINE asx_status recv_slow(asx__channel *ch, asx__task *task, void *re
     return ASX_OK;
 }
 
-/* Nothing is queued: parks, if nothing else is special. */
+/* Nothing is queued: waits, if nothing else is special. */
 static NOINLINE asx_status recv_empty(asx__channel *ch, asx__task *task, void *ret_message)
 {
     asx_runtime *rt = ch->rt;
-    if (ASX__UNLIKELY((task->flags & (SPECIAL | ASX__T_POLL)) != 0 || rt->in_cleanup ||
-                      ch->senders == 0 || ch->receiver != NULL))
+    bool poll = (task->flags & ASX__T_POLL) != 0;
+    if (ASX__UNLIKELY((task->flags & (SPECIAL | ASX__T_VALUE)) != 0 || rt->in_cleanup ||
+                      ch->senders == 0 || ch->receiver != NULL ||
+                      (poll && !asx__waits_for_nothing(rt, task))))
         return recv_slow(ch, task, ret_message);
     ch->receiver = task;
     ch->send_slow |= ASX__SEND_PARKED;
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
-    return asx__park(rt, task, &ch->waits[ASX__CHANNEL_RECV], ret_message);
+    if (poll)
+        return asx__wait_poll(task, &ch->waits[ASX__CHANNEL_RECV]);
+    return asx__park_fiber(rt, task, &ch->waits[ASX__CHANNEL_RECV], ret_message);
 }
 
 asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *ret_message)

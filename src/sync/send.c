@@ -69,15 +69,28 @@ static inline bool takes_directly(const asx__channel *ch, const asx__task *task)
     return task->w.waits == &ch->waits[ASX__CHANNEL_RECV] && (task->flags & ASX__T_POLL) == 0;
 }
 
-/* Gives 8 bytes to a fiber that takes them directly; no journal. */
-static inline void hand_over(asx__channel *ch, asx__task *to, const void *message)
+/* Sends 8 bytes for which a claim is taken to the receiver, which waits; nobody else does, and there
+ * is no journal. A fiber takes them directly, a poll task finds them in the queue. False: neither,
+ * and nothing has changed. */
+static inline bool hand_over(asx__channel *ch, const void *message)
 {
-    memcpy(to->r.io, message, 8);
+    asx__task *to = ch->receiver;
+    if (ASX__UNLIKELY(to->w.waits != &ch->waits[ASX__CHANNEL_RECV] ||
+                      (ch->recv_slow & ASX__RECV_WAITERS) != 0))
+        return false;
+    uint64_t tail = ch->tail;
+    bool poll = (to->flags & ASX__T_POLL) != 0;
+    memcpy(poll ? asx__slot_of_8(ch, tail) : to->r.io, message, 8);
     ch->receiver = NULL;
     ch->send_slow = 0;
-    ch->tail++;
-    ch->head++;
-    asx__wake(ch->rt, to, ASX_OK, false);
+    ch->tail = tail + 1;
+    if (poll) {
+        asx__wake_poll(ch->rt, to);
+    } else {
+        ch->head = tail + 1; /* it was empty */
+        asx__wake_fiber(ch->rt, to);
+    }
+    return true;
 }
 
 void asx__channel_deliver(asx__channel *ch, asx__task *task, const void *message)
@@ -428,12 +441,10 @@ static NOINLINE asx_status permit_send_other(const asx_send_permit *permit, cons
 static NOINLINE asx_status permit_to_parked(asx__channel *ch, asx__obligation *o,
                                             const void *message)
 {
-    asx__task *to = ch->receiver;
-    if (ASX__UNLIKELY(!takes_directly(ch, to)))
+    if (ASX__UNLIKELY(!hand_over(ch, message)))
         return permit_send_slow(ch, o, message);
     o->object = NULL;
-    hand_over(ch, to, message);
-    asx__channel_settle(ch); /* the slot is free again */
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     return ASX_OK;
 }
 
@@ -522,12 +533,10 @@ static NOINLINE asx_status send_slow(asx__channel *ch, asx__task *task, const vo
 /* The receiver waits, there is room, and nothing else is special. */
 static NOINLINE asx_status send_to_parked(asx__channel *ch, asx__task *task, const void *message)
 {
-    asx__task *to = ch->receiver;
-    if (ASX__UNLIKELY(!takes_directly(ch, to)))
+    if (ASX__UNLIKELY(!hand_over(ch, message)))
         return send_slow(ch, task, message);
     ch->claims++;
-    hand_over(ch, to, message);
-    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch)); /* nobody waited: there was room */
+    ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     return ASX_OK;
 }
 

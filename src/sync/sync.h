@@ -59,6 +59,7 @@
 
 #include <string.h>
 
+#include "sched/hot.h"
 #include "sched/obligation.h"
 
 /* What a task can wait for in a channel; also tells the waker what the task's `io` is. A poll task

@@ -1,0 +1,112 @@
+/* hot.h - the short ways of the scheduler: queue, wake, park, leave.
+ *
+ * They apply while rt->hot is set (see lanes.c): the task is plain, the list it goes to or comes
+ * from is the ready list of priority 0, and nothing is journalled. Everything else is tail-called.
+ * What a caller tail-calls must keep that property: no cleanup after it, no address of a local
+ * passed to it that the callee could not outlive.
+ */
+#ifndef ASX_SCHED_HOT_H
+#define ASX_SCHED_HOT_H
+
+#include "sched/sched.h"
+
+/* A task with any of these does not go to the ready list of priority 0. */
+#define ASX__T_OTHER_LANE (ASX__T_CANCEL | ASX__T_TIMED | ASX__T_RAISED)
+
+/* Queues a runnable task in the lane that it belongs to. */
+static inline void asx__enqueue(asx_runtime *rt, asx__task *task)
+{
+    asx__exec_set(task, ASX__EXEC_RUNNABLE);
+    if (ASX__LIKELY(rt->hot && (task->flags & ASX__T_OTHER_LANE) == 0))
+        asx__list_push_back(&rt->ready.queue[0], &task->node);
+    else
+        asx__enqueue_slow(rt, task);
+}
+
+/* asx__wake() of a fiber whose wait has succeeded. */
+static inline void asx__wake_fiber(asx_runtime *rt, asx__task *task)
+{
+    if (ASX__UNLIKELY(!rt->hot)) {
+        asx__wake(rt, task, ASX_OK, false);
+        return;
+    }
+    ASX__DEBUG_ASSERT(asx__exec_state(task) == ASX__EXEC_PARKED);
+    task->w.status = ASX_OK;
+    asx__enqueue(rt, task);
+}
+
+/* asx__wake() of a poll task without a grant. */
+static inline void asx__wake_poll(asx_runtime *rt, asx__task *task)
+{
+    if (ASX__UNLIKELY(!rt->hot)) {
+        asx__wake(rt, task, ASX_OK, false);
+        return;
+    }
+    task->w.waits = NULL;
+    if (ASX__LIKELY(asx__exec_state(task) == ASX__EXEC_PARKED))
+        asx__enqueue(rt, task);
+    else
+        asx__exec_set(task, ASX__EXEC_WAKING); /* still on the processor */
+}
+
+/* The same switch under a type that lets the compiler tail-call it from a function that returns a
+ * status. */
+#if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
+asx_status asx__fiber_switch_status(void **save_sp, void *to_sp, intptr_t ret) __asm__(
+    ASX_STRINGIFY(__USER_LABEL_PREFIX__) "asx__fiber_switch");
+#endif
+
+static inline asx_status asx__switch_to(asx__task *from, asx__task *to)
+{
+#if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
+    return asx__fiber_switch_status(&from->u.fiber.sp, to->u.fiber.sp, to->w.status);
+#else
+    return (asx_status)asx__fiber_switch_on(from->u.fiber.stack, to->u.fiber.stack,
+                                            &from->u.fiber.sp, to->u.fiber.sp, to->w.status);
+#endif
+}
+
+/* Leaves the running fiber, which has been parked, queued or ended, for whatever comes next. */
+static inline asx_status asx__leave(asx_runtime *rt, asx__task *task)
+{
+    asx__node *list = &rt->ready.queue[0];
+    asx__task *next = (asx__task *)list->next;
+    if (ASX__UNLIKELY(!rt->hot || &next->node == list || rt->turn_left <= 1 ||
+                      (next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) != ASX__T_STARTED))
+        return asx__leave_slow(rt, task);
+    rt->turn_left--;
+    (void)asx__list_pop_front(list);
+    asx__exec_set(next, ASX__EXEC_RUNNING);
+    rt->current = next;
+    return asx__switch_to(task, next);
+}
+
+/* asx__park() for callers that know the task's flags: a fiber that has set no value. */
+static inline asx_status asx__park_fiber(asx_runtime *rt, asx__task *task, asx__waitable *waitable,
+                                         void *io)
+{
+    ASX__DEBUG_ASSERT((task->flags & (ASX__T_POLL | ASX__T_VALUE)) == 0);
+    if (ASX__UNLIKELY(!rt->hot))
+        return asx__park(rt, task, waitable, io);
+    task->w.waits = waitable;
+    task->r.io = io;
+    asx__exec_set(task, ASX__EXEC_PARKED);
+    return asx__leave(rt, task);
+}
+
+/* A poll task that has not waited for anything since its last wait ended. */
+static inline bool asx__waits_for_nothing(const asx_runtime *rt, const asx__task *task)
+{
+    return (task->flags & ASX__T_RENEWED) == 0 && task->w.waits == NULL && !rt->in_cleanup;
+}
+
+/* asx__wait_on() for such a task; asx__wait_prepare() has nothing to say to it. */
+static inline asx_status asx__wait_poll(asx__task *task, asx__waitable *waitable)
+{
+    task->w.waits = waitable;
+    task->flags |= ASX__T_RENEWED;
+    asx__exec_set(task, ASX__EXEC_PARKING);
+    return ASX_E_WOULD_BLOCK;
+}
+
+#endif
