@@ -74,6 +74,8 @@ typedef struct asx_region_options {
  *   ASX_E_INVALID_ARGUMENT, ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (SPAWN)
  *   ASX_E_ADMISSION_CLOSED     the parent's regions_max
  *   ASX_E_RESOURCE_EXHAUSTED
+ * On failure *ret_region names a region that does not exist: every call on it, asx_region_close()
+ * included, returns that failure. So a set-up needs no check per line.
  * A cancelled task may still open scopes to clean up in. */
 #define asx_region_open(...) asx_region_open_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,

@@ -45,7 +45,7 @@ static asx_status enter(asx_cx *cx, const asx_branch *branches, size_t count, as
     if (rt->in_cleanup)
         return ASX_E_WRONG_CONTEXT;
     *ret_task = task;
-    return asx__checkpoint(rt, task);
+    return asx__tell_if_needed(rt, task);
 }
 
 /* Whoever is told that it was cancelled has been told: that is the acknowledgement. Otherwise a
@@ -53,7 +53,7 @@ static asx_status enter(asx_cx *cx, const asx_branch *branches, size_t count, as
 static asx_status tell(asx__task *task, asx_status st)
 {
     if (st == ASX_E_CANCELLED)
-        (void)asx__checkpoint(task->region->rt, task);
+        (void)asx__tell_if_needed(task->region->rt, task);
     return st;
 }
 

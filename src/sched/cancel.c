@@ -439,7 +439,7 @@ static void exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind)
                      asx__reason_make(rt, task->region, kind, task->region, task, NULL, NULL));
 }
 
-asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task)
+asx_status asx__tell(asx_runtime *rt, asx__task *task)
 {
     if ((task->flags & ASX__T_CANCEL) == 0) {
         asx_cancel_kind kind;
@@ -457,12 +457,23 @@ asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task)
     return ASX_E_CANCELLED;
 }
 
+/* A fiber that has been told and goes on trying to wait gives way each time it is refused: so it
+ * pays from its cleanup budget, and one that never listens can be completed by force. */
+asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task)
+{
+    bool told = task->phase == ASX_TASK_CANCELLING;
+    asx_status st = asx__tell(rt, task);
+    if (st == ASX_E_CANCELLED && told && (task->flags & ASX__T_POLL) == 0 && !rt->in_cleanup)
+        return asx__give_way_refused(rt, task);
+    return st;
+}
+
 asx_status asx_checkpoint(asx_cx *cx)
 {
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    return ASX__UNLIKELY(st < 0) ? st : asx__checkpoint(rt, task);
+    return ASX__UNLIKELY(st < 0) ? st : asx__tell_if_needed(rt, task);
 }
 
 bool asx_is_cancelled(const asx_cx *cx)

@@ -165,7 +165,7 @@ asx_status asx_sleep_until(asx_cx *cx, asx_time until)
     bool waited = (task->flags & ASX__T_GRANTED) && task->w.waits == &rt->sleep_wait;
     if ((task->flags & (ASX__T_TIMED | ASX__T_CANCEL)) == ASX__T_TIMED && !waited &&
         rt->now >= task->extra->budget.deadline) {
-        (void)asx__checkpoint(rt, task); /* requests the cancellation that goes with it */
+        (void)asx__tell_if_needed(rt, task); /* requests the cancellation that goes with it */
         return ASX_E_BUDGET_EXHAUSTED;
     }
     st = asx__checkpoint(rt, task);

@@ -18,11 +18,30 @@
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
+/* A region that could not be opened carries the reason, for every call that is made on it. */
+static asx_status bury(asx_region *ret_region, asx_status status)
+{
+    if (status < 0 && ret_region != NULL) {
+        ret_region->rt_ = NULL;
+        ret_region->id.word = (uint64_t)ASX_TAG_REGION << 48;
+        ret_region->id.generation = (uint64_t)(int64_t)status;
+    }
+    return status;
+}
+
+static asx_status stillborn(const asx_region *handle)
+{
+    if (handle == NULL || handle->id.word != (uint64_t)ASX_TAG_REGION << 48 ||
+        (int64_t)handle->id.generation >= 0)
+        return ASX_E_INVALID_ARGUMENT;
+    return (asx_status)(int64_t)handle->id.generation;
+}
+
 asx_status asx__region_resolve(const asx_region *handle, uint16_t endpoint_mask,
                                asx__region **ret_region)
 {
     if (ASX__UNLIKELY(handle == NULL || handle->rt_ == NULL))
-        return ASX_E_INVALID_ARGUMENT;
+        return stillborn(handle);
     asx_runtime *rt = handle->rt_;
     uint64_t word = handle->id.word;
     if (ASX__UNLIKELY(word >> 48 != ASX_TAG_REGION))
@@ -250,8 +269,8 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
     return ASX_OK;
 }
 
-asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
-                              const asx_region_options *options, const char *site)
+static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
+                             const asx_region_options *options, const char *site)
 {
     asx__task *task;
     asx_runtime *rt;
@@ -266,8 +285,14 @@ asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
     return open_region(cx, parent, true, ret_region, options, site);
 }
 
-asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_region *ret_region,
-                                 const asx_region_options *options, const char *site)
+asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
+                              const asx_region_options *options, const char *site)
+{
+    return bury(ret_region, open_scope(cx, ret_region, options, site));
+}
+
+static asx_status open_in(const asx_cx *cx, const asx_region *handle, asx_region *ret_region,
+                          const asx_region_options *options, const char *site)
 {
     asx__task *task;
     asx_runtime *rt;
@@ -283,6 +308,12 @@ asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_regio
     if (st < 0)
         return st;
     return open_region(cx, parent, false, ret_region, options, site);
+}
+
+asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_region *ret_region,
+                                 const asx_region_options *options, const char *site)
+{
+    return bury(ret_region, open_in(cx, handle, ret_region, options, site));
 }
 
 /* ---- admission ------------------------------------------------------------------------------ */
@@ -696,7 +727,7 @@ static asx_status fetch_result(asx_runtime *rt, asx__region *region, asx_close_r
     asx__region_free(rt, region);
     /* Whoever gets this as the answer to a cancel of its own has been told. */
     if (result == ASX_E_CANCELLED && rt->current != NULL)
-        (void)asx__checkpoint(rt, rt->current);
+        (void)asx__tell_if_needed(rt, rt->current);
     return result;
 }
 

@@ -148,3 +148,58 @@ ASX_TEST(a_panic_ends_its_task_and_fails_the_region_fast)
 {
     CHECK_EQ(asx_main(panic_main, NULL), 0);
 }
+
+static asx_status never_listens(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    for (;;)
+        (void)asx_sleep(cx, ASX_SEC); /* told again and again */
+}
+
+static asx_status close_over_the_deaf(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task t;
+    asx_close_report report;
+    (void)arg;
+    CHECK_EQ(asx_region_open(cx, &r, &(asx_region_options){ .name = "r", .timeout_ns = ASX_MS }),
+             ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, &(asx_spawn_options){ .name = "deaf", .stack_size = 32768 },
+                            never_listens, NULL, &t),
+             ASX_OK);
+    CHECK_EQ(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_TIMEOUT);
+    CHECK_EQ(report.tasks_forced, 1);
+    CHECK_EQ(report.stacks_kept, 1);
+    CHECK_STR_EQ(report.items[0].name, "deaf");
+    asx_close_report_deinit(&report);
+    return ASX_OK;
+}
+
+ASX_TEST(a_fiber_that_ignores_its_cancellation_is_completed_by_force)
+{
+    CHECK_EQ(asx_main(close_over_the_deaf, NULL), 0);
+}
+
+static asx_status close_what_never_opened(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_cx weak;
+    void *memory;
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    (void)arg;
+    CHECK_EQ(asx_cx_narrow(cx, ASX_CAP_TIME, &weak), ASX_OK);
+    CHECK_EQ(asx_region_open(&weak, &r, NULL), ASX_E_CAPABILITY);
+    CHECK_EQ(asx_spawn(&r, "never", note, NULL), ASX_E_CAPABILITY);
+    CHECK_EQ(asx_channel_create(&r, 8, 1, &tx, &rx), ASX_E_CAPABILITY);
+    CHECK_EQ(asx_defer(&r, note, NULL), ASX_E_CAPABILITY);
+    CHECK_EQ(asx_region_alloc(&r, 8, &memory), ASX_E_CAPABILITY);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_CAPABILITY);
+    return ASX_OK;
+}
+
+ASX_TEST(a_region_that_could_not_be_opened_answers_with_the_reason)
+{
+    CHECK_EQ(asx_main(close_what_never_opened, NULL), 0);
+    CHECK_EQ(order_len, 0);
+}
