@@ -69,9 +69,9 @@ static inline bool takes_directly(const asx__channel *ch, const asx__task *task)
     return task->w.waits == &ch->waits[ASX__CHANNEL_RECV] && (task->flags & ASX__T_POLL) == 0;
 }
 
-/* Sends 8 bytes for which a claim is taken to the receiver, which waits; nobody else does, and there
- * is no journal. A fiber takes them directly, a poll task finds them in the queue. False: neither,
- * and nothing has changed. */
+/* Sends 8 bytes for which a claim is taken to the receiver, which waits; nobody else does, and
+ * there is no journal. A fiber takes them directly, a poll task finds them in the queue. False:
+ * neither, and nothing has changed. */
 static inline bool hand_over(asx__channel *ch, const void *message)
 {
     asx__task *to = ch->receiver;

@@ -93,7 +93,8 @@ static asx_status quota_zero_fn(asx_cx *cx, void *arg)
 static asx_status quota_zero(asx_cx *cx, void *arg)
 {
     asx_budget budgets[] = { ASX_BUDGET_INFINITE, ASX_BUDGET_INFINITE, ASX_BUDGET_ZERO };
-    asx_cancel_kind kinds[] = { ASX_CANCEL_POLL_QUOTA, ASX_CANCEL_COST_BUDGET, ASX_CANCEL_DEADLINE };
+    asx_cancel_kind kinds[] = { ASX_CANCEL_POLL_QUOTA, ASX_CANCEL_COST_BUDGET,
+                                ASX_CANCEL_DEADLINE };
     (void)arg;
     budgets[0].poll_quota = 0;
     budgets[1].cost_quota = 0;

@@ -277,7 +277,8 @@ ASX_TEST(a_child_of_another_lane_or_priority_waits_for_its_turn)
     kit_everywhere(not_the_same_lane, NULL, ASX_OK);
 }
 
-/* Cancelled after it was put in the joiner's place and before it ran: it goes to the cancel lane. */
+/* Cancelled after it was put in the joiner's place and before it ran: it goes to the cancel
+ * lane. */
 static asx_poll joins_then_cancels(asx_cx *cx, void *arg)
 {
     joined *j = arg;
