@@ -542,6 +542,8 @@ void asx__task_run_cleanups(asx_runtime *rt, asx__task *task, bool runtime_side)
     rt->current = task;
     rt->in_cleanup = runtime_side || in_cleanup;
     rt->hot = false; /* nothing may be switched to from here */
+    if (runtime_side)
+        task->flags &= ~(uint32_t)ASX__T_GRACE; /* it cannot wait, so it may well be masked */
     task->mask_depth++;
     uint8_t depth = extra->mask_base = task->mask_depth;
     while (extra->cleanups != NULL) {
