@@ -6,10 +6,11 @@
 #   make demo       a tour      make bench      figures      make coverage   lines run
 #   make mutants    seeded faults must be noticed: LIMIT=, SEED=, MODULES=, ONLY=,
 #                   SURVIVORS_MAX=; FIXTURES=1: has every conformance fixture failed once?
+#   make models     the protocols in Promela, every interleaving
 #   make lint       clang-tidy and cppcheck                  make install    prefix=, DESTDIR=
 #   make format-check           make clean
 #
-# test, test-all, demo, bench, coverage, mutants and lint first see to the Debian packages
+# test, test-all, demo, bench, coverage, mutants, models and lint first see to the Debian packages
 # they need (tools/setup): as root the missing ones are installed, else named.
 
 MAKEFLAGS += --no-print-directory
@@ -98,7 +99,7 @@ test-digests:
 
 # --- the rest -------------------------------------------------------------------------------
 
-.PHONY: demo bench coverage mutants lint install format-check clean
+.PHONY: demo bench coverage mutants models lint install format-check clean
 demo:
 	tools/setup build
 	@$(MAKE) all
@@ -123,6 +124,10 @@ mutants: | build
 	    $(if $(LIMIT),--limit $(LIMIT)) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(ONLY),--only "$(ONLY)") $(if $(FIXTURES),--fixtures) \
 	    $(if $(SURVIVORS_MAX),--survivors-max $(SURVIVORS_MAX))
+
+models:
+	tools/setup build models
+	@models/run
 
 lint: | build
 	tools/setup build lint
