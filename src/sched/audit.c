@@ -7,7 +7,9 @@
 static bool task_is_valid(const asx__task *task)
 {
     bool cancelled = (task->flags & ASX__T_CANCEL) != 0;
-    if (cancelled != (task->reason != NULL))
+    if (cancelled != (task->reason != NULL) ||
+        ((task->flags & ASX__T_EXTRA) != 0) != (task->extra != NULL) ||
+        ((task->flags & ASX__T_JOINER) != 0) != (task->joiner != NULL))
         return false;
     switch (task->phase) {
     case ASX_TASK_CREATED:

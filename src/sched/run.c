@@ -131,7 +131,7 @@ static asx__task *next_fiber(asx_runtime *rt)
 asx_status asx__leave_slow(asx_runtime *rt, asx__task *task)
 {
     asx__stack *stack = task->u.fiber.stack;
-    task->flags &= (uint16_t)~ASX__T_INLINE; /* in nobody's place any more */
+    task->flags &= ~(uint32_t)ASX__T_INLINE; /* in nobody's place any more */
     for (;;) {
         asx__task *next = next_fiber(rt);
         if (next == task) { /* it yielded, and it is its turn again */
@@ -360,7 +360,7 @@ static void give_way(asx_runtime *rt, asx__task *task)
 static __attribute__((noinline)) void settle_slow(asx_runtime *rt, asx__task *task,
                                                   bool cancelled_before)
 {
-    task->flags &= (uint16_t)~ASX__T_INLINE;
+    task->flags &= ~(uint32_t)ASX__T_INLINE;
     if (task->w.waits != NULL && (task->flags & ASX__T_RENEWED) == 0)
         withdraw(rt, task);
     if (ASX__UNLIKELY((task->flags & ASX__T_CANCEL) && !cancelled_before) &&
