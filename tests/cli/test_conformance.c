@@ -90,6 +90,9 @@ ASX_TEST(the_text_of_a_fixture_can_be_shown)
     HAS(s.out, "scenario ch-fifo-001");
     CHECK(strstr(s.out, "scenario ch-fifo-fairness-001") == NULL);
     said_deinit(&s);
+    s = run_tool("conformance", "--show", "outcome-lattice-001", NULL);
+    CHECK_STR_EQ(s.out, "# in C: tests/conformance/fixture_algebra.c\n");
+    said_deinit(&s);
     s = run_tool("conformance", "--show", "no-such", NULL);
     CHECK_EQ(s.code, CLI_USAGE);
     said_deinit(&s);

@@ -270,6 +270,56 @@ ASX_TEST(a_trace_that_no_scenario_made_is_not_replayed)
     said_deinit(&s);
 }
 
+ASX_TEST(what_ran_on_the_real_clock_is_recorded_but_not_replayed)
+{
+    write_text(temp_path("s.scn"), "scenario s\nmode live\nmain\n  sleep 1us\nend\n");
+    said s = run_tool("run", temp_path("s.scn"), "--trace", temp_path("l.trace"), NULL);
+    CHECK_EQ(s.code, CLI_OK);
+    said_deinit(&s);
+    s = run_tool("replay", temp_path("l.trace"), NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    HAS(s.err, "recorded on the real clock");
+    said_deinit(&s);
+}
+
+ASX_TEST(a_trace_of_another_program_is_not_replayed)
+{
+    FILE *file = fopen(temp_path("o.trace"), "wb");
+    asx_runtime *rt = NULL;
+    asx_runtime_config config = { .trace = true, .program = "my-server" };
+    CHECK(file != NULL);
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_trace_write(rt, to_file, file), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    CHECK(fclose(file) == 0);
+    said s = run_tool("replay", temp_path("o.trace"), NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    HAS(s.err, "was not recorded by 'asx run'");
+    said_deinit(&s);
+    s = run_tool("trace", "show", temp_path("o.trace"), NULL);
+    CHECK_EQ(s.code, CLI_OK);
+    said_deinit(&s);
+}
+
+ASX_TEST(what_cannot_be_run_or_written_is_told)
+{
+    write_text(temp_path("s.scn"), "scenario s\nconfig stack 1\nmain\nend\n");
+    said s = run_tool("run", temp_path("s.scn"), "--trace", temp_path("x.trace"), NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    HAS(s.err, "s.scn:1: cannot run: ASX_E_INVALID_ARGUMENT");
+    said_deinit(&s);
+    write_text(temp_path("s.scn"), "scenario s\nmain\nend\n");
+    s = run_tool("run", temp_path("s.scn"), "--trace", temp_path("no-such-folder/x"), NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    CHECK_STR_EQ(s.out, "");
+    said_deinit(&s);
+    write_text(temp_path("s.scn"), "main\nend\n");
+    s = run_tool("run", temp_path("s.scn"), NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    HAS(s.err, "s.scn:1: no line 'scenario NAME'");
+    said_deinit(&s);
+}
+
 /* ---- scenarios from files ---- */
 
 ASX_TEST(a_failing_scenario_exits_1_and_tells_the_line)
