@@ -348,7 +348,10 @@ asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
     asx_region root = asx__region_name(rt->root);
     asx_task main_task;
     asx_spawn_options options = { .name = "main" };
-    asx_status st = asx_spawn_task_at(&root, &options, fn, arg, &main_task, "-");
+    asx_status st = asx__slab_reserve(rt, &rt->extras, 1); /* for the extra part below */
+    if (st < 0)
+        return st;
+    st = asx_spawn_task_at(&root, &options, fn, arg, &main_task, "-");
     if (st < 0)
         return st;
     st = asx__task_resolve(&main_task, &rt->main_task);
