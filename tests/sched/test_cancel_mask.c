@@ -230,7 +230,15 @@ ASX_TEST(a_commit_section_is_not_begun_after_a_cancel_and_is_bounded)
 
 /* ---- brackets ------------------------------------------------------------------------------- */
 
-typedef enum how { USES, FAILS, CANCELLED, PANICS, ACQUIRE_FAILS, ACQUIRE_PANICS, RELEASE_FAILS } how;
+typedef enum how {
+    USES,
+    FAILS,
+    CANCELLED,
+    PANICS,
+    ACQUIRE_FAILS,
+    ACQUIRE_PANICS,
+    RELEASE_FAILS
+} how;
 
 static asx_status acquire(asx_cx *cx, void *arg)
 {

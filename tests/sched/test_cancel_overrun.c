@@ -62,7 +62,8 @@ static void overrun_by_polls(asx_cx *cx, size_t k, bool acknowledges)
     deaf d = { .acknowledges = acknowledges };
     hush();
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, &(asx_spawn_options){ .name = "deaf" }, never_ends, &d, &t),
+    CHECK_STATUS(asx_spawn_poll_task(&r, &(asx_spawn_options){ .name = "deaf" }, never_ends, &d,
+                                     &t),
                  ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, &reason), ASX_OK);
@@ -511,7 +512,8 @@ static void check_dies_with_report(asx_clock_kind clock, void *arg)
         _exit(0);
     }
     close(fd[1]);
-    for (ssize_t n; len < sizeof text - 1 && (n = read(fd[0], text + len, sizeof text - 1 - len)) > 0;)
+    size_t room = sizeof text - 1;
+    for (ssize_t n; len < room && (n = read(fd[0], text + len, room - len)) > 0;)
         len += (size_t)n;
     text[len] = '\0';
     close(fd[0]);

@@ -1,4 +1,5 @@
-/* The poll vehicle: waits that are renewed or withdrawn, grants, giving way, its waker, its ends. */
+/* The poll vehicle: waits that are renewed or withdrawn, grants, giving way, its waker, its
+ * ends. */
 #include "support_kit.h"
 
 /* ---- a wait that is not renewed is withdrawn ------------------------------------------------ */
