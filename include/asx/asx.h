@@ -7,6 +7,7 @@
 #include <asx/cancel.h>
 #include <asx/channel.h>
 #include <asx/cx.h>
+#include <asx/explore.h>
 #include <asx/flow.h>
 #include <asx/handle.h>
 #include <asx/lab.h>

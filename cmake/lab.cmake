@@ -1,0 +1,16 @@
+# asx_lab_main: the main of a lab test program (options, summary), apart from the library.
+# lab-dpor: the published programs, to be explored from the command line.
+if(NOT ASX_LIBRARY_EXISTS)
+  return()
+endif()
+add_library(asx_lab_main STATIC "${PROJECT_SOURCE_DIR}/src/lab/main/explore_main.c")
+target_link_libraries(asx_lab_main PUBLIC asx_static PRIVATE asx_flags)
+target_compile_definitions(asx_lab_main PUBLIC ASX_LAB=1)
+
+set(lab_programs "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_programs.c")
+if(ASX_TESTS AND EXISTS "${lab_programs}")
+  add_executable(lab-dpor "${lab_programs}")
+  set_target_properties(lab-dpor PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_link_libraries(lab-dpor PRIVATE asx_lab_main asx_flags)
+endif()

@@ -1,0 +1,239 @@
+/* explore.h - tests of which every schedule is run.
+ *
+ * A lab test is a program of tasks, run again and again on a real runtime. What its tasks do to
+ * each other goes through the operations below; before each of them a task waits for its turn, and
+ * the explorer decides whose turn it is. Two operations conflict if they access the same object and
+ * one of them writes; executions that differ only in the order of operations that do not conflict
+ * are the same (one class), and in the optimal mode every class is run exactly once.
+ *
+ *     static int hits;
+ *
+ *     static asx_status hit(asx_cx *cx, void *arg)
+ *     {
+ *         int seen = asx_lab_load(cx, &hits);
+ *         asx_lab_store(cx, &hits, seen + 1);
+ *         return ASX_OK;
+ *     }
+ *
+ *     ASX_LAB_TEST(both_hits_count)
+ *     {
+ *         asx_region r;
+ *         hits = 0;
+ *         asx_region_open(cx, &r, NULL);
+ *         asx_spawn(&r, "a", hit, NULL);
+ *         asx_spawn(&r, "b", hit, NULL);
+ *         asx_region_close(&r, ASX_OK);
+ *         asx_lab_check(cx, hits == 2);
+ *     }
+ *
+ * Compiled with ASX_LAB defined and linked with the lab's main, this is a program that takes
+ * --explore and the other options (--help). Without ASX_LAB the operations on cells are plain
+ * accesses.
+ *
+ * A test must do the same again when the same tasks go in the same order: no time, no addresses
+ * that steer it, no state left over from the last execution. What it sets up before it starts its
+ * first task, and what it looks at after it has closed its region, need not go through operations.
+ * Between operations tasks may compute, spawn, join and close. Channels, timers, cancellation and
+ * poll tasks are not explored: a test that uses them is refused with ASX_E_NOT_SUPPORTED.
+ */
+#ifndef ASX_EXPLORE_H
+#define ASX_EXPLORE_H
+
+#include <asx/runtime.h>
+
+ASX_BEGIN_DECLS
+
+/* ---- shared cells --------------------------------------------------------------------------- */
+
+/* A cell is a variable of an integer or pointer type of 1, 2, 4 or 8 bytes.
+ *   asx_lab_load(cx, &v)                    its value
+ *   asx_lab_store(cx, &v, value)
+ *   asx_lab_cas(cx, &v, expected, desired)  true: it was `expected` and is `desired` now
+ *   asx_lab_fetch_add(cx, &v, n)            its value before
+ * A load and a cas that fails read the cell; the others write it. */
+#ifdef ASX_LAB
+#define ASX_LAB_WORD_(v) ((uint64_t)(uintptr_t)(v))
+#define ASX_LAB_TYPE_(p, word) ((__typeof__(*(p)))(uintptr_t)(word))
+#define asx_lab_load(cx, p)                                                                        \
+    ASX_LAB_TYPE_(p, asx_lab_cell_load((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
+#define asx_lab_store(cx, p, v)                                                                    \
+    asx_lab_cell_store((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_SITE)
+#define asx_lab_cas(cx, p, expected, desired)                                                      \
+    asx_lab_cell_cas((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(expected),             \
+                     ASX_LAB_WORD_(desired), ASX_SITE)
+#define asx_lab_fetch_add(cx, p, n)                                                                \
+    ASX_LAB_TYPE_(p, asx_lab_cell_fetch_add((cx), (volatile void *)(p), sizeof *(p),               \
+                                            ASX_LAB_WORD_(n), ASX_SITE))
+#else
+#define asx_lab_load(cx, p) ((void)(cx), *(p))
+#define asx_lab_store(cx, p, v) ((void)(cx), (void)(*(p) = (v)))
+#define asx_lab_cas(cx, p, expected, desired)                                                      \
+    ((void)(cx), *(p) == (expected) ? (*(p) = (desired), true) : false)
+#define asx_lab_fetch_add(cx, p, n) ((void)(cx), (*(p) += (n)) - (n))
+#endif
+
+ASX_API uint64_t asx_lab_cell_load(asx_cx *cx, const volatile void *cell, size_t size,
+                                   const char *site);
+ASX_API void asx_lab_cell_store(asx_cx *cx, volatile void *cell, size_t size, uint64_t value,
+                                const char *site);
+ASX_API bool asx_lab_cell_cas(asx_cx *cx, volatile void *cell, size_t size, uint64_t expected,
+                              uint64_t desired, const char *site);
+ASX_API uint64_t asx_lab_cell_fetch_add(asx_cx *cx, volatile void *cell, size_t size,
+                                        uint64_t addend, const char *site);
+
+/* ---- locks and choices ---------------------------------------------------------------------- */
+
+/* For tests: a lock whose every operation is a scheduling decision. Zero-initialized it is free.
+ * Lock, unlock and a try-lock that succeeds write it, a try-lock that fails reads it. A lock that
+ * is held disables lock; there is no queue, any waiting task may go next. */
+typedef struct asx_lab_mutex {
+    uint64_t holder_; /* 0: none */
+} asx_lab_mutex;
+
+/* ASX_E_INVALID_ARGUMENT; ASX_E_WOULD_DEADLOCK outside of an exploration, where nobody else could
+ * give it back. */
+#define asx_lab_mutex_lock(cx, mutex) asx_lab_mutex_lock_at((cx), (mutex), ASX_SITE)
+ASX_API asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site);
+/* ASX_E_BUSY: it is held. */
+#define asx_lab_mutex_try_lock(cx, mutex) asx_lab_mutex_try_lock_at((cx), (mutex), ASX_SITE)
+ASX_API asx_status asx_lab_mutex_try_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site);
+/* ASX_E_NOT_OWNER: the caller does not hold it, and nothing changes. */
+#define asx_lab_mutex_unlock(cx, mutex) asx_lab_mutex_unlock_at((cx), (mutex), ASX_SITE)
+ASX_API asx_status asx_lab_mutex_unlock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site);
+
+/* A counter of units; acquire is disabled while there are fewer than it wants. Both write it. */
+typedef struct asx_lab_semaphore {
+    uint64_t units;
+} asx_lab_semaphore;
+
+#define asx_lab_semaphore_acquire(cx, semaphore, n)                                                \
+    asx_lab_semaphore_acquire_at((cx), (semaphore), (n), ASX_SITE)
+ASX_API asx_status asx_lab_semaphore_acquire_at(asx_cx *cx, asx_lab_semaphore *semaphore,
+                                                uint64_t n, const char *site);
+#define asx_lab_semaphore_release(cx, semaphore, n)                                                \
+    asx_lab_semaphore_release_at((cx), (semaphore), (n), ASX_SITE)
+ASX_API asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *semaphore,
+                                                uint64_t n, const char *site);
+
+/* Any of 0 .. n - 1: the explorer tries them all. Accesses nothing. 0 outside of an exploration. */
+#define asx_lab_choose(cx, n) asx_lab_choose_at((cx), (n), ASX_SITE)
+ASX_API uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site);
+
+/* Fails the execution if `expr` is false; it goes on. */
+#define asx_lab_check(cx, expr)                                                                    \
+    ((expr) ? (void)0 : asx_lab_fail((cx), #expr, ASX_SITE))
+ASX_API void asx_lab_fail(asx_cx *cx, const char *text, const char *site);
+
+/* ---- exploring ------------------------------------------------------------------------------ */
+
+/* X(NAME, "name") */
+#define ASX_EXPLORE_MODE_LIST(X)                                                                   \
+    X(OPTIMAL, "optimal") /* every class once */                                                   \
+    X(DFS, "dfs")         /* every interleaving; counts classes; for small programs */             \
+    X(RANDOM, "random")   /* each step any task that can go, equally likely */                     \
+    X(PCT, "pct")         /* random priorities, lowered at random steps */
+
+typedef enum asx_explore_mode {
+#define ASX_EXPLORE_MODE_ENUM_(name, text) ASX_EXPLORE_##name,
+    ASX_EXPLORE_MODE_LIST(ASX_EXPLORE_MODE_ENUM_)
+#undef ASX_EXPLORE_MODE_ENUM_
+    ASX_EXPLORE_MODE_COUNT
+} asx_explore_mode;
+
+/* NULL for a number that is none. */
+ASX_API const char *asx_explore_mode_str(unsigned mode);
+
+typedef void (*asx_lab_fn)(asx_cx *cx, void *arg);
+
+/* Why an execution was not good. */
+typedef enum asx_explore_verdict {
+    ASX_EXPLORE_GOOD = 0,
+    ASX_EXPLORE_DEADLOCK, /* tasks are left and none can go */
+    ASX_EXPLORE_FAILED,   /* a check, a task that ended Err or Panicked */
+    ASX_EXPLORE_TOO_LONG  /* cut off at steps_max */
+} asx_explore_verdict;
+
+typedef struct asx_explore_progress {
+    uint64_t executions;
+    uint64_t classes;    /* different ones, as far as compared */
+    uint64_t redundant;  /* executions of a class that was seen before, as far as compared */
+    uint64_t compared;   /* executions that were compared: all, until too many to remember */
+    uint64_t blocked;    /* executions given up because another one covers them */
+    uint64_t deadlocks;
+    uint64_t bugs;       /* executions that failed */
+    uint64_t too_long;
+    uint64_t steps;      /* of all executions */
+    uint64_t steps_longest;
+    uint64_t frontier;   /* executions that have alternatives which are not done yet */
+    uint64_t frontier_most;
+    uint64_t memory_bytes;
+    uint64_t elapsed_ns;
+} asx_explore_progress;
+
+/* One execution that was not good; all of it borrowed until the call returns. `schedule` can be
+ * given back as asx_explore_options.schedule. */
+typedef struct asx_explore_failure {
+    asx_explore_verdict verdict;
+    uint64_t execution;      /* number, from 1 */
+    const char *text;        /* what failed; the tasks that wait */
+    const char *site;        /* "" when there is none */
+    const char *schedule;
+    const char *interleaving; /* for people: a line per step, a column per task */
+} asx_explore_failure;
+
+/* Zero in any field means its default. */
+typedef struct asx_explore_options {
+    asx_explore_mode mode;
+    uint64_t seed;           /* random, pct; optimal: draws the task that goes on by default */
+    uint64_t executions_max; /* random, pct: default 1,000; others: no limit */
+    uint64_t time_max_ns;
+    uint64_t steps_max;      /* of one execution; default 100,000 */
+    uint32_t depth;          /* pct: the depth of bug it aims at; default 3 */
+    bool stop_at_first;      /* execution that is not good */
+    bool unchecked;          /* do not compare classes: no memory for it, and a little faster */
+    const char *schedule;    /* replay this one, once; borrowed during the call */
+    /* Called for each execution that is not good; NULL: not told. */
+    void (*on_failure)(void *ctx, const asx_explore_failure *failure);
+    /* Called now and then; false stops. */
+    bool (*on_progress)(void *ctx, const asx_explore_progress *progress);
+    void *ctx;
+} asx_explore_options;
+
+typedef struct asx_explore_result {
+    asx_explore_progress totals;
+    bool complete;           /* every class was run to its end */
+    asx_status status;       /* ASX_OK, or why it ended early: ASX_E_DIVERGED (not deterministic, or
+                                a schedule of another program), ASX_E_NOT_SUPPORTED,
+                                ASX_E_RESOURCE_EXHAUSTED */
+    const char *unsupported; /* name of the event that is not explored, else NULL; static */
+} asx_explore_result;
+
+/* Runs the test on a runtime of its own. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED,
+ * ASX_E_SYSTEM when nothing could be run; else ASX_OK, and the result tells how it went. */
+ASX_API asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
+                               asx_explore_result *ret_result);
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+typedef struct asx_lab_test {
+    const char *name;
+    asx_lab_fn fn;
+    const char *site;
+    struct asx_lab_test *next;
+} asx_lab_test;
+
+/* In the lab's main. */
+void asx_lab_test_register(asx_lab_test *test);
+
+#define ASX_LAB_TEST(name_)                                                                        \
+    static void asx_lab_test_##name_(asx_cx *cx, void *arg);                                       \
+    __attribute__((constructor)) static void asx_lab_register_##name_(void)                        \
+    {                                                                                              \
+        static asx_lab_test test = { #name_, asx_lab_test_##name_, ASX_SITE, NULL };               \
+        asx_lab_test_register(&test);                                                              \
+    }                                                                                              \
+    static void asx_lab_test_##name_(asx_cx *cx, __attribute__((unused)) void *arg)
+
+ASX_END_DECLS
+
+#endif

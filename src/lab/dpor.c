@@ -1,0 +1,508 @@
+/* dpor.c - one execution after the other: who goes next, and what each event did.
+ *
+ * An execution follows its plan, then goes on by default: the task that an event of the plan has
+ * overtaken goes as soon as it can; otherwise the running task goes on, or the next in order of
+ * number (with a seed: any enabled task, drawn). Which task the default prefers does not matter to
+ * what is visited.
+ *
+ * The other modes use the same events and plans. DFS plans the next larger enabled task at the last
+ * step that has one. RANDOM and PCT plan nothing.
+ */
+#include "lab/dpor.h"
+
+#include "lab/dpor_int.h"
+
+static const char *const op_names[] = {
+#define OP_NAME(name, text) text,
+    ASX__OP_LIST(OP_NAME)
+#undef OP_NAME
+};
+
+const char *asx__op_str(unsigned kind)
+{
+    return kind < ASX__OP_COUNT ? op_names[kind] : "unknown";
+}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+asx__op_effect asx__op_eval(const asx__op *op, uint64_t state)
+{
+    switch (op->kind) {
+    case ASX__OP_STORE:
+        return (asx__op_effect){ true, true, op->a };
+    case ASX__OP_CAS:
+        return state == op->a ? (asx__op_effect){ true, true, op->b }
+                              : (asx__op_effect){ true, false, state };
+    case ASX__OP_FETCH_ADD:
+        return (asx__op_effect){ true, true, state + op->a };
+    case ASX__OP_LOCK: /* state: 0 free, else the holder's number + 1, which is `a` */
+        return (asx__op_effect){ state == 0, true, op->a };
+    case ASX__OP_TRY_LOCK:
+        return state == 0 ? (asx__op_effect){ true, true, op->a }
+                          : (asx__op_effect){ true, false, state };
+    case ASX__OP_UNLOCK: /* of somebody else's lock it does nothing but look */
+        return state == op->a ? (asx__op_effect){ true, true, 0 }
+                              : (asx__op_effect){ true, false, state };
+    case ASX__OP_ACQUIRE: /* state: units left */
+        return (asx__op_effect){ state >= op->a, true, state - op->a };
+    case ASX__OP_RELEASE:
+        return (asx__op_effect){ true, true, state + op->a };
+    default:
+        return (asx__op_effect){ true, false, state };
+    }
+}
+
+uint64_t asx__state_read(const void *object, uint32_t size)
+{
+    switch (size) {
+    case 1:
+        return *(const volatile uint8_t *)object;
+    case 2:
+        return *(const volatile uint16_t *)object;
+    case 4:
+        return *(const volatile uint32_t *)object;
+    default:
+        return *(const volatile uint64_t *)object;
+    }
+}
+
+void asx__state_write(void *object, uint32_t size, uint64_t state)
+{
+    switch (size) {
+    case 1:
+        *(volatile uint8_t *)object = (uint8_t)state;
+        break;
+    case 2:
+        *(volatile uint16_t *)object = (uint16_t)state;
+        break;
+    case 4:
+        *(volatile uint32_t *)object = (uint32_t)state;
+        break;
+    default:
+        *(volatile uint64_t *)object = state;
+        break;
+    }
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+asx__dpor *asx__dpor_create(const asx__dpor_options *options)
+{
+    asx__dpor *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return NULL;
+    d->options = *options;
+    d->prefer = ASX__DPOR_NONE;
+    d->stride = 8;
+    asx__rng_seed(&d->rng, options->seed);
+    if (asx__dpor_name(d, ASX__DPOR_NONE, 0) != 0) {
+        asx__dpor_destroy(d);
+        return NULL;
+    }
+    return d;
+}
+
+void asx__dpor_destroy(asx__dpor *d)
+{
+    if (d == NULL)
+        return;
+    free(d->tasks);
+    free(d->task_clocks);
+    free(d->names);
+    free(d->events);
+    free(d->clocks);
+    free(d->objects.at);
+    free(d->places);
+    free(d->races.at);
+    free(d->plan.at);
+    free(d->blocks.at);
+    free(d->untried.at);
+    free(d->changes.at);
+    free(d->classes);
+    free(d->saved_steps.at);
+    free(d->saved_blocks.at);
+    free(d->alternatives.at);
+    free(d->moved.at);
+    free(d->frames.at);
+    free(d);
+}
+
+/* ---- an execution --------------------------------------------------------------------------- */
+
+static int compare_words(const void *x, const void *y)
+{
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
+/* Draws the steps at which a priority drops, among as many as the longest execution had. */
+static void begin_pct(asx__dpor *d)
+{
+    uint64_t span = d->stats.steps_longest != 0 ? d->stats.steps_longest : 1;
+    d->changes.len = 0;
+    d->changes_done = 0;
+    for (uint32_t i = 1; i < d->options.depth && ASX__VEC_ROOM(d, d->changes, 1); i++)
+        d->changes.at[d->changes.len++] = asx__rng_below(&d->rng, span);
+    if (d->changes.len > 1)
+        qsort(d->changes.at, d->changes.len, sizeof *d->changes.at, compare_words);
+}
+
+static void enter(asx__dpor *d, uint32_t task)
+{
+    asx__dpor_task *k = &d->tasks[task];
+    k->done = 0;
+    k->children = 0;
+    k->present = true;
+    k->pending = false;
+    if (d->options.mode == ASX__DPOR_PCT)
+        k->priority = (asx__rng_next(&d->rng) >> 1) + d->options.depth;
+}
+
+void asx__dpor_begin(asx__dpor *d)
+{
+    for (uint32_t t = 0; t < d->tasks_len; t++)
+        d->tasks[t].present = d->tasks[t].pending = false;
+    d->events_len = 0;
+    d->objects.len = 0;
+    d->stamp++;
+    d->class_sum = 0;
+    d->too_long = false;
+    d->own_alternatives = d->alternatives.len;
+    if (d->options.mode == ASX__DPOR_PCT)
+        begin_pct(d);
+    memset(asx__dpor_task_clock(d, 0), 0, d->stride * sizeof *d->task_clocks);
+    enter(d, 0);
+}
+
+uint32_t asx__dpor_spawn(asx__dpor *d, uint32_t parent)
+{
+    uint32_t task = asx__dpor_name(d, parent, d->tasks[parent].children++);
+    if (task == ASX__DPOR_NONE)
+        return task;
+    memcpy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, parent),
+           d->stride * sizeof *d->task_clocks);
+    enter(d, task);
+    return task;
+}
+
+void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
+{
+    d->tasks[task].op = *op;
+    d->tasks[task].pending = true;
+}
+
+void asx__dpor_joined(asx__dpor *d, uint32_t task, uint32_t ended)
+{
+    asx__clock_join(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, ended), d->stride);
+}
+
+void asx__dpor_ended(asx__dpor *d, uint32_t task)
+{
+    d->tasks[task].pending = false;
+}
+
+/* ---- who goes next -------------------------------------------------------------------------- */
+
+static bool enabled(const asx__dpor *d, uint32_t task)
+{
+    const asx__dpor_task *k = &d->tasks[task];
+    if (!k->present || !k->pending)
+        return false;
+    if (k->op.kind != ASX__OP_LOCK && k->op.kind != ASX__OP_ACQUIRE)
+        return true;
+    return asx__op_eval(&k->op, asx__state_read(k->op.object, k->op.size)).enabled;
+}
+
+/* The first enabled task from `task` on, in order of number, round; NONE: no task is. */
+static uint32_t first_enabled(const asx__dpor *d, uint32_t task)
+{
+    for (uint32_t i = 0; i < d->tasks_len; i++, task++) {
+        if (task >= d->tasks_len)
+            task = 0;
+        if (enabled(d, task))
+            return task;
+    }
+    return ASX__DPOR_NONE;
+}
+
+static uint32_t any_enabled(asx__dpor *d)
+{
+    uint64_t count = 0;
+    uint32_t chosen = ASX__DPOR_NONE;
+    for (uint32_t t = 0; t < d->tasks_len; t++)
+        if (enabled(d, t) && asx__rng_below(&d->rng, ++count) == 0)
+            chosen = t;
+    return chosen;
+}
+
+static uint32_t highest_enabled(const asx__dpor *d)
+{
+    uint32_t chosen = ASX__DPOR_NONE;
+    for (uint32_t t = 0; t < d->tasks_len; t++)
+        if (enabled(d, t) &&
+            (chosen == ASX__DPOR_NONE || d->tasks[t].priority > d->tasks[chosen].priority))
+            chosen = t;
+    return chosen;
+}
+
+static uint32_t choose_pct(asx__dpor *d)
+{
+    uint32_t chosen = highest_enabled(d);
+    while (chosen != ASX__DPOR_NONE && d->changes_done < d->changes.len &&
+           d->changes.at[d->changes_done] <= d->events_len) {
+        d->tasks[chosen].priority = d->changes.len - d->changes_done++;
+        chosen = highest_enabled(d);
+    }
+    return chosen;
+}
+
+static uint32_t choose_default(asx__dpor *d)
+{
+    if (d->prefer != ASX__DPOR_NONE && enabled(d, d->prefer))
+        return d->prefer;
+    if (d->options.seed != 0)
+        return any_enabled(d);
+    uint32_t last = d->events_len != 0 ? d->events[d->events_len - 1].task : 0;
+    return first_enabled(d, last);
+}
+
+/* Notes the next larger task that is enabled here. */
+static void note_untried(asx__dpor *d, uint32_t chosen)
+{
+    uint32_t step = d->events_len;
+    d->untried.len = step;
+    if (!ASX__VEC_ROOM(d, d->untried, 1))
+        return;
+    uint32_t other = ASX__DPOR_NONE;
+    for (uint32_t t = chosen + 1; t < d->tasks_len && other == ASX__DPOR_NONE; t++)
+        if (enabled(d, t))
+            other = t;
+    d->untried.at[d->untried.len++] = (asx__step){ other, 0, false };
+}
+
+static uint32_t choose_free(asx__dpor *d)
+{
+    switch (d->options.mode) {
+    case ASX__DPOR_DFS:
+        return first_enabled(d, 0);
+    case ASX__DPOR_RANDOM:
+        return any_enabled(d);
+    case ASX__DPOR_PCT:
+        return choose_pct(d);
+    default:
+        return choose_default(d);
+    }
+}
+
+uint32_t asx__dpor_choose(asx__dpor *d)
+{
+    uint32_t chosen;
+    if (ASX__UNLIKELY(d->status < 0))
+        return ASX__DPOR_NONE;
+    if (d->events_len < d->plan.len) {
+        chosen = d->plan.at[d->events_len].task;
+        if (chosen >= d->tasks_len || !enabled(d, chosen)) {
+            d->status = ASX_E_DIVERGED;
+            return ASX__DPOR_NONE;
+        }
+    } else {
+        chosen = choose_free(d);
+        if (chosen == ASX__DPOR_NONE)
+            return chosen;
+        if (ASX__UNLIKELY(d->options.steps_max != 0 && d->events_len >= d->options.steps_max)) {
+            d->too_long = true;
+            return ASX__DPOR_NONE;
+        }
+    }
+    if (d->options.mode == ASX__DPOR_DFS && d->events_len + 1 >= d->plan.len)
+        note_untried(d, chosen);
+    return chosen;
+}
+
+/* ---- what it did ---------------------------------------------------------------------------- */
+
+static bool room_for_event(asx__dpor *d)
+{
+    if (d->events_len < d->events_cap)
+        return true;
+    size_t cap = d->events_cap, rows = (size_t)d->events_cap * d->stride;
+    if (!asx__dpor_grow(d, (void **)&d->events, &cap, cap + 1, sizeof *d->events) ||
+        !asx__dpor_grow(d, (void **)&d->clocks, &rows, cap * d->stride, sizeof *d->clocks))
+        return false;
+    d->events_cap = (uint32_t)cap;
+    return true;
+}
+
+/* An event's share of the sum over its class: who it is and which write it comes after. */
+static uint64_t class_term(const asx__dpor *d, const asx__dpor_event *event)
+{
+    uint64_t words[3] = { (uint64_t)event->task << 32 | event->ordinal, UINT64_MAX,
+                          (uint64_t)event->choice << 1 | event->writes };
+    if (event->prev_write != ASX__DPOR_NONE) {
+        const asx__dpor_event *write = &d->events[event->prev_write];
+        words[1] = (uint64_t)write->task << 32 | write->ordinal;
+    }
+    return asx__hash_words(0, words, 3);
+}
+
+static uint32_t choice_of(asx__dpor *d, uint64_t choices)
+{
+    uint32_t step = d->events_len;
+    if (step < d->plan.len) {
+        if (d->plan.at[step].choice >= choices)
+            d->status = ASX_E_DIVERGED;
+        return d->plan.at[step].choice;
+    }
+    if (d->options.mode == ASX__DPOR_RANDOM || d->options.mode == ASX__DPOR_PCT)
+        return (uint32_t)asx__rng_below(&d->rng, choices);
+    return 0;
+}
+
+uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
+{
+    asx__dpor_task *k = &d->tasks[task];
+    const asx__op *op = &k->op;
+    if (ASX__UNLIKELY(!room_for_event(d)))
+        return 0;
+    uint32_t step = d->events_len;
+    asx__dpor_event *event = &d->events[step];
+    uint32_t *clock = asx__dpor_clock(d, step);
+    *event = (asx__dpor_event){ .task = task, .ordinal = k->done + 1, .kind = (uint8_t)op->kind,
+                                .site = op->site, .object = ASX__DPOR_NONE, .prev = ASX__DPOR_NONE,
+                                .prev_write = ASX__DPOR_NONE };
+    event->by_default = step >= d->plan.len || d->plan.at[step].by_default;
+    memcpy(clock, asx__dpor_task_clock(d, task), d->stride * sizeof *clock);
+    uint64_t found;
+    if (op->object == NULL) {
+        found = event->choice = choice_of(d, op->a);
+        asx__dpor_race_choice(d, step, op->a);
+        if (d->options.mode == ASX__DPOR_DFS && step + 1 >= d->plan.len && found + 1 < op->a)
+            d->untried.at[step] = (asx__step){ task, event->choice + 1, false };
+    } else {
+        event->object = asx__dpor_object_of(d, op->object);
+        if (ASX__UNLIKELY(event->object == ASX__DPOR_NONE))
+            return 0;
+        found = event->before = asx__state_read(op->object, op->size);
+        asx__op_effect effect = asx__op_eval(op, found);
+        event->writes = effect.writes;
+        event->after = effect.after;
+        asx__dpor_object *object = &d->objects.at[event->object];
+        event->prev = object->last;
+        event->prev_write = object->last_write;
+        asx__dpor_race(d, step, op);
+        object->last = step;
+        if (effect.writes) {
+            object->last_write = step;
+            asx__state_write(op->object, op->size, effect.after);
+        }
+    }
+    k->done++;
+    k->pending = false;
+    clock[task] = k->done;
+    memcpy(asx__dpor_task_clock(d, task), clock, d->stride * sizeof *clock);
+    d->class_sum += class_term(d, event);
+    if (d->prefer == task && step >= d->plan.len)
+        d->prefer = ASX__DPOR_NONE;
+    d->events_len++;
+    return found;
+}
+
+/* ---- the end of an execution ---------------------------------------------------------------- */
+
+static bool pop_untried(asx__dpor *d)
+{
+    for (size_t step = d->untried.len; step-- > 0;) {
+        if (d->untried.at[step].task == ASX__DPOR_NONE)
+            continue;
+        d->plan.len = 0;
+        if (!ASX__VEC_ROOM(d, d->plan, step + 1))
+            return false;
+        for (size_t i = 0; i < step; i++)
+            d->plan.at[i] = (asx__step){ d->events[i].task, d->events[i].choice, false };
+        d->plan.at[step] = d->untried.at[step];
+        d->plan.len = step + 1;
+        return true;
+    }
+    return false;
+}
+
+bool asx__dpor_finish(asx__dpor *d, bool stuck)
+{
+    if (d->events_len < d->plan.len && d->status == ASX_OK)
+        d->status = ASX_E_DIVERGED;
+    if (d->status < 0)
+        return false;
+    d->stats.executions++;
+    d->stats.steps += d->events_len;
+    d->stats.deadlocks += stuck && !d->too_long;
+    if (d->events_len > d->stats.steps_longest)
+        d->stats.steps_longest = d->events_len;
+    if (d->options.check || d->options.mode == ASX__DPOR_DFS)
+        asx__dpor_class_note(d);
+    switch (d->options.mode) {
+    case ASX__DPOR_OPTIMAL:
+        if (stuck)
+            asx__dpor_race_pending(d);
+        asx__dpor_push(d);
+        return asx__dpor_pop(d);
+    case ASX__DPOR_DFS:
+        d->untried.len = d->events_len;
+        return pop_untried(d);
+    case ASX__DPOR_REPLAY:
+        return false;
+    default:
+        return d->status == ASX_OK;
+    }
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+asx_status asx__dpor_status(const asx__dpor *d)
+{
+    return d->status;
+}
+
+bool asx__dpor_too_long(const asx__dpor *d)
+{
+    return d->too_long;
+}
+
+void asx__dpor_stats_get(const asx__dpor *d, asx__dpor_stats *ret_stats)
+{
+    *ret_stats = d->stats;
+}
+
+const asx__dpor_event *asx__dpor_events(const asx__dpor *d, size_t *ret_count)
+{
+    *ret_count = d->events_len;
+    return d->events;
+}
+
+const asx__op *asx__dpor_pending(const asx__dpor *d, uint32_t task)
+{
+    if (task >= d->tasks_len || !d->tasks[task].present || !d->tasks[task].pending)
+        return NULL;
+    return &d->tasks[task].op;
+}
+
+uint32_t asx__dpor_tasks(const asx__dpor *d)
+{
+    return d->tasks_len;
+}
+
+void asx__dpor_name_of(const asx__dpor *d, uint32_t task, uint32_t *ret_parent, uint32_t *ret_nth)
+{
+    *ret_parent = d->tasks[task].parent;
+    *ret_nth = d->tasks[task].nth;
+}
+
+asx_status asx__dpor_plan(asx__dpor *d, const asx__step *steps, size_t count)
+{
+    d->plan.len = 0;
+    if (count != 0 && !ASX__VEC_ROOM(d, d->plan, count))
+        return d->status;
+    if (count != 0)
+        memcpy(d->plan.at, steps, count * sizeof *steps);
+    d->plan.len = count;
+    return ASX_OK;
+}

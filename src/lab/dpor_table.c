@@ -1,0 +1,232 @@
+/* dpor_table.c - the engine's tables: growing arrays, objects by address, tasks by name, classes.
+ *
+ * An object is known by its address during one execution; the table of addresses is emptied by
+ * taking a new stamp. A task is known by who started it and as which of its children, so that it
+ * has the same number in every execution, whatever else ran before it.
+ *
+ * Classes. An execution is summed up by 64 bits that do not depend on the order of events that
+ * commute (dpor.c adds one term per event). To find out that a class came twice they are kept in a
+ * set, of bounded size: when it is full, a further bit of the sums must be zero for them to be kept
+ * and compared. So memory is constant; every repetition is seen as long as CLASSES_MAX classes are
+ * not exceeded, and from then on a known fraction of them. DFS, which is there to count classes,
+ * keeps them all.
+ */
+#include "lab/dpor_int.h"
+
+#define CLASSES_MAX ((size_t)1 << 18)
+
+bool asx__dpor_grow(asx__dpor *d, void **memory, size_t *cap, size_t need, size_t size)
+{
+    size_t grown = *cap != 0 ? *cap : 16;
+    while (grown < need) {
+        if (grown > SIZE_MAX / 4 / size) {
+            d->status = ASX_E_RESOURCE_EXHAUSTED;
+            return false;
+        }
+        grown *= 2;
+    }
+    void *larger = realloc(*memory, grown * size);
+    if (larger == NULL) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return false;
+    }
+    d->stats.memory_bytes += (grown - *cap) * size;
+    *memory = larger;
+    *cap = grown;
+    return true;
+}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+static size_t place_slot(const void *address, size_t cap)
+{
+    uint64_t mixed = (uint64_t)(uintptr_t)address * ASX__HASH_M1;
+    return (size_t)(mixed >> 32) & (cap - 1);
+}
+
+static asx__place *find_place(asx__dpor *d, const void *address)
+{
+    size_t slot = place_slot(address, d->places_cap);
+    while (d->places[slot].stamp == d->stamp && d->places[slot].address != address)
+        slot = (slot + 1) & (d->places_cap - 1);
+    return &d->places[slot];
+}
+
+static bool grow_places(asx__dpor *d)
+{
+    size_t cap = d->places_cap != 0 ? d->places_cap * 2 : 64;
+    asx__place *old = d->places;
+    size_t old_cap = d->places_cap;
+    asx__place *places = calloc(cap, sizeof *places);
+    if (places == NULL) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return false;
+    }
+    d->places = places;
+    d->places_cap = cap;
+    d->stats.memory_bytes += (cap - old_cap) * sizeof *places;
+    for (size_t i = 0; i < old_cap; i++)
+        if (old[i].stamp == d->stamp)
+            *find_place(d, old[i].address) = old[i];
+    free(old);
+    return true;
+}
+
+uint32_t asx__dpor_object_of(asx__dpor *d, const void *address)
+{
+    if (d->objects.len * 2 >= d->places_cap && !grow_places(d))
+        return ASX__DPOR_NONE;
+    asx__place *place = find_place(d, address);
+    if (place->stamp == d->stamp)
+        return place->object;
+    if (!ASX__VEC_ROOM(d, d->objects, 1))
+        return ASX__DPOR_NONE;
+    place->address = address;
+    place->stamp = d->stamp;
+    place->object = (uint32_t)d->objects.len;
+    d->objects.at[d->objects.len++] = (asx__dpor_object){ ASX__DPOR_NONE, ASX__DPOR_NONE };
+    return place->object;
+}
+
+/* ---- tasks ---------------------------------------------------------------------------------- */
+
+static asx__task_name *find_name(const asx__dpor *d, uint32_t parent, uint32_t nth)
+{
+    uint64_t words[1] = { (uint64_t)parent << 32 | nth };
+    size_t slot = (size_t)asx__hash_words(0, words, 1) & (d->names_cap - 1);
+    while (d->names[slot].task != ASX__DPOR_NONE &&
+           (d->names[slot].parent != parent || d->names[slot].nth != nth))
+        slot = (slot + 1) & (d->names_cap - 1);
+    return &d->names[slot];
+}
+
+static bool grow_names(asx__dpor *d)
+{
+    size_t cap = d->names_cap != 0 ? d->names_cap * 2 : 64;
+    asx__task_name *old = d->names;
+    size_t old_cap = d->names_cap;
+    asx__task_name *names = malloc(cap * sizeof *names);
+    if (names == NULL) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return false;
+    }
+    for (size_t i = 0; i < cap; i++)
+        names[i].task = ASX__DPOR_NONE;
+    d->names = names;
+    d->names_cap = cap;
+    d->stats.memory_bytes += (cap - old_cap) * sizeof *names;
+    for (size_t i = 0; i < old_cap; i++)
+        if (old[i].task != ASX__DPOR_NONE)
+            *find_name(d, old[i].parent, old[i].nth) = old[i];
+    free(old);
+    return true;
+}
+
+/* Rows of clocks become longer; what they say stays. */
+static bool relay(asx__dpor *d, uint32_t **rows, size_t used, size_t cap, uint32_t stride)
+{
+    uint32_t *wider = calloc(cap != 0 ? cap : 1, (size_t)stride * sizeof *wider);
+    if (wider == NULL) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return false;
+    }
+    for (size_t i = 0; i < used; i++)
+        memcpy(wider + i * stride, *rows + i * d->stride, d->stride * sizeof *wider);
+    free(*rows);
+    *rows = wider;
+    d->stats.memory_bytes += cap * (stride - d->stride) * sizeof *wider;
+    return true;
+}
+
+bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks)
+{
+    if (tasks > d->tasks_cap) {
+        size_t cap = d->tasks_cap;
+        if (!asx__dpor_grow(d, (void **)&d->tasks, &cap, tasks, sizeof *d->tasks))
+            return false;
+        if (!relay(d, &d->task_clocks, d->tasks_len, cap, d->stride))
+            return false;
+        d->tasks_cap = (uint32_t)cap;
+    }
+    if (tasks <= d->stride)
+        return true;
+    uint32_t stride = d->stride != 0 ? d->stride * 2 : 8;
+    while (stride < tasks)
+        stride *= 2;
+    if (!relay(d, &d->task_clocks, d->tasks_len, d->tasks_cap, stride) ||
+        !relay(d, &d->clocks, d->events_len, d->events_cap, stride))
+        return false;
+    d->stride = stride;
+    return true;
+}
+
+uint32_t asx__dpor_name(asx__dpor *d, uint32_t parent, uint32_t nth)
+{
+    if (d->names_len * 2 >= d->names_cap && !grow_names(d))
+        return ASX__DPOR_NONE;
+    asx__task_name *name = find_name(d, parent, nth);
+    if (name->task != ASX__DPOR_NONE)
+        return name->task;
+    if (!asx__dpor_stride_for(d, d->tasks_len + 1))
+        return ASX__DPOR_NONE;
+    uint32_t task = d->tasks_len++;
+    d->tasks[task] = (asx__dpor_task){ .parent = parent, .nth = nth };
+    *name = (asx__task_name){ parent, nth, task };
+    d->names_len++;
+    return task;
+}
+
+/* ---- classes -------------------------------------------------------------------------------- */
+
+static bool class_insert(uint64_t *set, size_t cap, uint64_t sum)
+{
+    size_t slot = (size_t)(sum >> 20) & (cap - 1);
+    while (set[slot] != 0) {
+        if (set[slot] == sum)
+            return false;
+        slot = (slot + 1) & (cap - 1);
+    }
+    set[slot] = sum;
+    return true;
+}
+
+/* Twice the room or, when that is not wanted, half of the entries. */
+static bool class_room(asx__dpor *d)
+{
+    bool bounded = d->options.mode != ASX__DPOR_DFS && d->classes_len >= CLASSES_MAX;
+    size_t cap = d->classes_cap == 0 ? 1024 : bounded ? d->classes_cap : d->classes_cap * 2;
+    uint64_t *set = calloc(cap, sizeof *set);
+    if (set == NULL) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return false;
+    }
+    if (bounded)
+        d->classes_mask = d->classes_mask << 1 | 1u;
+    d->stats.memory_bytes += (cap - d->classes_cap) * sizeof *set;
+    d->classes_len = 0;
+    for (size_t i = 0; i < d->classes_cap; i++)
+        if (d->classes[i] != 0 && (d->classes[i] & d->classes_mask) == 0)
+            d->classes_len += class_insert(set, cap, d->classes[i]);
+    free(d->classes);
+    d->classes = set;
+    d->classes_cap = cap;
+    return true;
+}
+
+void asx__dpor_class_note(asx__dpor *d)
+{
+    uint64_t sum = asx__hash_avalanche(d->class_sum ^ ASX__HASH_START);
+    if (sum == 0)
+        sum = UINT64_C(1) << 63;
+    if ((sum & d->classes_mask) != 0)
+        return;
+    if (d->classes_len * 2 >= d->classes_cap && !class_room(d))
+        return;
+    if ((sum & d->classes_mask) != 0)
+        return;
+    bool seen_first = class_insert(d->classes, d->classes_cap, sum);
+    d->classes_len += seen_first;
+    d->stats.checked++;
+    d->stats.classes += seen_first;
+    d->stats.redundant += !seen_first;
+}

@@ -1,0 +1,571 @@
+/* explore.c - runs a lab test as often as the engine asks (see explore.h). */
+#include "lab/explore.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXECUTIONS_DEFAULT 1000
+#define STEPS_DEFAULT 100000
+#define DEPTH_DEFAULT 3
+#define LOOK_EVERY 64 /* executions between two looks at the clock */
+
+static const char *const mode_names[] = {
+#define MODE_NAME(name, text) text,
+    ASX_EXPLORE_MODE_LIST(MODE_NAME)
+#undef MODE_NAME
+};
+
+const char *asx_explore_mode_str(unsigned mode)
+{
+    return mode < ASX_EXPLORE_MODE_COUNT ? mode_names[mode] : NULL;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    if (clock_gettime(CLOCK_MONOTONIC, &ts) != 0)
+        return 0;
+    return (uint64_t)ts.tv_sec * ASX_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- tasks and regions of the execution ----------------------------------------------------- */
+
+/* NULL: not a task of the test. */
+static asx__lab_task *task_of_serial(const asx__explorer *x, uint64_t serial)
+{
+    uint64_t index = serial - x->first_serial;
+    return x->first_serial != 0 && index < x->tasks_len ? &x->tasks[index] : NULL;
+}
+
+static bool room(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size)
+{
+    if (need <= *cap)
+        return true;
+    size_t larger = *cap != 0 ? *cap * 2 : 16;
+    while (larger < need)
+        larger *= 2;
+    void *grown = realloc(*memory, larger * size);
+    if (grown == NULL) {
+        x->status = ASX_E_RESOURCE_EXHAUSTED;
+        return false;
+    }
+    memset((char *)grown + *cap * size, 0, (larger - *cap) * size);
+    *memory = grown;
+    *cap = larger;
+    return true;
+}
+
+static void on_spawn(asx__explorer *x, const asx_event *event)
+{
+    uint64_t serial = event->object;
+    if (x->first_serial == 0)
+        x->first_serial = serial; /* the test itself */
+    uint64_t index = serial - x->first_serial;
+    if (!room(x, (void **)&x->tasks, &x->tasks_cap, (size_t)index + 1, sizeof *x->tasks))
+        return;
+    uint32_t id = 0;
+    if (index != 0) {
+        const asx__lab_task *parent = task_of_serial(x, event->task);
+        id = parent != NULL ? asx__dpor_spawn(x->dpor, parent->id) : ASX__DPOR_NONE;
+        if (id == ASX__DPOR_NONE) { /* no memory, or started by the runtime itself */
+            x->unsupported = parent == NULL ? ASX_EVENT_TASK_SPAWN : x->unsupported;
+            return;
+        }
+    }
+    if (event->b != ASX__VEHICLE_FIBER)
+        x->unsupported = ASX_EVENT_TASK_SPAWN;
+    for (; x->tasks_len <= index; x->tasks_len++)
+        x->tasks[x->tasks_len] = (asx__lab_task){ 0, ASX__DPOR_NONE, ASX__WAIT_NONE };
+    x->tasks[index] = (asx__lab_task){ event->a, id, ASX__WAIT_NONE };
+}
+
+static asx__lab_region *region_of_serial(const asx__explorer *x, uint64_t serial)
+{
+    for (size_t i = x->regions_len; i-- > 0;)
+        if (x->regions[i].serial == serial)
+            return &x->regions[i];
+    return NULL;
+}
+
+static void on_open(asx__explorer *x, const asx_event *event)
+{
+    if (!room(x, (void **)&x->regions, &x->regions_cap, x->regions_len + 1, sizeof *x->regions))
+        return;
+    x->regions[x->regions_len++] = (asx__lab_region){ event->object, event->a, event->task };
+}
+
+static bool region_is_in(const asx__explorer *x, uint64_t serial, uint64_t outer)
+{
+    while (serial != outer) {
+        const asx__lab_region *region = region_of_serial(x, serial);
+        if (region == NULL)
+            return false;
+        serial = region->parent;
+    }
+    return true;
+}
+
+/* The owner comes after everything in it, if it is closing it; else the region has ended for
+ * another reason, and who comes after that is not explored. */
+static void on_closed(asx__explorer *x, const asx_event *event)
+{
+    const asx__lab_region *region = region_of_serial(x, event->object);
+    if (region == NULL || region->owner == x->driver)
+        return;
+    const asx__lab_task *owner = task_of_serial(x, region->owner);
+    if (owner == NULL || (event->task != region->owner && owner->waits != ASX__WAIT_REGION_CLOSE)) {
+        x->unsupported = event->kind;
+        return;
+    }
+    for (size_t i = 0; i < x->tasks_len; i++)
+        if (x->tasks[i].id != ASX__DPOR_NONE && region_is_in(x, x->tasks[i].region, event->object))
+            asx__dpor_joined(x->dpor, owner->id, x->tasks[i].id);
+}
+
+static void on_join(asx__explorer *x, const asx_event *event)
+{
+    const asx__lab_task *joiner = task_of_serial(x, event->task);
+    const asx__lab_task *ended = task_of_serial(x, event->object);
+    if (joiner == NULL || ended == NULL)
+        x->unsupported = event->kind;
+    else
+        asx__dpor_joined(x->dpor, joiner->id, ended->id);
+}
+
+/* Once a task has failed, what the runtime does to the others is not explored; the execution counts
+ * as failed anyway. */
+static void on_complete(asx__explorer *x, const asx_event *event)
+{
+    asx__lab_task *task = task_of_serial(x, event->object);
+    if (task == NULL)
+        return;
+    asx__dpor_ended(x->dpor, task->id);
+    if (event->a != ASX_OUTCOME_OK && x->failed_text == NULL) {
+        x->failed_text = asx_status_str((asx_status)(int64_t)event->b);
+        x->failed_site = NULL;
+    }
+}
+
+static void on_park(asx__explorer *x, const asx_event *event, uint64_t waits)
+{
+    asx__lab_task *task = task_of_serial(x, event->object);
+    if (task != NULL)
+        task->waits = (uint32_t)waits;
+}
+
+static void on_task_event(asx__explorer *x, const asx_event *event)
+{
+    switch (event->kind) {
+    case ASX_EVENT_TASK_SPAWN:
+        on_spawn(x, event);
+        break;
+    case ASX_EVENT_TASK_COMPLETE:
+        on_complete(x, event);
+        break;
+    case ASX_EVENT_TASK_JOIN:
+        on_join(x, event);
+        break;
+    case ASX_EVENT_TASK_PARK:
+        on_park(x, event, event->a);
+        break;
+    case ASX_EVENT_TASK_WAKE:
+        on_park(x, event, ASX__WAIT_NONE);
+        break;
+    default: /* states, runs, yields, panics: they order nothing */
+        break;
+    }
+}
+
+/* The observer of the journal. */
+static void on_event(void *ctx, const asx_event *event)
+{
+    asx__explorer *x = ctx;
+    if (x->clearing || x->driver == 0)
+        return;
+    switch (event->kind) {
+    case ASX_EVENT_TASK_SPAWN:
+    case ASX_EVENT_TASK_COMPLETE:
+    case ASX_EVENT_TASK_JOIN:
+    case ASX_EVENT_TASK_PARK:
+    case ASX_EVENT_TASK_WAKE:
+    case ASX_EVENT_TASK_STATE:
+    case ASX_EVENT_TASK_RUN:
+    case ASX_EVENT_TASK_YIELD:
+    case ASX_EVENT_TASK_PANIC:
+        on_task_event(x, event);
+        break;
+    case ASX_EVENT_REGION_OPEN:
+        on_open(x, event);
+        break;
+    case ASX_EVENT_REGION_REPORT:
+        on_closed(x, event);
+        break;
+    case ASX_EVENT_REGION_STATE:
+    case ASX_EVENT_USER:
+        break;
+    default:
+        if (x->unsupported == 0 && x->failed_text == NULL)
+            x->unsupported = event->kind;
+        break;
+    }
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+asx__explorer *asx__explorer_of(const asx_runtime *rt)
+{
+    return rt->tracing && rt->trace.observe == on_event ? rt->trace.observe_ctx : NULL;
+}
+
+const char *asx__explorer_name(const asx__explorer *x, uint32_t task)
+{
+    return task < x->known_cap && x->known[task].name != NULL ? x->known[task].name : "";
+}
+
+uint64_t asx__explorer_self(asx_cx *cx)
+{
+    const asx__explorer *x = cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
+    const asx__lab_task *self = NULL;
+    if (x != NULL && cx->task_ != NULL)
+        self = task_of_serial(x, asx__serial(cx->task_->generation));
+    return self != NULL ? (uint64_t)self->id + 1 : 1;
+}
+
+static bool do_at_once(const asx__op *op, uint64_t *ret_found)
+{
+    if (op->object == NULL) {
+        *ret_found = 0;
+        return true;
+    }
+    uint64_t found = asx__state_read(op->object, op->size);
+    asx__op_effect effect = asx__op_eval(op, found);
+    if (!effect.enabled)
+        return false;
+    if (effect.writes)
+        asx__state_write(op->object, op->size, effect.after);
+    *ret_found = found;
+    return true;
+}
+
+static bool is_alone(asx_runtime *rt)
+{
+    return rt->next_up == NULL && asx__lanes_are_empty(rt);
+}
+
+static void wake(asx__explorer *x, uint32_t id)
+{
+    ASX__ASSERT(id < x->known_cap && x->known[id].standing != NULL);
+    asx__wake(x->rt, x->known[id].standing, ASX_OK, false);
+}
+
+bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
+{
+    asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
+    asx__task *task = cx != NULL ? cx->task_ : NULL;
+    asx__lab_task *self = NULL;
+    if (x != NULL && !x->clearing && !x->rt->in_cleanup && x->rt->current == task)
+        self = task_of_serial(x, asx__serial(task->generation));
+    if (self == NULL || (task->flags & ASX__T_POLL) != 0)
+        return do_at_once(op, ret_found);
+    uint32_t id = self->id;
+    if (ASX__UNLIKELY(id >= x->known_cap) &&
+        !room(x, (void **)&x->known, &x->known_cap, (size_t)id + 1, sizeof *x->known))
+        return do_at_once(op, ret_found);
+    x->known[id].standing = task;
+    x->known[id].name = task->name;
+    asx__dpor_announce(x->dpor, id, op);
+    if (is_alone(x->rt)) {
+        uint32_t chosen = asx__dpor_choose(x->dpor);
+        if (chosen == id) {
+            *ret_found = asx__dpor_commit(x->dpor, id);
+            return true;
+        }
+        if (chosen != ASX__DPOR_NONE)
+            wake(x, chosen);
+    }
+    (void)asx__park(x->rt, task, &x->turn, NULL);
+    *ret_found = asx__dpor_commit(x->dpor, id);
+    return true;
+}
+
+static void turn_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
+{
+    (void)rt;
+    (void)task;
+    (void)waitable;
+    (void)granted;
+}
+
+/* A cancel does not end the wait: whose turn it is, the explorer says. */
+static const asx__waitable_ops turn_ops = { ASX__WAIT_EXTERNAL, true, turn_unpublish };
+
+/* ---- executions ----------------------------------------------------------------------------- */
+
+static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
+{
+    asx__dpor_stats stats;
+    asx__dpor_stats_get(x->dpor, &stats);
+    *ret = (asx_explore_progress){
+        .executions = stats.executions,
+        .classes = stats.checked == stats.executions ? stats.classes
+                                                     : stats.executions - stats.redundant,
+        .redundant = stats.redundant,
+        .compared = stats.checked,
+        .deadlocks = stats.deadlocks,
+        .bugs = x->bugs,
+        .too_long = x->too_long,
+        .steps = stats.steps,
+        .steps_longest = stats.steps_longest,
+        .frontier = stats.frames,
+        .frontier_most = stats.frames_most,
+        .memory_bytes = stats.memory_bytes,
+        .elapsed_ns = now_ns() - x->started_ns,
+    };
+}
+
+static void tell(asx__explorer *x, asx_explore_verdict verdict)
+{
+    const asx_explore_options *o = x->options;
+    if (verdict != ASX_EXPLORE_GOOD && o->stop_at_first)
+        x->stop = true;
+    if (verdict == ASX_EXPLORE_GOOD || o->on_failure == NULL)
+        return;
+    asx__dpor_stats stats;
+    asx__dpor_stats_get(x->dpor, &stats);
+    asx__text waiting = { 0 };
+    if (verdict == ASX_EXPLORE_DEADLOCK)
+        asx__explore_waiting(x, &waiting);
+    asx__explore_schedule(x, &x->text);
+    asx__explore_lanes(x, &x->lanes);
+    const char *text = verdict == ASX_EXPLORE_FAILED     ? x->failed_text
+                       : verdict == ASX_EXPLORE_DEADLOCK ? waiting.bytes
+                                                         : "too many steps";
+    asx_explore_failure failure = {
+        .verdict = verdict,
+        .execution = stats.executions + 1,
+        .text = text != NULL ? text : "",
+        .site = verdict == ASX_EXPLORE_FAILED && x->failed_site != NULL ? x->failed_site : "",
+        .schedule = x->text.bytes != NULL ? x->text.bytes : "",
+        .interleaving = x->lanes.bytes != NULL ? x->lanes.bytes : "",
+    };
+    o->on_failure(o->ctx, &failure);
+    free(waiting.bytes);
+}
+
+/* The execution is over: tells about it, and asks for the next. */
+static void finish(asx__explorer *x, bool stuck)
+{
+    const asx_explore_options *o = x->options;
+    bool too_long = asx__dpor_too_long(x->dpor);
+    if (asx__dpor_status(x->dpor) == ASX_OK && x->unsupported == 0) {
+        x->bugs += x->failed_text != NULL;
+        x->too_long += too_long;
+        tell(x, x->failed_text != NULL ? ASX_EXPLORE_FAILED
+                : too_long             ? ASX_EXPLORE_TOO_LONG
+                : stuck                ? ASX_EXPLORE_DEADLOCK
+                                       : ASX_EXPLORE_GOOD);
+    }
+    x->more = asx__dpor_finish(x->dpor, stuck && !too_long);
+    if (x->status == ASX_OK)
+        x->status = x->unsupported != 0 ? ASX_E_NOT_SUPPORTED : asx__dpor_status(x->dpor);
+    asx__dpor_stats stats;
+    asx__dpor_stats_get(x->dpor, &stats);
+    if (o->executions_max != 0 && stats.executions >= o->executions_max)
+        x->stop = true;
+    if (stats.executions % LOOK_EVERY != 0 || (o->time_max_ns == 0 && o->on_progress == NULL))
+        return;
+    asx_explore_progress progress;
+    progress_of(x, &progress);
+    if ((o->time_max_ns != 0 && progress.elapsed_ns >= o->time_max_ns) ||
+        (o->on_progress != NULL && !o->on_progress(o->ctx, &progress)))
+        x->stop = true;
+}
+
+static asx_status test_main(asx_cx *cx, void *arg)
+{
+    asx__explorer *x = arg;
+    x->fn(cx, x->arg);
+    return ASX_OK;
+}
+
+static void begin(asx__explorer *x)
+{
+    x->first_serial = 0;
+    x->tasks_len = 0;
+    x->regions_len = 0;
+    x->clearing = false;
+    x->more = false;
+    x->failed_text = x->failed_site = NULL;
+    asx__dpor_begin(x->dpor);
+}
+
+/* The main task of the runtime. */
+static asx_status drive(asx_cx *cx, void *arg)
+{
+    asx__explorer *x = arg;
+    x->driver = asx__serial(cx->task_->generation);
+    do {
+        begin(x);
+        asx_status st = asx_region_open(cx, &x->region, NULL);
+        if (st < 0)
+            return st;
+        st = asx_spawn(&x->region, "test", test_main, x);
+        asx_status closed = asx_region_close(&x->region, ASX_OK);
+        if (st < 0)
+            return st;
+        if (x->clearing)
+            continue;
+        if (closed < 0 && x->failed_text == NULL)
+            x->failed_text = asx_status_str(closed);
+        finish(x, false);
+    } while (x->more && !x->stop && x->status == ASX_OK);
+    return ASX_OK;
+}
+
+/* Nothing can go on: what is left is completed without being resumed, oldest first, so that nobody
+ * is woken by the end of another. */
+static void clear_away(asx__explorer *x)
+{
+    asx_runtime *rt = x->rt;
+    asx__region *region;
+    x->clearing = true;
+    if (asx__region_resolve(&x->region, ASX_STATE_MASK_ALL, &region) < 0)
+        return;
+    asx__region_cancel(rt, region,
+                       asx__reason_make(rt, region, ASX_CANCEL_USER, region, NULL, NULL, NULL));
+    for (uint32_t i = 0; i < rt->tasks.carved; i++) {
+        asx__task *task = asx__slab_at(&rt->tasks, i);
+        if (task->generation != 0 && task->phase != ASX_TASK_COMPLETED &&
+            asx__serial(task->generation) >= x->first_serial && task->reason != NULL)
+            asx__task_force(rt, task);
+    }
+}
+
+/* All tasks wait. False: the exploration cannot go on. */
+static bool decide(asx__explorer *x)
+{
+    if (x->first_serial == 0)
+        return false;
+    if (x->clearing)
+        return false;
+    uint32_t chosen = x->unsupported == 0 ? asx__dpor_choose(x->dpor) : ASX__DPOR_NONE;
+    if (chosen != ASX__DPOR_NONE) {
+        wake(x, chosen);
+        return true;
+    }
+    finish(x, true);
+    clear_away(x);
+    return true;
+}
+
+/* ---- from outside --------------------------------------------------------------------------- */
+
+static const asx__dpor_mode engine_modes[] = { ASX__DPOR_OPTIMAL, ASX__DPOR_DFS, ASX__DPOR_RANDOM,
+                                               ASX__DPOR_PCT };
+
+static asx_status create_engine(asx__explorer *x)
+{
+    const asx_explore_options *o = x->options;
+    asx__dpor_options options = { .mode = engine_modes[o->mode],
+                                  .seed = o->seed,
+                                  .steps_max = o->steps_max,
+                                  .depth = o->depth,
+                                  .check = !o->unchecked };
+    asx__step *steps = NULL;
+    size_t count = 0;
+    asx_status st = ASX_OK;
+    if (o->schedule != NULL)
+        options.mode = ASX__DPOR_REPLAY;
+    x->dpor = asx__dpor_create(&options);
+    if (x->dpor == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    if (o->schedule != NULL)
+        st = asx__explore_parse(x->dpor, o->schedule, &steps, &count);
+    if (st >= 0)
+        st = asx__dpor_plan(x->dpor, steps, count);
+    free(steps);
+    return st;
+}
+
+static asx_status create_runtime(asx__explorer *x)
+{
+    asx_runtime_config config;
+    memset(&config, 0, sizeof config);
+    config.lab = config.trace = true;
+    config.clock = ASX_CLOCK_VIRTUAL;
+    config.no_join_inline = true;
+    config.trace_events_max = 1;
+    config.trace_overflow = ASX_TRACE_OVERWRITE;
+    asx_status st = asx_runtime_create(&config, &x->rt);
+    if (st < 0)
+        return st;
+    /* The journal is listened to, not kept. */
+    asx__trace_deinit(&x->rt->trace);
+    st = asx__trace_init(&x->rt->trace, 0, ASX__TRACE_DISCARD, NULL);
+    asx__trace_observe(&x->rt->trace, on_event, x);
+    return st;
+}
+
+static asx_status run(asx__explorer *x)
+{
+    asx_status st = create_engine(x);
+    if (st >= 0)
+        st = create_runtime(x);
+    if (st < 0)
+        return st;
+    x->turn.ops = &turn_ops;
+    x->started_ns = now_ns();
+    st = asx_runtime_start(x->rt, drive, x);
+    while (st >= 0) {
+        asx_status step = asx_runtime_step(x->rt, 0, NULL);
+        if (step != ASX_E_WOULD_BLOCK) {
+            st = step;
+            break;
+        }
+        if (!decide(x)) {
+            x->status = ASX_E_NOT_SUPPORTED;
+            break;
+        }
+    }
+    return st;
+}
+
+asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
+                       asx_explore_result *ret_result)
+{
+    static const asx_explore_options none;
+    asx_explore_options o = options != NULL ? *options : none;
+    if (fn == NULL || ret_result == NULL || (unsigned)o.mode >= ASX_EXPLORE_MODE_COUNT)
+        return ASX_E_INVALID_ARGUMENT;
+    bool sampling = o.mode == ASX_EXPLORE_RANDOM || o.mode == ASX_EXPLORE_PCT;
+    if (sampling && o.executions_max == 0)
+        o.executions_max = EXECUTIONS_DEFAULT;
+    if (o.steps_max == 0)
+        o.steps_max = STEPS_DEFAULT;
+    if (o.depth == 0)
+        o.depth = DEPTH_DEFAULT;
+    asx__explorer x;
+    memset(&x, 0, sizeof x);
+    x.options = &o;
+    x.fn = fn;
+    x.arg = arg;
+    asx_status st = run(&x);
+    if (st >= 0) {
+        memset(ret_result, 0, sizeof *ret_result);
+        progress_of(&x, &ret_result->totals);
+        ret_result->status = x.status;
+        ret_result->complete = x.status == ASX_OK && !x.more && x.too_long == 0 && !sampling &&
+                               o.schedule == NULL;
+        ret_result->unsupported = x.unsupported != 0 ? asx_event_kind_str(x.unsupported) : NULL;
+    }
+    x.clearing = true;
+    asx_status destroyed = asx_runtime_destroy(x.rt);
+    asx__dpor_destroy(x.dpor);
+    free(x.tasks);
+    free(x.regions);
+    free(x.known);
+    free(x.text.bytes);
+    free(x.lanes.bytes);
+    return st < 0 ? st : destroyed;
+}

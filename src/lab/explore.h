@@ -1,0 +1,99 @@
+/* explore.h - the explorer: a runtime, the engine, and the tasks of the execution that runs.
+ *
+ * The runtime's main task is the driver. For each execution it opens a region, starts the test in
+ * it as a task and closes it; runtime, stacks and records are used again. A task that comes to an
+ * operation announces it. If some other task can still run up to its next operation it parks and
+ * lets it; else everything stands before an operation, and it asks the engine who goes. That is
+ * often itself, and then there is no switch at all. When the last running task ends instead, the
+ * loop that drives the runtime asks.
+ *
+ * What happens between operations and orders tasks (spawn, join, close) is heard from the journal,
+ * through its observer; no event is kept. What is heard and cannot be explored ends it with
+ * ASX_E_NOT_SUPPORTED.
+ *
+ * An execution in which nothing can go on is cleared away by force: its tasks are completed without
+ * being resumed.
+ */
+#ifndef ASX_LAB_EXPLORE_H
+#define ASX_LAB_EXPLORE_H
+
+#include <asx/explore.h>
+
+#include "lab/dpor.h"
+#include "sched/sched.h"
+
+/* A task of the execution, by its serial. */
+typedef struct asx__lab_task {
+    uint64_t region;     /* serial */
+    uint32_t id;         /* engine's number */
+    uint32_t waits;      /* ASX__WAIT_... */
+} asx__lab_task;
+
+/* A task of any execution, by the engine's number. */
+typedef struct asx__lab_known {
+    asx__task *standing; /* before its operation */
+    const char *name;
+} asx__lab_known;
+
+typedef struct asx__lab_region {
+    uint64_t serial, parent;
+    uint64_t owner;      /* serial of the task that opened it */
+} asx__lab_region;
+
+/* Text that grows. */
+typedef struct asx__text {
+    char *bytes;         /* NUL-terminated, or NULL while empty */
+    size_t len, cap;
+} asx__text;
+
+typedef struct asx__explorer {
+    asx_runtime *rt;
+    asx__dpor *dpor;
+    const asx_explore_options *options;
+    asx_lab_fn fn;
+    void *arg;
+    asx__waitable turn;  /* tasks before an operation */
+    asx_status status;
+    uint32_t unsupported; /* event kind */
+    uint64_t driver;     /* serial; 0: not begun */
+
+    /* of the execution */
+    asx_region region;
+    uint64_t first_serial; /* of the test's task; 0: not started */
+    asx__lab_task *tasks;
+    size_t tasks_len, tasks_cap;
+    asx__lab_region *regions;
+    size_t regions_len, regions_cap;
+    bool clearing;       /* it is over and its tasks are being ended */
+    bool more;
+    const char *failed_text, *failed_site; /* first failure */
+
+    /* of all */
+    asx__lab_known *known;
+    size_t known_cap;
+    uint64_t bugs, too_long;
+    bool stop;
+    uint64_t started_ns;
+    asx__text text, lanes;
+} asx__explorer;
+
+/* The explorer of a runtime; NULL: an ordinary one. */
+asx__explorer *asx__explorer_of(const asx_runtime *rt);
+/* The running task does an operation when its turn has come; returns the state that it found, or
+ * the choice. Done at once when there is no explorer; false: it cannot be done now. */
+bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found);
+/* The engine's number of the running task + 1; 1 when there is no explorer. */
+uint64_t asx__explorer_self(asx_cx *cx);
+const char *asx__explorer_name(const asx__explorer *x, uint32_t task);
+
+/* explore_text.c */
+void asx__text_clear(asx__text *text);
+void asx__text_add(asx__text *text, const char *format, ...) ASX_PRINTF(2, 3);
+void asx__explore_schedule(const asx__explorer *x, asx__text *text);
+void asx__explore_lanes(const asx__explorer *x, asx__text *text);
+void asx__explore_waiting(const asx__explorer *x, asx__text *text);
+/* Steps of a schedule's text, malloc'd. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED. */
+asx_status asx__explore_parse(asx__dpor *d, const char *schedule, asx__step **ret_steps,
+                              size_t *ret_count);
+
+#endif

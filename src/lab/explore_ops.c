@@ -1,0 +1,108 @@
+/* explore_ops.c - the operations that a lab test makes: cells, locks, semaphores, choices. */
+#include "lab/explore.h"
+
+static uint64_t cut(uint64_t value, size_t size)
+{
+    return size >= 8 ? value : value & ((UINT64_C(1) << (size * 8)) - 1);
+}
+
+static uint64_t cell(asx_cx *cx, asx__op_kind kind, volatile void *object, size_t size, uint64_t a,
+                     uint64_t b, const char *site)
+{
+    asx__op op = { kind, (uint32_t)size, (void *)(uintptr_t)object, cut(a, size), cut(b, size),
+                   site };
+    uint64_t found = 0;
+    (void)asx__explorer_do(cx, &op, &found); /* a cell is always enabled */
+    return found;
+}
+
+uint64_t asx_lab_cell_load(asx_cx *cx, const volatile void *object, size_t size, const char *site)
+{
+    return cell(cx, ASX__OP_LOAD, (volatile void *)(uintptr_t)object, size, 0, 0, site);
+}
+
+void asx_lab_cell_store(asx_cx *cx, volatile void *object, size_t size, uint64_t value,
+                        const char *site)
+{
+    (void)cell(cx, ASX__OP_STORE, object, size, value, 0, site);
+}
+
+bool asx_lab_cell_cas(asx_cx *cx, volatile void *object, size_t size, uint64_t expected,
+                      uint64_t desired, const char *site)
+{
+    return cell(cx, ASX__OP_CAS, object, size, expected, desired, site) == cut(expected, size);
+}
+
+uint64_t asx_lab_cell_fetch_add(asx_cx *cx, volatile void *object, size_t size, uint64_t addend,
+                                const char *site)
+{
+    return cell(cx, ASX__OP_FETCH_ADD, object, size, addend, 0, site);
+}
+
+asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site)
+{
+    if (cx == NULL || mutex == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__op op = { ASX__OP_LOCK, 8, &mutex->holder_, asx__explorer_self(cx), 0, site };
+    uint64_t found;
+    return asx__explorer_do(cx, &op, &found) ? ASX_OK : ASX_E_WOULD_DEADLOCK;
+}
+
+asx_status asx_lab_mutex_try_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site)
+{
+    if (cx == NULL || mutex == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__op op = { ASX__OP_TRY_LOCK, 8, &mutex->holder_, asx__explorer_self(cx), 0, site };
+    uint64_t found = 0;
+    (void)asx__explorer_do(cx, &op, &found);
+    return found == 0 ? ASX_OK : ASX_E_BUSY;
+}
+
+asx_status asx_lab_mutex_unlock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site)
+{
+    if (cx == NULL || mutex == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__op op = { ASX__OP_UNLOCK, 8, &mutex->holder_, asx__explorer_self(cx), 0, site };
+    uint64_t found = 0;
+    (void)asx__explorer_do(cx, &op, &found);
+    return found == op.a ? ASX_OK : ASX_E_NOT_OWNER;
+}
+
+asx_status asx_lab_semaphore_acquire_at(asx_cx *cx, asx_lab_semaphore *semaphore, uint64_t n,
+                                        const char *site)
+{
+    if (cx == NULL || semaphore == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__op op = { ASX__OP_ACQUIRE, 8, &semaphore->units, n, 0, site };
+    uint64_t found;
+    return asx__explorer_do(cx, &op, &found) ? ASX_OK : ASX_E_WOULD_DEADLOCK;
+}
+
+asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *semaphore, uint64_t n,
+                                        const char *site)
+{
+    if (cx == NULL || semaphore == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__op op = { ASX__OP_RELEASE, 8, &semaphore->units, n, 0, site };
+    uint64_t found;
+    (void)asx__explorer_do(cx, &op, &found);
+    return ASX_OK;
+}
+
+uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site)
+{
+    asx__op op = { ASX__OP_CHOOSE, 0, NULL, n, 0, site };
+    uint64_t choice = 0;
+    if (n > 1)
+        (void)asx__explorer_do(cx, &op, &choice);
+    return (uint32_t)choice;
+}
+
+void asx_lab_fail(asx_cx *cx, const char *text, const char *site)
+{
+    asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
+    if (x == NULL || x->clearing || x->failed_text != NULL)
+        return;
+    x->failed_text = text;
+    x->failed_site = site;
+}

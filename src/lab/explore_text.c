@@ -1,0 +1,260 @@
+/* explore_text.c - an execution as text: its schedule for a file, its interleaving for people.
+ *
+ * A schedule is the names of the tasks in the order in which they went, separated by spaces; a
+ * choice follows its task after a colon. The test itself is 0, the tasks that it started are 1, 2,
+ * ..., those that 2 started are 2.1, 2.2, ...: the same names in every execution.
+ */
+#include "lab/explore.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANE_WIDTH 26
+
+void asx__text_clear(asx__text *text)
+{
+    text->len = 0;
+    if (text->bytes != NULL)
+        text->bytes[0] = '\0';
+}
+
+/* What does not fit into memory is left out. */
+void asx__text_add(asx__text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int more = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    size_t need = text->len + (size_t)(more > 0 ? more : 0) + 1;
+    if (need > text->cap) {
+        char *larger = realloc(text->bytes, need * 2);
+        if (larger == NULL)
+            return;
+        text->bytes = larger;
+        text->cap = need * 2;
+    }
+    va_start(args, format);
+    (void)vsnprintf(text->bytes + text->len, text->cap - text->len, format, args);
+    va_end(args);
+    text->len = need - 1;
+}
+
+/* The name of a task. */
+static void add_task(const asx__explorer *x, asx__text *text, uint32_t task)
+{
+    uint32_t path[16], depth = 0, parent, nth;
+    if (task == 0) {
+        asx__text_add(text, "0");
+        return;
+    }
+    for (; task != 0; task = parent) {
+        asx__dpor_name_of(x->dpor, task, &parent, &nth);
+        if (depth < 16)
+            path[depth++] = nth + 1;
+    }
+    while (depth-- > 0)
+        asx__text_add(text, "%u%s", path[depth], depth != 0 ? "." : "");
+}
+
+static void add_task_and_name(const asx__explorer *x, asx__text *text, uint32_t task)
+{
+    add_task(x, text, task);
+    asx__text_add(text, " %s", asx__explorer_name(x, task));
+}
+
+void asx__explore_schedule(const asx__explorer *x, asx__text *text)
+{
+    size_t count;
+    const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
+    asx__text_clear(text);
+    for (size_t i = 0; i < count; i++) {
+        asx__text_add(text, "%s", i != 0 ? " " : "");
+        add_task(x, text, events[i].task);
+        if (events[i].kind == ASX__OP_CHOOSE)
+            asx__text_add(text, ":%u", events[i].choice);
+    }
+    asx__text_add(text, "%s", "");
+}
+
+static void event_text(const asx__dpor_event *event, char *buffer, size_t size)
+{
+    const char *name = asx__op_str(event->kind);
+    unsigned long long before = event->before, after = event->after;
+    switch (event->kind) {
+    case ASX__OP_LOAD:
+        (void)snprintf(buffer, size, "%s x%u -> %llu", name, event->object, before);
+        break;
+    case ASX__OP_STORE:
+        (void)snprintf(buffer, size, "%s x%u = %llu", name, event->object, after);
+        break;
+    case ASX__OP_CAS:
+        (void)snprintf(buffer, size, "cas x%u %llu%s", event->object,
+                       event->writes ? after : before, event->writes ? "" : " fails");
+        break;
+    case ASX__OP_FETCH_ADD:
+        (void)snprintf(buffer, size, "add x%u -> %llu", event->object, after);
+        break;
+    case ASX__OP_CHOOSE:
+        (void)snprintf(buffer, size, "%s %u", name, event->choice);
+        break;
+    case ASX__OP_TRY_LOCK:
+        (void)snprintf(buffer, size, "%s x%u%s", name, event->object, before ? " fails" : "");
+        break;
+    default:
+        (void)snprintf(buffer, size, "%s x%u", name, event->object);
+        break;
+    }
+}
+
+static const char *file_of(const char *site)
+{
+    const char *slash = site != NULL ? strrchr(site, '/') : NULL;
+    return slash != NULL ? slash + 1 : site != NULL ? site : "";
+}
+
+/* A task as the head of a column. */
+static void add_head(const asx__explorer *x, asx__text *text, uint32_t task)
+{
+    asx__text head = { 0 };
+    add_task_and_name(x, &head, task);
+    asx__text_add(text, "%-*.*s", LANE_WIDTH, LANE_WIDTH - 2,
+                  head.bytes != NULL ? head.bytes : "");
+    free(head.bytes);
+}
+
+void asx__explore_lanes(const asx__explorer *x, asx__text *text)
+{
+    size_t count;
+    const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
+    uint32_t tasks = asx__dpor_tasks(x->dpor);
+    uint32_t *lane = calloc(tasks, sizeof *lane);
+    uint32_t lanes = 0;
+    asx__text_clear(text);
+    if (lane == NULL)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (lane[events[i].task] == 0)
+            lane[events[i].task] = ++lanes;
+    for (uint32_t l = 1; l <= lanes; l++)
+        for (uint32_t t = 0; t < tasks; t++)
+            if (lane[t] == l)
+                add_head(x, text, t);
+    asx__text_add(text, "\n");
+    for (size_t i = 0; i < count; i++) {
+        char cell[64];
+        event_text(&events[i], cell, sizeof cell);
+        int indent = (int)(lane[events[i].task] - 1) * LANE_WIDTH;
+        int rest = (int)lanes * LANE_WIDTH - indent;
+        asx__text_add(text, "%*s%-*s%s\n", indent, "", rest, cell, file_of(events[i].site));
+    }
+    free(lane);
+}
+
+/* "b waits to lock x3 (held by a) at f.c:12; ..." */
+void asx__explore_waiting(const asx__explorer *x, asx__text *text)
+{
+    asx__text_clear(text);
+    for (uint32_t t = 0; t < asx__dpor_tasks(x->dpor); t++) {
+        const asx__op *op = asx__dpor_pending(x->dpor, t);
+        if (op == NULL)
+            continue;
+        asx__text_add(text, "%s", text->len != 0 ? "; " : "");
+        add_task_and_name(x, text, t);
+        asx__text_add(text, " waits to %s", asx__op_str(op->kind));
+        if (op->kind == ASX__OP_LOCK) {
+            uint64_t holder = asx__state_read(op->object, op->size);
+            if (holder != 0) {
+                asx__text_add(text, " what ");
+                add_task_and_name(x, text, (uint32_t)holder - 1);
+                asx__text_add(text, " holds");
+            }
+        }
+        asx__text_add(text, " (%s)", file_of(op->site));
+    }
+    if (text->len == 0)
+        asx__text_add(text, "every task waits for another to end");
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static bool read_number(const char **at, uint32_t *ret_number)
+{
+    uint64_t number = 0;
+    const char *p = *at;
+    if (*p < '0' || *p > '9')
+        return false;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        number = number * 10 + (uint64_t)(*p - '0');
+        if (number >= ASX__DPOR_NONE)
+            return false;
+    }
+    *at = p;
+    *ret_number = (uint32_t)number;
+    return true;
+}
+
+/* "2.1:3" */
+static asx_status read_step(asx__dpor *d, const char **at, asx__step *ret_step)
+{
+    asx__step step = { 0, 0, true };
+    uint32_t nth;
+    if (!read_number(at, &nth))
+        return ASX_E_INVALID_ARGUMENT;
+    if (nth != 0)
+        step.task = asx__dpor_name(d, 0, nth - 1);
+    while (**at == '.' && step.task != ASX__DPOR_NONE) {
+        (*at)++;
+        if (!read_number(at, &nth) || nth == 0)
+            return ASX_E_INVALID_ARGUMENT;
+        step.task = asx__dpor_name(d, step.task, nth - 1);
+    }
+    if (step.task == ASX__DPOR_NONE)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    if (**at == ':') {
+        (*at)++;
+        if (!read_number(at, &step.choice))
+            return ASX_E_INVALID_ARGUMENT;
+    }
+    if (**at != '\0' && !is_space(**at))
+        return ASX_E_INVALID_ARGUMENT;
+    *ret_step = step;
+    return ASX_OK;
+}
+
+asx_status asx__explore_parse(asx__dpor *d, const char *schedule, asx__step **ret_steps,
+                              size_t *ret_count)
+{
+    asx__step *steps = NULL;
+    size_t count = 0, cap = 0;
+    asx_status st = ASX_OK;
+    for (const char *p = schedule; *p != '\0' && st >= 0;) {
+        if (is_space(*p)) {
+            p++;
+            continue;
+        }
+        if (count == cap) {
+            cap = cap != 0 ? cap * 2 : 64;
+            asx__step *larger = realloc(steps, cap * sizeof *steps);
+            if (larger == NULL) {
+                st = ASX_E_RESOURCE_EXHAUSTED;
+                break;
+            }
+            steps = larger;
+        }
+        st = read_step(d, &p, &steps[count++]);
+    }
+    if (st < 0) {
+        free(steps);
+        return st;
+    }
+    *ret_steps = steps;
+    *ret_count = count;
+    return ASX_OK;
+}

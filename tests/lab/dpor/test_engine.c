@@ -1,0 +1,177 @@
+/* The engine against brute force: on small random programs it runs every class exactly once,
+ * whichever task goes by default. */
+#include <stdio.h>
+
+#include "harness.h"
+#include "lab/dpor.h"
+#include "support_model.h"
+
+enum { INTERLEAVINGS_MOST = 100000 };
+
+static void compare(uint64_t programs, model_flavour flavour, uint32_t steps_most)
+{
+    asx__rng rng;
+    uint64_t compared = 0, deadlocks = 0;
+    programs /= asx_test_scale();
+    asx__rng_seed(&rng, 0x5eed + (uint64_t)flavour);
+    for (uint64_t i = 0; i < programs; i++) {
+        asx__dpor_stats all, best;
+        model m;
+        model_make(&m, &rng, flavour, steps_most);
+        CHECK_STATUS(model_explore(&m, ASX__DPOR_DFS, 0, INTERLEAVINGS_MOST, &all), ASX_OK);
+        if (all.executions == INTERLEAVINGS_MOST)
+            continue;
+        compared++;
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            CHECK_STATUS(model_explore(&m, ASX__DPOR_OPTIMAL, seed * (i + 1), 0, &best), ASX_OK);
+            if (best.executions != all.classes || best.redundant != 0) {
+                model_print(&m);
+                asx_test_fail(__FILE__, __LINE__,
+                              "program %lu, seed %lu: %lu classes, %lu executions, %lu redundant",
+                              (unsigned long)i, (unsigned long)seed, (unsigned long)all.classes,
+                              (unsigned long)best.executions, (unsigned long)best.redundant);
+            }
+            CHECK_EQ(best.checked, best.executions);
+            CHECK_EQ(best.deadlocks != 0, all.deadlocks != 0);
+        }
+        deadlocks += all.deadlocks != 0;
+    }
+    CHECK(compared >= programs * 9 / 10);
+    if (flavour != MODEL_CELLS)
+        CHECK(deadlocks > programs / 100);
+}
+
+ASX_TEST_TIMEOUT(programs_of_cells_agree_with_brute_force, 60)
+{
+    compare(2000, MODEL_CELLS, 10);
+}
+
+ASX_TEST_TIMEOUT(programs_of_locks_and_semaphores_agree_with_brute_force, 60)
+{
+    compare(3000, MODEL_LOCKS, 11);
+}
+
+ASX_TEST_TIMEOUT(programs_that_choose_agree_with_brute_force, 60)
+{
+    compare(2000, MODEL_CHOICES, 10);
+}
+
+/* ---- single laws ---------------------------------------------------------------------------- */
+
+static model two_tasks(model_step a, model_step b)
+{
+    model m = { .tasks = 2, .len = { 1, 1 } };
+    m.code[0][0] = a;
+    m.code[1][0] = b;
+    return m;
+}
+
+static uint64_t executions(const model *m)
+{
+    asx__dpor_stats stats;
+    CHECK_STATUS(model_explore(m, ASX__DPOR_OPTIMAL, 0, 0, &stats), ASX_OK);
+    return stats.executions;
+}
+
+ASX_TEST(only_accesses_of_one_object_of_which_one_writes_conflict)
+{
+    static const struct { model_step a, b; uint64_t classes; } pairs[] = {
+        { { ASX__OP_LOAD, 0, 0, 0, 0, 0 }, { ASX__OP_LOAD, 0, 0, 0, 0, 0 }, 1 },
+        { { ASX__OP_LOAD, 0, 0, 0, 0, 0 }, { ASX__OP_STORE, 0, 1, 0, 0, 0 }, 2 },
+        { { ASX__OP_STORE, 0, 1, 0, 0, 0 }, { ASX__OP_STORE, 0, 1, 0, 0, 0 }, 2 },
+        { { ASX__OP_STORE, 0, 1, 0, 0, 0 }, { ASX__OP_STORE, 1, 1, 0, 0, 0 }, 1 },
+        { { ASX__OP_CAS, 0, 7, 1, 0, 0 }, { ASX__OP_LOAD, 0, 0, 0, 0, 0 }, 1 },
+        { { ASX__OP_CAS, 0, 0, 1, 0, 0 }, { ASX__OP_LOAD, 0, 0, 0, 0, 0 }, 2 },
+        { { ASX__OP_CAS, 0, 7, 1, 0, 0 }, { ASX__OP_CAS, 0, 8, 1, 0, 0 }, 1 },
+        { { ASX__OP_FETCH_ADD, 0, 1, 0, 0, 0 }, { ASX__OP_FETCH_ADD, 0, 1, 0, 0, 0 }, 2 },
+        { { ASX__OP_LOCK, 2, 0, 0, 0, 0 }, { ASX__OP_LOCK, 2, 0, 0, 0, 0 }, 2 },
+        { { ASX__OP_LOCK, 2, 0, 0, 0, 0 }, { ASX__OP_LOCK, 3, 0, 0, 0, 0 }, 1 },
+        { { ASX__OP_LOCK, 2, 0, 0, 0, 0 }, { ASX__OP_TRY_LOCK, 2, 0, 0, 0, 0 }, 2 },
+        { { ASX__OP_RELEASE, 4, 1, 0, 0, 0 }, { ASX__OP_RELEASE, 4, 1, 0, 0, 0 }, 2 },
+        { { ASX__OP_RELEASE, 4, 1, 0, 0, 0 }, { ASX__OP_ACQUIRE, 4, 1, 0, 0, 0 }, 1 },
+        { { ASX__OP_CHOOSE, 0, 3, 0, 0, 0 }, { ASX__OP_CHOOSE, 0, 2, 0, 0, 0 }, 6 },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        model m = two_tasks(pairs[i].a, pairs[i].b);
+        CHECK_EQ(executions(&m), pairs[i].classes);
+        m = two_tasks(pairs[i].b, pairs[i].a);
+        CHECK_EQ(executions(&m), pairs[i].classes);
+    }
+}
+
+/* More classes than the set remembers: memory stays, and nothing is called redundant. */
+ASX_TEST_TIMEOUT(the_set_of_classes_is_bounded, 120)
+{
+    enum { READERS = 19 };
+    asx__dpor_options options = { .mode = ASX__DPOR_OPTIMAL, .check = true };
+    asx__dpor *d = asx__dpor_create(&options);
+    asx__dpor_stats stats;
+    uint64_t cell = 0, most = asx_test_scale() == 1 ? UINT64_MAX : 1000, n = 0;
+    bool more;
+    CHECK(d != NULL);
+    do {
+        uint32_t chosen;
+        asx__dpor_begin(d);
+        asx__op write = { ASX__OP_STORE, 8, &cell, 1, 0, "" }, read = write;
+        read.kind = ASX__OP_LOAD;
+        asx__dpor_announce(d, 0, &write);
+        for (int i = 0; i < READERS; i++)
+            asx__dpor_announce(d, asx__dpor_spawn(d, 0), &read);
+        while ((chosen = asx__dpor_choose(d)) != ASX__DPOR_NONE)
+            (void)asx__dpor_commit(d, chosen);
+        more = asx__dpor_finish(d, false);
+    } while (more && ++n < most);
+    asx__dpor_stats_get(d, &stats);
+    CHECK_EQ(stats.redundant, 0);
+    if (!more) {
+        CHECK_EQ(stats.executions, UINT64_C(1) << READERS);
+        CHECK(stats.checked < stats.executions);
+        CHECK(stats.checked > 100000);
+        CHECK(stats.memory_bytes < 8u << 20);
+    }
+    asx__dpor_destroy(d);
+}
+
+/* A repetition is noticed: the set of classes can say no. */
+ASX_TEST(a_class_that_comes_again_is_redundant)
+{
+    model m = two_tasks((model_step){ ASX__OP_LOAD, 0, 0, 0, 0, 0 },
+                        (model_step){ ASX__OP_LOAD, 0, 0, 0, 0, 0 });
+    asx__dpor_stats stats;
+    CHECK_STATUS(model_explore(&m, ASX__DPOR_DFS, 0, 0, &stats), ASX_OK);
+    CHECK_EQ(stats.executions, 2);
+    CHECK_EQ(stats.classes, 1);
+    CHECK_EQ(stats.redundant, 1);
+}
+
+ASX_TEST(a_plan_that_the_program_does_not_follow_is_a_divergence)
+{
+    asx__dpor_options options = { .mode = ASX__DPOR_REPLAY };
+    asx__dpor *d = asx__dpor_create(&options);
+    asx__step steps[] = { { 0, 0, true }, { 3, 0, true } };
+    uint64_t cell = 0;
+    asx__op op = { ASX__OP_STORE, 8, &cell, 1, 0, "" };
+    CHECK_STATUS(asx__dpor_plan(d, steps, 2), ASX_OK);
+    asx__dpor_begin(d);
+    asx__dpor_announce(d, 0, &op);
+    CHECK_EQ(asx__dpor_choose(d), 0);
+    CHECK_EQ(asx__dpor_commit(d, 0), 0);
+    CHECK_EQ(cell, 1);
+    CHECK_EQ(asx__dpor_choose(d), ASX__DPOR_NONE);
+    CHECK(!asx__dpor_finish(d, false));
+    CHECK_STATUS(asx__dpor_status(d), ASX_E_DIVERGED);
+    asx__dpor_destroy(d);
+}
+
+ASX_TEST(a_random_walk_meets_every_class_of_a_small_program)
+{
+    model m = two_tasks((model_step){ ASX__OP_FETCH_ADD, 0, 1, 0, 0, 0 },
+                        (model_step){ ASX__OP_FETCH_ADD, 0, 1, 0, 0, 0 });
+    static const asx__dpor_mode modes[] = { ASX__DPOR_RANDOM, ASX__DPOR_PCT };
+    for (size_t i = 0; i < 2; i++) {
+        asx__dpor_stats stats;
+        CHECK_STATUS(model_explore(&m, modes[i], 7, 100, &stats), ASX_OK);
+        CHECK_EQ(stats.executions, 100);
+        CHECK_EQ(stats.classes, 2);
+    }
+}

@@ -1,0 +1,573 @@
+/* Exploring real tasks: order by spawn, join and close; deadlocks, failures, replay; refusals. */
+#define ASX_LAB 1
+#include <asx/asx.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+#include "lab/dpor.h"
+#include "support_model.h"
+
+static int x, y;
+
+typedef struct seen {
+    int failures;
+    asx_explore_verdict verdict;
+    char text[256], site[128], schedule[512], interleaving[2048];
+} seen;
+
+static void on_failure(void *ctx, const asx_explore_failure *failure)
+{
+    seen *s = ctx;
+    if (s->failures++ != 0)
+        return;
+    s->verdict = failure->verdict;
+    (void)snprintf(s->text, sizeof s->text, "%s", failure->text);
+    (void)snprintf(s->site, sizeof s->site, "%s", failure->site);
+    (void)snprintf(s->schedule, sizeof s->schedule, "%s", failure->schedule);
+    (void)snprintf(s->interleaving, sizeof s->interleaving, "%s", failure->interleaving);
+}
+
+static asx_explore_result explore(asx_lab_fn fn, void *arg, asx_explore_mode mode)
+{
+    asx_explore_options options = { .mode = mode };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, fn, arg, &result), ASX_OK);
+    CHECK_EQ(result.totals.redundant != 0 && mode == ASX_EXPLORE_OPTIMAL, 0);
+    return result;
+}
+
+/* All interleavings have as many classes as there are executions in the optimal mode. */
+static uint64_t classes(asx_lab_fn fn, void *arg)
+{
+    asx_explore_result best = explore(fn, arg, ASX_EXPLORE_OPTIMAL);
+    asx_explore_result all = explore(fn, arg, ASX_EXPLORE_DFS);
+    CHECK_STATUS(best.status, ASX_OK);
+    CHECK_STATUS(all.status, ASX_OK);
+    CHECK(best.complete && all.complete);
+    CHECK_EQ(best.totals.executions, all.totals.classes);
+    CHECK_EQ(best.totals.bugs != 0, all.totals.bugs != 0);
+    return best.totals.executions;
+}
+
+static asx_status store_one(asx_cx *cx, void *arg)
+{
+    asx_lab_store(cx, (int *)arg, 1);
+    return ASX_OK;
+}
+
+static asx_status add_two(asx_cx *cx, void *arg)
+{
+    int value = asx_lab_load(cx, (int *)arg);
+    asx_lab_store(cx, (int *)arg, value + 2);
+    return ASX_OK;
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+static void body_and_child(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    x = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    asx_lab_store(cx, &x, 7); /* before the child */
+    CHECK_STATUS(asx_spawn(&r, "child", store_one, &x), ASX_OK);
+    asx_lab_store(cx, &x, 8); /* races with it */
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    asx_lab_store(cx, &x, 9); /* after it */
+}
+
+ASX_TEST(spawn_and_close_order_the_body_and_its_children)
+{
+    CHECK_EQ(classes(body_and_child, NULL), 2);
+}
+
+static void join_one_of_two(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task a, b;
+    (void)arg;
+    x = y = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, store_one, &x, &a), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, store_one, &y, &b), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &a, NULL), ASX_OK);
+    (void)asx_lab_load(cx, &x); /* after a */
+    (void)asx_lab_load(cx, &y); /* races with b */
+    CHECK_STATUS(asx_join(cx, &b, NULL), ASX_OK);
+    (void)asx_lab_load(cx, &y);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+ASX_TEST(a_join_orders_the_joiner_after_the_joined_and_nobody_else)
+{
+    CHECK_EQ(classes(join_one_of_two, NULL), 2);
+}
+
+static asx_status family(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_status st = asx_region_open(cx, &r, NULL);
+    if (st < 0)
+        return st;
+    asx_lab_store(cx, (int *)arg, 5);
+    (void)asx_spawn(&r, "grandchild", add_two, arg);
+    (void)asx_lab_load(cx, (int *)arg);
+    return asx_region_close(&r, ASX_OK);
+}
+
+static void two_families(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    x = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", family, &x), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "b", family, &x), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+ASX_TEST(tasks_of_tasks_have_the_same_number_in_every_execution)
+{
+    CHECK(classes(two_families, NULL) > 20);
+}
+
+/* ---- random programs on real tasks ---------------------------------------------------------- */
+
+typedef struct program {
+    model m;
+    uint64_t cells[2];
+    asx_lab_mutex locks[2];
+    asx_lab_semaphore semaphore;
+} program;
+
+typedef struct actor {
+    program *p;
+    uint32_t task;
+} actor;
+
+static uint64_t perform(asx_cx *cx, program *p, const model_step *s)
+{
+    switch (s->kind) {
+    case ASX__OP_LOAD:
+        return asx_lab_load(cx, &p->cells[s->object]);
+    case ASX__OP_STORE: /* what a store found is told to nobody */
+        asx_lab_store(cx, &p->cells[s->object], s->a);
+        return UINT64_MAX;
+    case ASX__OP_CAS:
+        return asx_lab_cas(cx, &p->cells[s->object], s->a, s->b) ? s->a : s->a + 1u;
+    case ASX__OP_FETCH_ADD:
+        return asx_lab_fetch_add(cx, &p->cells[s->object], s->a);
+    case ASX__OP_LOCK:
+        return asx_lab_mutex_lock(cx, &p->locks[s->object - 2]) == ASX_OK ? 0 : 1;
+    case ASX__OP_TRY_LOCK:
+        return asx_lab_mutex_try_lock(cx, &p->locks[s->object - 2]) == ASX_OK ? 0 : 1;
+    case ASX__OP_UNLOCK:
+        return asx_lab_mutex_unlock(cx, &p->locks[s->object - 2]) == ASX_OK;
+    case ASX__OP_ACQUIRE:
+        return asx_lab_semaphore_acquire(cx, &p->semaphore, 1) == ASX_OK ? UINT64_MAX : 0;
+    case ASX__OP_RELEASE:
+        return asx_lab_semaphore_release(cx, &p->semaphore, 1) == ASX_OK ? UINT64_MAX : 0;
+    default:
+        return asx_lab_choose(cx, s->a);
+    }
+}
+
+static asx_status act(asx_cx *cx, void *arg)
+{
+    const actor *a = arg;
+    const model *m = &a->p->m;
+    for (uint32_t pc = 0; pc < m->len[a->task];)
+        pc = model_next(m, a->task, pc, perform(cx, a->p, &m->code[a->task][pc]));
+    return ASX_OK;
+}
+
+static void perform_program(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    actor actors[MODEL_TASKS];
+    asx_region r;
+    p->cells[0] = p->m.start[0];
+    p->cells[1] = p->m.start[1];
+    memset(p->locks, 0, sizeof p->locks);
+    p->semaphore.units = p->m.start[4];
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (uint32_t t = 0; t < p->m.tasks; t++) {
+        actors[t] = (actor){ p, t };
+        CHECK_STATUS(asx_spawn(&r, "actor", act, &actors[t]), ASX_OK);
+    }
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+ASX_TEST_TIMEOUT(random_programs_of_real_tasks_agree_with_brute_force, 60)
+{
+    asx__rng rng;
+    asx__rng_seed(&rng, 99);
+    uint64_t deadlocks = 0;
+    for (unsigned i = 0; i < 600 / asx_test_scale(); i++) {
+        program p;
+        memset(&p, 0, sizeof p);
+        model_make(&p.m, &rng, i % 2 ? MODEL_LOCKS : MODEL_CHOICES, 9);
+        (void)classes(perform_program, &p);
+        deadlocks += explore(perform_program, &p, ASX_EXPLORE_OPTIMAL).totals.deadlocks;
+    }
+    CHECK(deadlocks > 0);
+}
+
+/* ---- what goes wrong ------------------------------------------------------------------------ */
+
+static void lost_update(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    x = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", add_two, &x), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "b", add_two, &x), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    asx_lab_check(cx, x == 4);
+}
+
+ASX_TEST(a_failure_has_a_schedule_that_shows_it_again)
+{
+    seen s = { 0 };
+    asx_explore_options options = { .on_failure = on_failure, .ctx = &s };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK(result.complete);
+    CHECK_EQ(result.totals.executions, 4);
+    CHECK_EQ(result.totals.bugs, 2);
+    CHECK_EQ(s.failures, 2);
+    CHECK_EQ(s.verdict, ASX_EXPLORE_FAILED);
+    CHECK_STR_EQ(s.text, "x == 4");
+    CHECK(strstr(s.site, "test_explore.c:") != NULL);
+    CHECK(strstr(s.interleaving, "load x0 -> 0") != NULL);
+    CHECK(strstr(s.interleaving, "1 a") != NULL && strstr(s.interleaving, "2 b") != NULL);
+    seen again = { 0 };
+    options = (asx_explore_options){ .on_failure = on_failure, .ctx = &again,
+                                     .schedule = s.schedule };
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.executions, 1);
+    CHECK_EQ(result.totals.bugs, 1);
+    CHECK_STR_EQ(again.text, s.text);
+    CHECK_STR_EQ(again.schedule, s.schedule);
+    options.schedule = "1 1 2 2"; /* one after the other */
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 0);
+}
+
+static void families_disagree(asx_cx *cx, void *arg)
+{
+    two_families(cx, arg);
+    asx_lab_check(cx, x == 9); /* unless a grandchild's work is lost */
+}
+
+ASX_TEST(a_schedule_names_tasks_of_tasks)
+{
+    seen s = { 0 };
+    asx_explore_options options = { .seed = 5, .on_failure = on_failure, .ctx = &s };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, families_disagree, NULL, &result), ASX_OK);
+    CHECK(result.totals.bugs > 0 && result.totals.bugs < result.totals.executions);
+    CHECK(strstr(s.schedule, "1.1") != NULL && strstr(s.schedule, "2.1") != NULL);
+    CHECK(strstr(s.interleaving, "2.1 grandchild") != NULL);
+    options.seed = 0;
+    options.schedule = s.schedule;
+    CHECK_STATUS(asx_explore(&options, families_disagree, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK_EQ(result.totals.bugs, 1);
+}
+
+ASX_TEST(a_schedule_of_another_program_is_a_divergence)
+{
+    static const char *const foreign[] = { "1 1 1", "5", "0", "1 1 2 2 2" };
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        asx_explore_options options = { .schedule = foreign[i] };
+        asx_explore_result result;
+        CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+        CHECK_STATUS(result.status, ASX_E_DIVERGED);
+    }
+    static const char *const broken[] = { "1 x", "1.", "1.0", "1:", "1:2x", "99999999999", "-1" };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        asx_explore_options options = { .schedule = broken[i] };
+        asx_explore_result result;
+        CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    }
+}
+
+static asx_lab_mutex left, right;
+
+static asx_status left_right(asx_cx *cx, void *arg)
+{
+    asx_lab_mutex *first = arg, *second = first == &left ? &right : &left;
+    (void)asx_lab_mutex_lock(cx, first);
+    (void)asx_lab_mutex_lock(cx, second);
+    (void)asx_lab_mutex_unlock(cx, second);
+    (void)asx_lab_mutex_unlock(cx, first);
+    return ASX_OK;
+}
+
+static void crossed(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    memset(&left, 0, sizeof left);
+    memset(&right, 0, sizeof right);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "l", left_right, &left), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "r", left_right, &right), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+ASX_TEST(a_deadlock_says_who_waits_for_whom)
+{
+    seen s = { 0 };
+    asx_explore_options options = { .on_failure = on_failure, .ctx = &s };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, crossed, NULL, &result), ASX_OK);
+    CHECK(result.complete);
+    CHECK_EQ(result.totals.executions, 3);
+    CHECK_EQ(result.totals.deadlocks, 1);
+    CHECK_EQ(result.totals.bugs, 0);
+    CHECK_EQ(s.verdict, ASX_EXPLORE_DEADLOCK);
+    CHECK(strstr(s.text, "1 l waits to lock what 2 r holds") != NULL);
+    CHECK(strstr(s.text, "2 r waits to lock what 1 l holds") != NULL);
+    options.stop_at_first = true;
+    CHECK_STATUS(asx_explore(&options, crossed, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.deadlocks, 1);
+    CHECK(!result.complete || result.totals.executions == 3);
+}
+
+static asx_status fails(asx_cx *cx, void *arg)
+{
+    return asx_lab_load(cx, (int *)arg) == 0 ? ASX_E_BUSY : ASX_OK;
+}
+
+static void one_may_fail(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    x = 0;
+    if (asx_region_open(cx, &r, NULL) < 0)
+        return;
+    (void)asx_spawn(&r, "a", store_one, &x);
+    (void)asx_spawn(&r, "b", fails, &x);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_task_that_ends_err_fails_the_execution)
+{
+    asx_explore_result result = explore(one_may_fail, NULL, ASX_EXPLORE_OPTIMAL);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK_EQ(result.totals.executions, 2);
+    CHECK_EQ(result.totals.bugs, 1);
+}
+
+static asx_status spin(asx_cx *cx, void *arg)
+{
+    while (asx_lab_load(cx, (int *)arg) == 0)
+        ;
+    return ASX_OK;
+}
+
+static void spins(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    x = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "spin", spin, &x), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+ASX_TEST(an_execution_that_is_too_long_is_cut_off_and_said_so)
+{
+    seen s = { 0 };
+    asx_explore_options options = { .steps_max = 50, .on_failure = on_failure, .ctx = &s };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, spins, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK_EQ(result.totals.too_long, 1);
+    CHECK_EQ(result.totals.deadlocks, 0);
+    CHECK_EQ(result.totals.steps, 50);
+    CHECK(!result.complete);
+    CHECK_EQ(s.verdict, ASX_EXPLORE_TOO_LONG);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------- */
+
+static void uses_channel(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+static void uses_time(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    (void)asx_sleep(cx, ASX_MS);
+}
+
+static void uses_cancel(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    x = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", store_one, &x), ASX_OK);
+    CHECK_STATUS(asx_region_cancel(&r, NULL), ASX_OK);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(what_is_not_explored_is_refused)
+{
+    static const struct { asx_lab_fn fn; const char *what; } refused[] = {
+        { uses_channel, "channel-create" },
+        { uses_time, "timer-arm" },
+        { uses_cancel, "region-cancel" },
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        asx_explore_result result;
+        CHECK_STATUS(asx_explore(NULL, refused[i].fn, NULL, &result), ASX_OK);
+        CHECK_STATUS(result.status, ASX_E_NOT_SUPPORTED);
+        CHECK_STR_EQ(result.unsupported, refused[i].what);
+        CHECK(!result.complete);
+    }
+}
+
+static int runs;
+
+static void not_the_same_twice(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    x = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", store_one, &x), ASX_OK);
+    if (runs++ == 0)
+        CHECK_STATUS(asx_spawn(&r, "b", store_one, &x), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+ASX_TEST(a_program_that_is_not_deterministic_is_noticed)
+{
+    asx_explore_result result = explore(not_the_same_twice, NULL, ASX_EXPLORE_OPTIMAL);
+    CHECK_STATUS(result.status, ASX_E_DIVERGED);
+    CHECK(!result.complete);
+}
+
+ASX_TEST(arguments_are_looked_at)
+{
+    asx_explore_options options = { .mode = (asx_explore_mode)99 };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(NULL, NULL, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(NULL, lost_update, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK(asx_explore_mode_str(ASX_EXPLORE_MODE_COUNT) == NULL);
+    CHECK_STR_EQ(asx_explore_mode_str(ASX_EXPLORE_PCT), "pct");
+}
+
+/* ---- sampling, limits, other ---------------------------------------------------------------- */
+
+ASX_TEST(sampling_finds_the_bug_and_the_same_seed_finds_it_again)
+{
+    static const asx_explore_mode modes[] = { ASX_EXPLORE_RANDOM, ASX_EXPLORE_PCT };
+    for (size_t i = 0; i < 2; i++) {
+        seen first = { 0 }, second = { 0 };
+        asx_explore_options options = { .mode = modes[i], .seed = 3, .stop_at_first = true,
+                                        .on_failure = on_failure, .ctx = &first };
+        asx_explore_result one, two;
+        CHECK_STATUS(asx_explore(&options, lost_update, NULL, &one), ASX_OK);
+        options.ctx = &second;
+        CHECK_STATUS(asx_explore(&options, lost_update, NULL, &two), ASX_OK);
+        CHECK_EQ(one.totals.bugs, 1);
+        CHECK(!one.complete);
+        CHECK_EQ(one.totals.executions, two.totals.executions);
+        CHECK_STR_EQ(first.schedule, second.schedule);
+    }
+}
+
+static bool stop_soon(void *ctx, const asx_explore_progress *progress)
+{
+    *(uint64_t *)ctx = progress->executions;
+    return false;
+}
+
+ASX_TEST(limits_stop_an_exploration_before_it_is_complete)
+{
+    asx_explore_options options = { .executions_max = 2 };
+    asx_explore_result result;
+    uint64_t told = 0;
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.executions, 2);
+    CHECK(!result.complete);
+    options = (asx_explore_options){ .mode = ASX_EXPLORE_RANDOM, .executions_max = 1000000,
+                                     .on_progress = stop_soon, .ctx = &told };
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.executions, told);
+    options = (asx_explore_options){ .mode = ASX_EXPLORE_RANDOM, .executions_max = UINT64_MAX,
+                                     .time_max_ns = 10 * ASX_MS };
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK(result.totals.elapsed_ns >= 10 * ASX_MS);
+}
+
+static void small_types(asx_cx *cx, void *arg)
+{
+    signed char c = -1;
+    short s = -2;
+    const char *p = "a";
+    int64_t big = INT64_MIN;
+    (void)arg;
+    asx_lab_check(cx, asx_lab_load(cx, &c) == -1);
+    asx_lab_check(cx, asx_lab_fetch_add(cx, &c, 3) == -1 && c == 2);
+    asx_lab_check(cx, asx_lab_cas(cx, &s, -2, -3) && s == -3);
+    asx_lab_check(cx, !asx_lab_cas(cx, &s, -2, 5) && s == -3);
+    asx_lab_check(cx, asx_lab_cas(cx, &p, p, "b") && p[0] == 'b');
+    asx_lab_check(cx, asx_lab_load(cx, &big) == INT64_MIN);
+    asx_lab_store(cx, &big, -1);
+    asx_lab_check(cx, big == -1);
+}
+
+ASX_TEST(cells_keep_their_type)
+{
+    asx_explore_result result = explore(small_types, NULL, ASX_EXPLORE_OPTIMAL);
+    CHECK_EQ(result.totals.bugs, 0);
+    CHECK_EQ(result.totals.executions, 1);
+    CHECK_EQ(result.totals.steps, 7);
+}
+
+static asx_status outside(asx_cx *cx, void *arg)
+{
+    asx_lab_mutex m = { 0 };
+    asx_lab_semaphore s = { 1 };
+    (void)arg;
+    x = 3;
+    CHECK_EQ(asx_lab_load(cx, &x), 3);
+    asx_lab_store(cx, &x, 4);
+    CHECK(asx_lab_cas(cx, &x, 4, 5));
+    CHECK_EQ(asx_lab_fetch_add(cx, &x, 2), 5);
+    CHECK_EQ(x, 7);
+    CHECK_EQ(asx_lab_choose(cx, 4), 0);
+    CHECK_STATUS(asx_lab_mutex_lock(cx, &m), ASX_OK);
+    CHECK_STATUS(asx_lab_mutex_try_lock(cx, &m), ASX_E_BUSY);
+    CHECK_STATUS(asx_lab_mutex_lock(cx, &m), ASX_E_WOULD_DEADLOCK);
+    CHECK_STATUS(asx_lab_mutex_unlock(cx, &m), ASX_OK);
+    CHECK_STATUS(asx_lab_mutex_unlock(cx, &m), ASX_E_NOT_OWNER);
+    CHECK_STATUS(asx_lab_mutex_lock(cx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_semaphore_acquire(cx, &s, 1), ASX_OK);
+    CHECK_STATUS(asx_lab_semaphore_acquire(cx, &s, 1), ASX_E_WOULD_DEADLOCK);
+    CHECK_STATUS(asx_lab_semaphore_release(cx, &s, 1), ASX_OK);
+    return ASX_OK;
+}
+
+ASX_TEST(on_an_ordinary_runtime_operations_are_done_at_once)
+{
+    CHECK_EQ(asx_main(outside, NULL), 0);
+}
