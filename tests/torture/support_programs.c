@@ -458,14 +458,16 @@ static asx_status timers(asx_cx *cx)
 static asx_status flows(asx_cx *cx, void *arg)
 {
     (void)arg;
-    asx_branch branches[3] = { { "a", timed, (void *)9 }, { "b", timed, (void *)3 },
-                               { "c", timed, (void *)6 } };
-    asx_join_result results[3];
+    enum { BRANCHES = 21 }; /* more than one piece of any record has */
+    asx_branch branches[BRANCHES];
+    asx_join_result results[BRANCHES];
     asx_outcome outcome;
-    size_t winner = 9;
-    got(asx_join_all(cx, branches, 3, results, &outcome));
-    if (got(asx_race(cx, branches, 3, &winner, results)) == ASX_OK)
-        CHECK(winner < 3);
+    size_t winner = BRANCHES;
+    for (size_t i = 0; i < BRANCHES; i++)
+        branches[i] = (asx_branch){ "branch", timed, (void *)(uintptr_t)(BRANCHES - i) };
+    got(asx_join_all(cx, branches, BRANCHES, results, &outcome));
+    if (got(asx_race(cx, branches, BRANCHES, &winner, results)) == ASX_OK)
+        CHECK(winner < BRANCHES);
     got(asx_timeout(cx, 5, timed, (void *)100));
     got(asx_timeout(cx, 100, timed, (void *)5));
     return timers(cx);
