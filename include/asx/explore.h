@@ -55,14 +55,14 @@ ASX_BEGIN_DECLS
 #define ASX_LAB_WORD_(v) ((uint64_t)(uintptr_t)(v))
 #define ASX_LAB_TYPE_(p, word) ((__typeof__(*(p)))(uintptr_t)(word))
 #define asx_lab_load(cx, p)                                                                        \
-    ASX_LAB_TYPE_(p, asx_lab_cell_load((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
+    ASX_LAB_TYPE_(p, asx_lab_load_at((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
 #define asx_lab_store(cx, p, v)                                                                    \
-    asx_lab_cell_store((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_SITE)
+    asx_lab_store_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_SITE)
 #define asx_lab_cas(cx, p, expected, desired)                                                      \
-    asx_lab_cell_cas((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(expected),             \
+    asx_lab_cas_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(expected),             \
                      ASX_LAB_WORD_(desired), ASX_SITE)
 #define asx_lab_fetch_add(cx, p, n)                                                                \
-    ASX_LAB_TYPE_(p, asx_lab_cell_fetch_add((cx), (volatile void *)(p), sizeof *(p),               \
+    ASX_LAB_TYPE_(p, asx_lab_fetch_add_at((cx), (volatile void *)(p), sizeof *(p),               \
                                             ASX_LAB_WORD_(n), ASX_SITE))
 #else
 #define asx_lab_load(cx, p) ((void)(cx), *(p))
@@ -72,13 +72,13 @@ ASX_BEGIN_DECLS
 #define asx_lab_fetch_add(cx, p, n) ((void)(cx), (*(p) += (n)) - (n))
 #endif
 
-ASX_API uint64_t asx_lab_cell_load(asx_cx *cx, const volatile void *cell, size_t size,
+ASX_API uint64_t asx_lab_load_at(asx_cx *cx, const volatile void *cell, size_t size,
                                    const char *site);
-ASX_API void asx_lab_cell_store(asx_cx *cx, volatile void *cell, size_t size, uint64_t value,
+ASX_API void asx_lab_store_at(asx_cx *cx, volatile void *cell, size_t size, uint64_t value,
                                 const char *site);
-ASX_API bool asx_lab_cell_cas(asx_cx *cx, volatile void *cell, size_t size, uint64_t expected,
+ASX_API bool asx_lab_cas_at(asx_cx *cx, volatile void *cell, size_t size, uint64_t expected,
                               uint64_t desired, const char *site);
-ASX_API uint64_t asx_lab_cell_fetch_add(asx_cx *cx, volatile void *cell, size_t size,
+ASX_API uint64_t asx_lab_fetch_add_at(asx_cx *cx, volatile void *cell, size_t size,
                                         uint64_t addend, const char *site);
 
 /* ---- locks and choices ---------------------------------------------------------------------- */
@@ -120,9 +120,8 @@ ASX_API asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *s
 ASX_API uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site);
 
 /* Fails the execution if `expr` is false; it goes on. */
-#define asx_lab_check(cx, expr)                                                                    \
-    ((expr) ? (void)0 : asx_lab_fail((cx), #expr, ASX_SITE))
-ASX_API void asx_lab_fail(asx_cx *cx, const char *text, const char *site);
+#define asx_lab_check(cx, expr) asx_lab_check_at((cx), (expr), #expr, ASX_SITE)
+ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site);
 
 /* ---- exploring ------------------------------------------------------------------------------ */
 

@@ -16,24 +16,24 @@ static uint64_t cell(asx_cx *cx, asx__op_kind kind, volatile void *object, size_
     return found;
 }
 
-uint64_t asx_lab_cell_load(asx_cx *cx, const volatile void *object, size_t size, const char *site)
+uint64_t asx_lab_load_at(asx_cx *cx, const volatile void *object, size_t size, const char *site)
 {
     return cell(cx, ASX__OP_LOAD, (volatile void *)(uintptr_t)object, size, 0, 0, site);
 }
 
-void asx_lab_cell_store(asx_cx *cx, volatile void *object, size_t size, uint64_t value,
+void asx_lab_store_at(asx_cx *cx, volatile void *object, size_t size, uint64_t value,
                         const char *site)
 {
     (void)cell(cx, ASX__OP_STORE, object, size, value, 0, site);
 }
 
-bool asx_lab_cell_cas(asx_cx *cx, volatile void *object, size_t size, uint64_t expected,
+bool asx_lab_cas_at(asx_cx *cx, volatile void *object, size_t size, uint64_t expected,
                       uint64_t desired, const char *site)
 {
     return cell(cx, ASX__OP_CAS, object, size, expected, desired, site) == cut(expected, size);
 }
 
-uint64_t asx_lab_cell_fetch_add(asx_cx *cx, volatile void *object, size_t size, uint64_t addend,
+uint64_t asx_lab_fetch_add_at(asx_cx *cx, volatile void *object, size_t size, uint64_t addend,
                                 const char *site)
 {
     return cell(cx, ASX__OP_FETCH_ADD, object, size, addend, 0, site);
@@ -98,8 +98,10 @@ uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site)
     return (uint32_t)choice;
 }
 
-void asx_lab_fail(asx_cx *cx, const char *text, const char *site)
+void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site)
 {
+    if (good)
+        return;
     asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
     if (x == NULL || x->clearing || x->failed_text != NULL)
         return;
