@@ -29,7 +29,8 @@ TYPE_WORDS = set(
     "size_t ssize_t volatile register extern typedef va_list _Atomic _Alignas".split()
 )
 OTHER_SIGN = {
-    "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"),
+    "<": ("<=", ">=", "!="), "<=": ("<", ">", "=="), ">": (">=", "<=", "!="),
+    ">=": (">", "<", "=="),
     "==": ("!=",), "!=": ("==",), "&&": ("||",), "||": ("&&",),
     "++": ("--",), "--": ("++",), "+=": ("-=",), "-=": ("+=",), "|=": ("&=",), "&=": ("|=",),
     "<<": (">>",), ">>": ("<<",),
@@ -234,8 +235,8 @@ class Source:
 
     def condition(self, first, last):
         if last >= first:
-            self.add("condition negated", (self.tokens[first].start, self.tokens[first].start, "!("),
-                     (self.tokens[last].end, self.tokens[last].end, ")"))
+            start, end = self.tokens[first].start, self.tokens[last].end
+            self.add("condition negated", (start, start, "!("), (end, end, ")"))
             self.expression(first, last)
 
     def delete(self, kind, first, semicolon):

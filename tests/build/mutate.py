@@ -34,6 +34,7 @@ int sum = a + 0;
 if (!(a < sum && !p->done))
 if (a <= sum && !p->done)
 if (a >= sum && !p->done)
+if (a != sum && !p->done)
 if (a < sum || !p->done)
 if (a < sum && p->done)
 return ASX_OK;
