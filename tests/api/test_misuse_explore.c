@@ -1,0 +1,90 @@
+/* test_misuse_explore.c - the operations of lab tests outside of an exploration and on nothing,
+ * and explorations that cannot be.
+ */
+#define ASX_LAB 1
+#include "support_api.h"
+
+#include <string.h>
+
+static void empty_test(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+}
+
+ASX_TEST(an_exploration_of_nothing_is_refused)
+{
+    asx_explore_result result;
+    asx_explore_options options;
+    memset(&options, 0, sizeof options);
+    CHECK_STATUS(asx_explore(&options, NULL, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(&options, empty_test, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    options.mode = (asx_explore_mode)99;
+    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK(asx_explore_mode_str(99) == NULL);
+    CHECK_STR_EQ(asx_explore_mode_str(ASX_EXPLORE_DFS), "dfs");
+    memset(&options, 0, sizeof options);
+    options.schedule = "no schedule at all";
+    asx_status st = asx_explore(&options, empty_test, NULL, &result);
+    CHECK(st < 0 || result.status < 0);
+}
+
+static asx_status operations(asx_cx *cx, void *arg)
+{
+    asx_runtime *rt = asx_cx_runtime(cx);
+    const asx_status bad = ASX_E_INVALID_ARGUMENT;
+    asx_lab_mutex mutex = { 0 };
+    asx_lab_semaphore semaphore = { 1 };
+    (void)arg;
+    REFUSED(rt, asx_lab_mutex_lock(cx, NULL), bad);
+    REFUSED(rt, asx_lab_mutex_lock(NULL, &mutex), bad);
+    REFUSED(rt, asx_lab_mutex_try_lock(cx, NULL), bad);
+    REFUSED(rt, asx_lab_mutex_try_lock(NULL, &mutex), bad);
+    REFUSED(rt, asx_lab_mutex_unlock(cx, NULL), bad);
+    REFUSED(rt, asx_lab_mutex_unlock(NULL, &mutex), bad);
+    REFUSED(rt, asx_lab_mutex_unlock(cx, &mutex), ASX_E_NOT_OWNER);
+    CHECK_STATUS(asx_lab_mutex_lock(cx, &mutex), ASX_OK);
+    REFUSED(rt, asx_lab_mutex_lock(cx, &mutex), ASX_E_WOULD_DEADLOCK);
+    REFUSED(rt, asx_lab_mutex_try_lock(cx, &mutex), ASX_E_BUSY);
+    CHECK_STATUS(asx_lab_mutex_unlock(cx, &mutex), ASX_OK);
+    REFUSED(rt, asx_lab_semaphore_acquire(cx, NULL, 1), bad);
+    REFUSED(rt, asx_lab_semaphore_acquire(NULL, &semaphore, 1), bad);
+    REFUSED(rt, asx_lab_semaphore_acquire(cx, &semaphore, UINT64_MAX), ASX_E_WOULD_DEADLOCK);
+    REFUSED(rt, asx_lab_semaphore_release(cx, NULL, 1), bad);
+    REFUSED(rt, asx_lab_semaphore_release(NULL, &semaphore, 1), bad);
+    CHECK_EQ(semaphore.units, 1u);
+    CHECK_EQ(asx_lab_choose(cx, 0), 0u);
+    CHECK_EQ(asx_lab_choose(cx, UINT32_MAX), 0u);
+    CHECK_EQ(asx_lab_choose(NULL, 5), 0u);
+    asx_lab_check(cx, semaphore.units == 7);   /* nobody is there to be told */
+    asx_lab_check(NULL, semaphore.units == 7);
+    return ASX_OK;
+}
+
+ASX_TEST(locks_and_choices_outside_of_an_exploration_never_wait)
+{
+    CHECK_STATUS(api_run(operations, NULL), ASX_OK);
+}
+
+static asx_status cells(asx_cx *cx, void *arg)
+{
+    uint8_t small = 200;
+    uint64_t large = UINT64_MAX;
+    (void)arg;
+    CHECK_EQ(asx_lab_load(cx, &small), 200);
+    CHECK_EQ(asx_lab_fetch_add(cx, &small, 100), 200); /* wraps as its type does */
+    CHECK_EQ(small, 44);
+    CHECK(!asx_lab_cas(cx, &small, 45, 1));
+    CHECK_EQ(small, 44);
+    CHECK(asx_lab_cas(cx, &small, 44, 1));
+    asx_lab_store(cx, &small, 0x1ff); /* and so does a value that is too large */
+    CHECK_EQ(small, 0xff);
+    CHECK_EQ(asx_lab_fetch_add(cx, &large, 1), UINT64_MAX);
+    CHECK_EQ(large, 0u);
+    return ASX_OK;
+}
+
+ASX_TEST(cells_outside_of_an_exploration_are_plain_variables)
+{
+    CHECK_STATUS(api_run(cells, NULL), ASX_OK);
+}
