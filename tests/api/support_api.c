@@ -2,6 +2,20 @@
 
 #include <string.h>
 
+/* Sizes that no machine has are asked for on purpose: the sanitizers' malloc shall say no to them
+ * as any other does. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
 asx_stats api_stats(const asx_runtime *rt)
 {
     asx_stats stats;

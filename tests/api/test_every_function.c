@@ -1,0 +1,325 @@
+/* test_every_function.c - no public function without tests of right and of wrong calls.
+ *
+ * The table says where each function is called as it should be (a file under tests/) and as it
+ * should not (tests/api/test_misuse_<name>.c). The headers are read and compared with it: a new
+ * function is missed here until somebody has written both and added a line. A function whose name
+ * ends in _at counts as called by its macro too.
+ */
+#include "harness.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct row {
+    const char *name;
+    const char *right; /* under tests/ */
+    const char *wrong; /* tests/api/test_misuse_....c */
+} rows[] = {
+    { "asx_ack_commit", "sync/test_channel_api.c", "channel" },
+    { "asx_ack_nack", "sync/test_channel_api.c", "channel" },
+    { "asx_bracket", "sched/test_cancel_mask.c", "cx" },
+    { "asx_budget_consume_cost", "kernel/test_budget.c", "runtime" },
+    { "asx_budget_consume_poll", "kernel/test_budget.c", "runtime" },
+    { "asx_budget_equal", "kernel/test_budget.c", "runtime" },
+    { "asx_budget_expired", "kernel/test_budget.c", "runtime" },
+    { "asx_budget_infinite", "kernel/test_budget.c", "runtime" },
+    { "asx_budget_meet", "kernel/test_budget.c", "runtime" },
+    { "asx_budget_zero", "kernel/test_budget.c", "runtime" },
+    { "asx_cancel_cleanup_budget", "kernel/test_cancel.c", "runtime" },
+    { "asx_cancel_kind_str", "kernel/test_cancel.c", "runtime" },
+    { "asx_cancel_phase_str", "kernel/test_cancel.c", "runtime" },
+    { "asx_cancel_reason_depth", "kernel/test_chain.c", "runtime" },
+    { "asx_cancel_reason_stronger", "kernel/test_cancel.c", "runtime" },
+    { "asx_cancel_severity", "kernel/test_cancel.c", "runtime" },
+    { "asx_cancel_witness_check", "kernel/test_cancel.c", "runtime" },
+    { "asx_channel_create", "sync/test_channel_api.c", "channel" },
+    { "asx_channel_create_with", "sync/test_channel_end.c", "handles" },
+    { "asx_channel_receiver_drop", "sync/test_channel_api.c", "channel" },
+    { "asx_channel_receiver_info", "sync/test_channel_end.c", "channel" },
+    { "asx_channel_recv", "sync/test_channel_poll.c", "channel" },
+    { "asx_channel_recv_with_ack", "sync/test_channel_api.c", "channel" },
+    { "asx_channel_reserve", "sync/test_channel_api.c", "channel" },
+    { "asx_channel_reserve_tracked_at", "sync/test_channel_api.c", "channel" },
+    { "asx_channel_send", "sync/test_channel_end.c", "channel" },
+    { "asx_channel_send_evict_oldest", "sync/test_channel_api.c", "channel" },
+    { "asx_channel_sender_clone", "sync/test_channel_end.c", "channel" },
+    { "asx_channel_sender_drop", "sync/test_channel_end.c", "channel" },
+    { "asx_channel_sender_info", "sync/test_channel_api.c", "channel" },
+    { "asx_channel_try_recv", "sync/test_channel_poll.c", "channel" },
+    { "asx_channel_try_reserve", "sync/test_channel_api.c", "channel" },
+    { "asx_channel_try_send", "sync/test_channel_api.c", "channel" },
+    { "asx_checkpoint", "sched/test_cancel_mask.c", "cx" },
+    { "asx_close_report_deinit", "sched/test_close.c", "handles" },
+    { "asx_commit_section", "sched/test_cancel_mask.c", "cx" },
+    { "asx_consume_cost", "sched/test_budget.c", "cx" },
+    { "asx_cx_budget", "sched/test_budget.c", "cx" },
+    { "asx_cx_cancel_reason", "sched/test_budget.c", "cx" },
+    { "asx_cx_caps", "sched/test_cancel_scope.c", "cx" },
+    { "asx_cx_narrow", "sched/test_cancel_scope.c", "cx" },
+    { "asx_cx_region", "sched/test_cancel_scope.c", "cx" },
+    { "asx_cx_region_id", "sched/test_cancel_reason.c", "cx" },
+    { "asx_cx_runtime", "sched/test_cancel_overrun.c", "handles" },
+    { "asx_cx_task", "sched/test_cancel_mask.c", "cx" },
+    { "asx_cx_task_id", "sched/test_task.c", "cx" },
+    { "asx_cx_waker", "sched/test_poll.c", "cx" },
+    { "asx_defer", "sched/test_finalizers.c", "handles" },
+    { "asx_event_format", "trace/test_format.c", "runtime" },
+    { "asx_event_kind_str", "trace/test_format.c", "runtime" },
+    { "asx_explore", "lab/dpor/test_explore.c", "explore" },
+    { "asx_explore_mode_str", "lab/dpor/test_explore.c", "explore" },
+    { "asx_handle_check", "kernel/test_handle.c", "runtime" },
+    { "asx_handle_index", "kernel/test_handle.c", "runtime" },
+    { "asx_handle_make", "kernel/test_handle.c", "handles" },
+    { "asx_handle_mask", "kernel/test_handle.c", "runtime" },
+    { "asx_handle_narrow", "kernel/test_handle.c", "runtime" },
+    { "asx_handle_same", "kernel/test_handle.c", "runtime" },
+    { "asx_handle_tag", "kernel/test_handle.c", "runtime" },
+    { "asx_is_cancelled", "sched/test_cancel_overrun.c", "cx" },
+    { "asx_join", "sched/test_join.c", "handles" },
+    { "asx_join_all", "flow/test_flow.c", "cx" },
+    { "asx_lab_cas_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_check_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_choose_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_fetch_add_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_load_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_mutex_lock_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_mutex_try_lock_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_mutex_unlock_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_replay", "lab/test_lab.c", "runtime" },
+    { "asx_lab_run", "lab/test_lab.c", "runtime" },
+    { "asx_lab_semaphore_acquire_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_semaphore_release_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_store_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_main", "sched/test_smoke.c", "runtime" },
+    { "asx_mask_begin", "sched/test_cancel_mask.c", "cx" },
+    { "asx_mask_end", "sched/test_cancel_mask.c", "cx" },
+    { "asx_now", "sched/test_budget.c", "cx" },
+    { "asx_obligation_abort", "sched/test_admission.c", "handles" },
+    { "asx_obligation_commit", "sched/test_close.c", "handles" },
+    { "asx_obligation_get_state", "sched/test_close.c", "handles" },
+    { "asx_obligation_probe", "api/test_right_runtime.c", "handles" },
+    { "asx_obligation_reserve_at", "sched/test_close.c", "handles" },
+    { "asx_obligation_state_str", "kernel/test_obligation.c", "runtime" },
+    { "asx_obligation_transition_legal", "kernel/test_obligation.c", "runtime" },
+    { "asx_outcome_join", "kernel/test_outcome.c", "runtime" },
+    { "asx_outcome_severity", "kernel/test_outcome.c", "runtime" },
+    { "asx_outcome_str", "kernel/test_outcome.c", "runtime" },
+    { "asx_panic", "sched/test_cancel_mask.c", "cx" },
+    { "asx_poll_fail", "sched/test_cancel_wait.c", "cx" },
+    { "asx_race", "flow/test_flow.c", "cx" },
+    { "asx_region_alloc", "sched/test_region.c", "handles" },
+    { "asx_region_cancel", "sched/test_cancel_reason.c", "handles" },
+    { "asx_region_close", "sched/test_region.c", "handles" },
+    { "asx_region_close_with", "sched/test_close.c", "handles" },
+    { "asx_region_get_state", "sched/test_region.c", "handles" },
+    { "asx_region_narrow", "sched/test_region.c", "handles" },
+    { "asx_region_open_at", "sched/test_region.c", "handles" },
+    { "asx_region_open_in_at", "sched/test_cancel_reason.c", "handles" },
+    { "asx_region_probe", "sched/test_region.c", "handles" },
+    { "asx_region_report", "sched/test_close.c", "handles" },
+    { "asx_region_state_str", "sched/test_region.c", "runtime" },
+    { "asx_region_stop", "sched/test_region.c", "handles" },
+    { "asx_region_transition_legal", "kernel/test_region.c", "runtime" },
+    { "asx_runtime_advance", "api/support_api.c", "cx" },
+    { "asx_runtime_certificate", "api/test_right_runtime.c", "runtime" },
+    { "asx_runtime_create", "sched/test_smoke.c", "runtime" },
+    { "asx_runtime_destroy", "sched/test_smoke.c", "runtime" },
+    { "asx_runtime_digest", "conformance/fixture_runtime.c", "runtime" },
+    { "asx_runtime_divergence", "api/test_right_runtime.c", "runtime" },
+    { "asx_runtime_expect", "api/test_right_runtime.c", "runtime" },
+    { "asx_runtime_now", "api/test_right_runtime.c", "runtime" },
+    { "asx_runtime_observe", "sched/test_join.c", "runtime" },
+    { "asx_runtime_quiescent", "sched/test_smoke.c", "runtime" },
+    { "asx_runtime_report", "api/test_right_runtime.c", "runtime" },
+    { "asx_runtime_root", "sched/test_admission.c", "runtime" },
+    { "asx_runtime_run", "sched/test_smoke.c", "runtime" },
+    { "asx_runtime_set_governor", "api/test_right_runtime.c", "runtime" },
+    { "asx_runtime_shutdown", "sched/test_admission.c", "runtime" },
+    { "asx_runtime_start", "sched/test_admission.c", "runtime" },
+    { "asx_runtime_stats", "flow/test_flow.c", "runtime" },
+    { "asx_runtime_step", "sync/test_channel_api.c", "runtime" },
+    { "asx_runtime_timers", "sched/test_poll.c", "runtime" },
+    { "asx_runtime_trace_status", "conformance/fixture_runtime.c", "runtime" },
+    { "asx_runtime_trace_write", "api/test_right_runtime.c", "runtime" },
+    { "asx_send_permit_abort", "sync/test_channel_api.c", "channel" },
+    { "asx_send_permit_send", "sync/test_channel_api.c", "channel" },
+    { "asx_sleep", "sched/test_budget.c", "cx" },
+    { "asx_sleep_until", "sched/test_cancel_scope.c", "cx" },
+    { "asx_spawn_at", "sched/test_close.c", "handles" },
+    { "asx_spawn_copy_at", "sched/test_task.c", "handles" },
+    { "asx_spawn_poll_at", "sched/test_poll.c", "handles" },
+    { "asx_spawn_poll_task_at", "sched/test_cancel_overrun.c", "handles" },
+    { "asx_spawn_task_at", "sched/test_task.c", "handles" },
+    { "asx_status_hint", "kernel/test_status.c", "runtime" },
+    { "asx_status_str", "kernel/test_status.c", "cx" },
+    { "asx_task_cancel", "sched/test_cancel_overrun.c", "handles" },
+    { "asx_task_defer", "sched/test_cancel_mask.c", "cx" },
+    { "asx_task_get_cleanup", "sched/test_cancel_overrun.c", "handles" },
+    { "asx_task_get_state", "sched/test_task.c", "handles" },
+    { "asx_task_get_witness", "sched/test_cancel_reason.c", "handles" },
+    { "asx_task_link", "sched/test_task.c", "handles" },
+    { "asx_task_probe", "sched/test_task.c", "handles" },
+    { "asx_task_set_pointer", "sched/test_task.c", "cx" },
+    { "asx_task_set_value", "sched/test_task.c", "cx" },
+    { "asx_task_state_str", "kernel/test_task.c", "runtime" },
+    { "asx_task_transition_legal", "kernel/test_task.c", "runtime" },
+    { "asx_timeout", "flow/test_flow.c", "cx" },
+    { "asx_timer_cancel", "time/test_wheel.c", "runtime" },
+    { "asx_timer_collect_expired", "time/test_wheel.c", "runtime" },
+    { "asx_timer_count", "time/test_wheel.c", "runtime" },
+    { "asx_timer_next_deadline", "time/test_wheel.c", "runtime" },
+    { "asx_timer_register", "time/test_wheel.c", "runtime" },
+    { "asx_timer_try_register", "time/test_wheel.c", "runtime" },
+    { "asx_timer_update", "time/test_wheel.c", "runtime" },
+    { "asx_timer_wheel_create", "time/test_wheel.c", "runtime" },
+    { "asx_timer_wheel_destroy", "time/test_wheel.c", "runtime" },
+    { "asx_timer_wheel_stats", "time/test_wheel.c", "runtime" },
+    { "asx_trace_reader_init", "trace/test_codec.c", "runtime" },
+    { "asx_trace_reader_next", "trace/test_codec.c", "runtime" },
+    { "asx_trace_user", "lab/test_lab.c", "cx" },
+    { "asx_tracked_permit_abort", "sync/test_channel_api.c", "channel" },
+    { "asx_tracked_permit_send", "sync/test_channel_api.c", "channel" },
+    { "asx_wait_external", "sched/test_poll.c", "cx" },
+    { "asx_with_cancel_mask", "sched/test_cancel_mask.c", "cx" },
+    { "asx_yield", "sched/test_cancel_overrun.c", "cx" },
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static bool in_header[ROWS];
+
+/* The whole file, terminated. */
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        asx_test_fail(__FILE__, __LINE__, "cannot read %s", path);
+    CHECK_EQ(fseek(file, 0, SEEK_END), 0);
+    long size = ftell(file);
+    CHECK(size >= 0);
+    rewind(file);
+    char *text = malloc((size_t)size + 1);
+    CHECK(text != NULL);
+    CHECK_EQ(fread(text, 1, (size_t)size, file), (size_t)size);
+    text[size] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* A path below the top of the source tree, which this file is two folders under. */
+static const char *in_tree(const char *path)
+{
+    static char whole[4096];
+    const char *end = strstr(__FILE__, "tests/api/");
+    CHECK(end != NULL);
+    int top = (int)(end - __FILE__);
+    int n = snprintf(whole, sizeof whole, "%.*s%s", top, __FILE__, path);
+    CHECK(n > 0 && (size_t)n < sizeof whole);
+    return whole;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool mentions(const char *text, const char *name, size_t len)
+{
+    for (const char *at = text; (at = strstr(at, name)) != NULL; at += len)
+        if ((at == text || !is_word(at[-1])) && !is_word(at[len]))
+            return true;
+    return false;
+}
+
+static bool calls(const char *path, const char *name)
+{
+    char macro[128];
+    char *text = read_file(in_tree(path));
+    size_t len = strlen(name);
+    bool found = mentions(text, name, len);
+    if (!found && len > 3 && strcmp(name + len - 3, "_at") == 0) {
+        CHECK(len < sizeof macro);
+        memcpy(macro, name, len - 3);
+        macro[len - 3] = '\0';
+        found = mentions(text, macro, len - 3);
+    }
+    free(text);
+    return found;
+}
+
+static void blank_comments(char *text)
+{
+    for (char *at = text; (at = strstr(at, "/*")) != NULL;) {
+        char *end = strstr(at, "*/");
+        CHECK(end != NULL);
+        memset(at, ' ', (size_t)(end + 2 - at));
+    }
+}
+
+/* The name before the first parenthesis after ASX_API; attributes have none. */
+static void find_row(const char *declaration, const char *header)
+{
+    const char *end = strchr(declaration, '(');
+    CHECK(end != NULL);
+    const char *start = end;
+    while (start > declaration && is_word(start[-1]))
+        start--;
+    size_t len = (size_t)(end - start);
+    for (size_t i = 0; i < ROWS; i++) {
+        if (strlen(rows[i].name) == len && strncmp(rows[i].name, start, len) == 0) {
+            in_header[i] = true;
+            return;
+        }
+    }
+    asx_test_fail(__FILE__, __LINE__, "%s: %.*s has no tests: write them and add a line here",
+                  header, (int)len, start);
+}
+
+static unsigned read_header(const char *name)
+{
+    char path[512];
+    unsigned count = 0;
+    int n = snprintf(path, sizeof path, "include/asx/%s", name);
+    CHECK(n > 0 && (size_t)n < sizeof path);
+    char *text = read_file(in_tree(path));
+    blank_comments(text);
+    for (const char *at = text; (at = strstr(at, "ASX_API")) != NULL; at += 7) {
+        const char *line = at;
+        while (line > text && line[-1] != '\n')
+            line--;
+        if (*line == '#' || is_word(at[7]))
+            continue;
+        find_row(at + 7, path);
+        count++;
+    }
+    free(text);
+    return count;
+}
+
+ASX_TEST(every_public_function_is_called_rightly_and_wrongly)
+{
+    unsigned count = 0;
+    const struct dirent *entry;
+    DIR *folder = opendir(in_tree("include/asx"));
+    CHECK(folder != NULL);
+    while ((entry = readdir(folder)) != NULL) {
+        size_t len = strlen(entry->d_name);
+        if (len > 2 && strcmp(entry->d_name + len - 2, ".h") == 0)
+            count += read_header(entry->d_name);
+    }
+    closedir(folder);
+    CHECK(count > 150);
+    for (size_t i = 0; i < ROWS; i++) {
+        char right[256], wrong[256];
+        snprintf(right, sizeof right, "tests/%s", rows[i].right);
+        snprintf(wrong, sizeof wrong, "tests/api/test_misuse_%s.c", rows[i].wrong);
+        if (!in_header[i])
+            asx_test_fail(__FILE__, __LINE__, "%s is in no header any more", rows[i].name);
+        if (!calls(right, rows[i].name))
+            asx_test_fail(__FILE__, __LINE__, "%s does not call %s", right, rows[i].name);
+        if (!calls(wrong, rows[i].name))
+            asx_test_fail(__FILE__, __LINE__, "%s does not call %s", wrong, rows[i].name);
+    }
+}
