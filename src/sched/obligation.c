@@ -12,8 +12,9 @@
  * The own record is not used while a journal or a ceiling on obligations is on, which want to see
  * each of them here.
  *
- * A leaked obligation keeps its record after its region is gone (`memories`) until there is no
- * other, so that resolving it late is told apart from resolving it twice.
+ * A leaked obligation keeps its record after its region is gone (`memories`), so that resolving it
+ * late is told apart from resolving it twice. The oldest are forgotten when there are more than
+ * MEMORIES_MAX of them, or when there is no other record.
  *
  * Rejected: one table for all, slot = id & mask. It needs no free list, but each message then
  * writes a record's eight words and computes its place twice, which costs as much as the message.
@@ -23,6 +24,7 @@
 #include <string.h>
 
 #define RECORDS_PER_CHUNK_LOG2 5
+#define MEMORIES_MAX 64u
 #define IN_EXTRAS (UINT64_C(1) << 32) /* cursor: past the records of the registry */
 
 void asx__registry_init(asx_runtime *rt)
@@ -64,6 +66,21 @@ uint64_t asx__obligations_live(const asx_runtime *rt)
 
 /* ---- records -------------------------------------------------------------------------------- */
 
+/* The oldest leak whose region is gone is no longer remembered. NULL: there is none. */
+static asx__obligation *forget_oldest(asx__registry *reg)
+{
+    asx__obligation *o = reg->memories_oldest;
+    if (o == NULL)
+        return NULL;
+    reg->memories_oldest = o->newer;
+    if (o->newer != NULL)
+        o->newer->older = NULL;
+    else
+        reg->memories = NULL;
+    reg->memory_count--;
+    return o;
+}
+
 static asx__obligation *take_record(asx_runtime *rt)
 {
     asx__registry *reg = &rt->registry;
@@ -74,10 +91,9 @@ static asx__obligation *take_record(asx_runtime *rt)
     if (o != NULL) {
         o->index = index;
     } else {
-        o = reg->memories;
+        o = forget_oldest(reg);
         if (o == NULL)
             return NULL;
-        reg->memories = o->older;
     }
     reg->live++;
     o->id = ++reg->last_id;
@@ -88,6 +104,21 @@ static void free_record(asx_runtime *rt, asx__obligation *o)
 {
     o->object = NULL;
     asx__slab_release(&rt->registry.records, o, o->index);
+}
+
+static void remember(asx_runtime *rt, asx__obligation *o)
+{
+    asx__registry *reg = &rt->registry;
+    o->owner = o->object = NULL;
+    o->newer = NULL;
+    o->older = reg->memories;
+    if (reg->memories != NULL)
+        reg->memories->newer = o;
+    else
+        reg->memories_oldest = o;
+    reg->memories = o;
+    if (++reg->memory_count > MEMORIES_MAX)
+        free_record(rt, forget_oldest(reg));
 }
 
 static void unchain(asx__obligation *o, asx__obligation **newest)
@@ -220,9 +251,7 @@ void asx__obligations_forget_region(asx_runtime *rt, asx__region *region)
         asx__obligation *o = region->obligations;
         ASX__ASSERT(o->state == ASX_OBLIGATION_LEAKED);
         region->obligations = o->older;
-        o->owner = o->object = NULL;
-        o->older = rt->registry.memories;
-        rt->registry.memories = o;
+        remember(rt, o);
     }
 }
 

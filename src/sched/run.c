@@ -16,12 +16,14 @@
 #include <string.h>
 #include <time.h>
 
+/* A virtual clock stands still while something runs. So many turns in a row are taken for an endless
+ * loop when somebody waits for a time to come. */
+#define TURNS_WITHOUT_TIME 20000u
 #define FIRE_BATCH 64
 
 /* ---- before a resumption -------------------------------------------------------------------- */
 
-/* Charges and announces a task that has been taken out of its lane. False: it was ended instead. */
-static bool admit_slow(asx_runtime *rt, asx__task *task)
+static bool charge(asx_runtime *rt, asx__task *task)
 {
     if (rt->tracing) {
         uint64_t cause = task->extra != NULL ? task->extra->wake_seq : 0;
@@ -39,6 +41,18 @@ static bool admit_slow(asx_runtime *rt, asx__task *task)
             task->w.status = ASX_E_CANCELLED; /* exhausted: the yield says so */
     }
     return !asx__cleanup_charge(rt, task);
+}
+
+/* Charges and announces a task that has been taken out of its lane. False: it was ended instead.
+ * All of that is journalled in its own name: whether the loop comes to it, or a fiber that leaves,
+ * depends on where a turn ends, which is nobody's business. */
+static bool admit_slow(asx_runtime *rt, asx__task *task)
+{
+    asx__task *leaving = rt->current;
+    rt->current = task;
+    bool goes = charge(rt, task);
+    rt->current = leaving;
+    return goes;
 }
 
 static inline bool admit(asx_runtime *rt, asx__task *task)
@@ -64,8 +78,8 @@ static void first_run(asx_runtime *rt, asx__task *task)
         asx_status st = asx__task_step(&task->phase, ASX_TASK_RUNNING);
         ASX__ASSERT(st == ASX_OK);
         if (rt->tracing)
-            asx__journal(rt, ASX_EVENT_TASK_STATE, asx__serial(task->generation), ASX_TASK_CREATED,
-                         ASX_TASK_RUNNING, 0);
+            asx__journal_as(rt, task, ASX_EVENT_TASK_STATE, asx__serial(task->generation),
+                            ASX_TASK_CREATED, ASX_TASK_RUNNING, 0);
     }
 }
 
@@ -101,11 +115,20 @@ static asx__task *next_task(asx_runtime *rt)
     asx__task *task = rt->next_up;
     if (task != NULL) {
         rt->next_up = NULL;
+        rt->inline_streak++;
         rt->turn_slow++;
         rt->cert.ready_dispatches++;
         return task;
     }
+    rt->inline_streak = 0;
     return asx__pick(rt);
+}
+
+/* A journal shows a timer that is due at once (a deadline that had passed) before the next task,
+ * however long the turn is. Without a journal nobody can tell, and the turn goes on. */
+static bool timers_due(const asx_runtime *rt)
+{
+    return rt->tracing && rt->now >= rt->timers.quiet_until && rt->timers.window_ns == 0;
 }
 
 /* The next fiber that can be switched to; NULL: the loop must go on (poll task in `handoff`, end of
@@ -113,11 +136,12 @@ static asx__task *next_task(asx_runtime *rt)
 static asx__task *next_fiber(asx_runtime *rt)
 {
     for (;;) {
-        if (rt->turn_left == 0 || rt->over != NULL || --rt->turn_left == 0)
-            return NULL;
+        if (rt->turn_left <= 1 || rt->over != NULL || timers_due(rt))
+            return NULL; /* the last dispatch of a turn is the loop's */
         asx__task *task = next_task(rt);
         if (task == NULL)
             return NULL;
+        rt->turn_left--;
         if (task->flags & (ASX__T_POLL | ASX__T_CANCEL)) {
             rt->handoff = task;
             return NULL;
@@ -538,19 +562,31 @@ static bool must_stop(const asx_runtime *rt)
     return rt->finished || (rt->tracing && asx__trace_diverged(&rt->trace));
 }
 
+/* Makes this turn a shorter one. What it is short of counts as gone and accounted for. */
+static void shorten_turn(asx_runtime *rt, uint64_t dispatches)
+{
+    if (dispatches >= rt->turn_left)
+        return;
+    rt->turn_slow += rt->turn_left - (uint32_t)dispatches;
+    rt->turn_left = (uint32_t)dispatches;
+}
+
 bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
 {
+    volatile uint64_t left = max_dispatches == 0 ? UINT64_MAX : max_dispatches;
     /* A poll function that panics leaves its frames behind and arrives here. */
     if (setjmp(rt->loop_again) != 0)
         rt->current = NULL;
-    uint64_t turns_max = max_dispatches == 0 ? 0 : (max_dispatches + ASX__TURN - 1) / ASX__TURN;
-    uint64_t stop_at = turns_max == 0 ? UINT64_MAX : rt->turns + turns_max;
     while (!must_stop(rt)) {
-        if (rt->turns >= stop_at)
+        if (left == 0)
             return true;
         begin_turn(rt);
+        shorten_turn(rt, left);
+        left -= rt->turn_left;
+        if (must_stop(rt))
+            break;
         asx__task *task = NULL;
-        while (rt->turn_left > 0 && !must_stop(rt)) {
+        do {
             task = left_over(rt);
             if (task == NULL) {
                 task = next_task(rt);
@@ -559,7 +595,7 @@ bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
                 rt->turn_left--;
             }
             dispatch(rt, task);
-        }
+        } while (rt->turn_left > 0 && !must_stop(rt) && !timers_due(rt));
         task = left_over(rt);
         if (task != NULL)
             dispatch(rt, task);
@@ -602,14 +638,19 @@ asx_status asx__drive(asx_runtime *rt, asx_time until)
 {
     if (!rt->virtual_clock)
         asx__clock_read(rt);
+    uint64_t turns_begin = rt->turns;
+    asx_time moved = rt->now;
     while (!must_stop(rt)) {
-        if (asx__run_some(rt, 0))
-            continue;
+        bool more = asx__run_some(rt, until == ASX_TIME_NEVER ? 0 : ASX__TURN);
         if (must_stop(rt))
             break;
-        if (rt->now >= until)
+        if (rt->now != moved || !rt->virtual_clock) {
+            turns_begin = rt->turns;
+            moved = rt->now;
+        }
+        if (rt->now >= until || rt->turns - turns_begin > TURNS_WITHOUT_TIME)
             return ASX_E_TIMEOUT;
-        if (!idle(rt, until))
+        if (!more && !idle(rt, until))
             return ASX_E_DEADLOCK;
     }
     return rt->finished ? ASX_OK : ASX_E_DIVERGED;

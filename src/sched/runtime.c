@@ -330,7 +330,7 @@ asx_status asx_runtime_destroy(asx_runtime *rt)
         return ASX_OK;
     if (rt->current != NULL || rt->driving)
         return ASX_E_WRONG_CONTEXT;
-    if (!rt->finished)
+    if (!rt->finished && !rt->shut_down)
         (void)asx_runtime_shutdown(rt, 0, NULL);
     deinit_runtime(rt);
     free_runtime(rt);
@@ -503,6 +503,7 @@ asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_
         asx__clock_read(rt);
         bool manual = rt->manual_clock;
         rt->manual_clock = false;
+        rt->shut_down = true;
         request_shutdown(rt);
         rt->started = true;
         (void)drive(rt, timeout_ns == 0 ? ASX_TIME_NEVER : asx_time_add(rt->now, timeout_ns));

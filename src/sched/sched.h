@@ -164,7 +164,8 @@ typedef void (*asx__obligation_release)(asx_runtime *rt, asx__obligation *obliga
 
 typedef struct asx__registry {
     asx__slab records;
-    asx__obligation *memories; /* leaked, their region gone: used again when nothing else is left */
+    asx__obligation *memories, *memories_oldest; /* leaked, their region gone: a few, newest first */
+    uint32_t memory_count;
     uint64_t last_id;     /* the newest ever given out */
     uint64_t live;        /* reserved ones in `records` */
     uint64_t leaked;      /* ever */
@@ -438,6 +439,7 @@ struct asx_runtime {
     bool cancel_walking;       /* somebody works the stack off */
     asx__task *main_task;
     bool started, finished;
+    bool shut_down;        /* somebody has tried to, as long as he wanted */
     uint64_t leaks_refused; /* leaks in regions that do not allow them: fail a lab run */
     asx_status result;
 
@@ -468,6 +470,7 @@ struct asx_runtime {
     asx__task *over;       /* task that asked the loop to end it (panic) */
     asx__task *handoff;    /* taken out of its lane by a fiber for the loop to run */
     asx__task *next_up;    /* goes next, before the lanes (join) */
+    uint32_t inline_streak; /* dispatches in a row that went before the lanes */
     uint32_t turn_slow;    /* dispatches of this turn that were counted one by one */
     asx_runtime_config config;
     uint16_t number;
