@@ -13,4 +13,9 @@ if(ASX_TESTS AND EXISTS "${lab_programs}")
   set_target_properties(lab-dpor PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_link_libraries(lab-dpor PRIVATE asx_lab_main asx_flags)
+  if(NOT CMAKE_CROSSCOMPILING)
+    add_test(NAME lab-dpor-main
+      COMMAND sh "${PROJECT_SOURCE_DIR}/tests/lab/dpor/main.sh" $<TARGET_FILE:lab-dpor>)
+    set_tests_properties(lab-dpor-main PROPERTIES LABELS lab TIMEOUT 300)
+  endif()
 endif()

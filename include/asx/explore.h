@@ -154,7 +154,7 @@ typedef enum asx_explore_verdict {
 
 typedef struct asx_explore_progress {
     uint64_t executions;
-    uint64_t classes;    /* different ones, as far as compared */
+    uint64_t classes;    /* different ones, as far as compared; optimal: all but redundant ones */
     uint64_t redundant;  /* executions of a class that was seen before, as far as compared */
     uint64_t compared;   /* executions that were compared: all, until too many to remember */
     uint64_t blocked;    /* executions given up because another one covers them */
@@ -163,6 +163,7 @@ typedef struct asx_explore_progress {
     uint64_t too_long;
     uint64_t steps;      /* of all executions */
     uint64_t steps_longest;
+    uint64_t tasks;      /* different ones that were ever started, the test included */
     uint64_t frontier;   /* executions that have alternatives which are not done yet */
     uint64_t frontier_most;
     uint64_t memory_bytes;

@@ -215,7 +215,7 @@ static void on_event(void *ctx, const asx_event *event)
 
 asx__explorer *asx__explorer_of(const asx_runtime *rt)
 {
-    return rt->tracing && rt->trace.observe == on_event ? rt->trace.observe_ctx : NULL;
+    return rt->trace.observe == on_event ? rt->trace.observe_ctx : NULL;
 }
 
 const char *asx__explorer_name(const asx__explorer *x, uint32_t task)
@@ -281,10 +281,15 @@ bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
             *ret_found = asx__dpor_commit(x->dpor, id);
             return true;
         }
-        if (chosen != ASX__DPOR_NONE)
+        if (chosen != ASX__DPOR_NONE) {
+            /* From here to the chosen task, which stands at the end of this function, nothing
+             * happens that we would want to hear of. */
+            x->rt->tracing = false;
             wake(x, chosen);
+        }
     }
     (void)asx__park(x->rt, task, &x->turn, NULL);
+    x->rt->tracing = true;
     *ret_found = asx__dpor_commit(x->dpor, id);
     return true;
 }
@@ -306,10 +311,10 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
 {
     asx__dpor_stats stats;
     asx__dpor_stats_get(x->dpor, &stats);
+    bool optimal = x->options->mode == ASX_EXPLORE_OPTIMAL && x->options->schedule == NULL;
     *ret = (asx_explore_progress){
         .executions = stats.executions,
-        .classes = stats.checked == stats.executions ? stats.classes
-                                                     : stats.executions - stats.redundant,
+        .classes = optimal ? stats.executions - stats.redundant : stats.classes,
         .redundant = stats.redundant,
         .compared = stats.checked,
         .deadlocks = stats.deadlocks,
@@ -317,6 +322,7 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
         .too_long = x->too_long,
         .steps = stats.steps,
         .steps_longest = stats.steps_longest,
+        .tasks = asx__dpor_tasks(x->dpor),
         .frontier = stats.frames,
         .frontier_most = stats.frames_most,
         .memory_bytes = stats.memory_bytes,

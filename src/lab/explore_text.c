@@ -152,27 +152,58 @@ void asx__explore_lanes(const asx__explorer *x, asx__text *text)
     free(lane);
 }
 
-/* "b waits to lock x3 (held by a) at f.c:12; ..." */
+/* Who holds the lock that the task waits for; NONE: it does not wait for one. */
+static uint32_t holder_for(const asx__explorer *x, uint32_t task)
+{
+    const asx__op *op = asx__dpor_pending(x->dpor, task);
+    uint64_t holder = 0;
+    if (op != NULL && op->kind == ASX__OP_LOCK)
+        holder = asx__state_read(op->object, op->size);
+    return holder != 0 ? (uint32_t)holder - 1 : ASX__DPOR_NONE;
+}
+
+/* "cycle: 1 a -> 2 b -> 1 a", if the holders form one that `task` can be reached from. */
+static bool add_cycle(const asx__explorer *x, asx__text *text, uint32_t task)
+{
+    uint32_t at = task;
+    for (uint32_t i = 0; i <= asx__dpor_tasks(x->dpor) && at != ASX__DPOR_NONE; i++)
+        at = holder_for(x, at); /* now it is in the cycle, or there is none */
+    if (at == ASX__DPOR_NONE)
+        return false;
+    asx__text_add(text, "; cycle: ");
+    add_task_and_name(x, text, at);
+    uint32_t first = at;
+    do {
+        at = holder_for(x, at);
+        asx__text_add(text, " -> ");
+        add_task_and_name(x, text, at);
+    } while (at != first);
+    return true;
+}
+
+/* "1 a waits to lock what 2 b holds (f.c:12); ...; cycle: 1 a -> 2 b -> 1 a" */
 void asx__explore_waiting(const asx__explorer *x, asx__text *text)
 {
+    uint32_t tasks = asx__dpor_tasks(x->dpor);
     asx__text_clear(text);
-    for (uint32_t t = 0; t < asx__dpor_tasks(x->dpor); t++) {
+    for (uint32_t t = 0; t < tasks; t++) {
         const asx__op *op = asx__dpor_pending(x->dpor, t);
         if (op == NULL)
             continue;
         asx__text_add(text, "%s", text->len != 0 ? "; " : "");
         add_task_and_name(x, text, t);
         asx__text_add(text, " waits to %s", asx__op_str(op->kind));
-        if (op->kind == ASX__OP_LOCK) {
-            uint64_t holder = asx__state_read(op->object, op->size);
-            if (holder != 0) {
-                asx__text_add(text, " what ");
-                add_task_and_name(x, text, (uint32_t)holder - 1);
-                asx__text_add(text, " holds");
-            }
+        uint32_t holder = holder_for(x, t);
+        if (holder != ASX__DPOR_NONE) {
+            asx__text_add(text, " what ");
+            add_task_and_name(x, text, holder);
+            asx__text_add(text, " holds");
         }
         asx__text_add(text, " (%s)", file_of(op->site));
     }
+    for (uint32_t t = 0; t < tasks; t++)
+        if (holder_for(x, t) != ASX__DPOR_NONE && add_cycle(x, text, t))
+            break;
     if (text->len == 0)
         asx__text_add(text, "every task waits for another to end");
 }

@@ -123,11 +123,15 @@ static int valued(request *r, const char *name, const char *value)
     else if (strcmp(name, "--depth") == 0) {
         good = number(value, &n) && n > 0 && n <= 64;
         r->options.depth = (uint32_t)n;
-    } else
+    } else if (strcmp(name, "--bound") == 0)
+        return complain(name, "an exploration cannot be bounded by preemptions or delays; "
+                              "--max-executions and --time can stop it");
+    else
         return complain(name, "there is no such option");
     if (good)
         return 0;
-    fprintf(stderr, "%s: %s is not possible\n", name, value);
+    fprintf(stderr, "%s: %s is not possible%s\n", name, value,
+            strcmp(name, "--mode") == 0 ? "; optimal, dfs, random and pct are" : "");
     return 2;
 }
 
@@ -222,6 +226,25 @@ static void print_json(const request *r, const asx_explore_result *result)
            asx_status_str(result->status));
 }
 
+/* Each run of n tasks and k steps finds a bug of depth d with probability 1 / (n k^(d - 1)) at
+ * least; so many runs miss it with the rest to the power of their number. */
+static void print_bound(const request *r, const asx_explore_progress *t)
+{
+    unsigned depth = r->options.depth != 0 ? r->options.depth : 3;
+    double one = 1.0 / (double)t->tasks;
+    for (unsigned i = 1; i < depth; i++)
+        one /= (double)(t->steps_longest != 0 ? t->steps_longest : 1);
+    double missed = 1.0;
+    double rest = 1.0 - one;
+    for (uint64_t n = t->executions; n > 0; n >>= 1, rest *= rest)
+        if (n & 1)
+            missed *= rest;
+    printf("%s: a bug of depth %u is found with probability %.3g per execution at least, %.3g in "
+           "all (%llu tasks, %llu steps)\n",
+           r->test->name, depth, one, 1.0 - missed, (unsigned long long)t->tasks,
+           (unsigned long long)t->steps_longest);
+}
+
 static void print_text(const request *r, const asx_explore_result *result)
 {
     const asx_explore_progress *t = &result->totals;
@@ -233,6 +256,8 @@ static void print_text(const request *r, const asx_explore_result *result)
            (unsigned long long)t->steps,
            (double)t->executions * 1e9 / (double)(t->elapsed_ns + 1),
            result->complete ? "complete" : "bounded");
+    if (r->options.mode == ASX_EXPLORE_PCT && r->replay == NULL)
+        print_bound(r, t);
     if (result->status < 0)
         fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
                 result->unsupported != NULL ? " " : "",

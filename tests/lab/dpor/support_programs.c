@@ -244,3 +244,22 @@ ASX_LAB_TEST(philosophers_2) { philosophers(cx, 2); }
 ASX_LAB_TEST(philosophers_3) { philosophers(cx, 3); }
 ASX_LAB_TEST(philosophers_5) { philosophers(cx, 5); }
 ASX_LAB_TEST(philosophers_8) { philosophers(cx, 8); }
+
+/* ---- three tasks, twelve steps: how fast it goes --------------------------------------------- */
+
+static asx_status four_steps(asx_cx *cx, void *arg)
+{
+    int *mine = arg == NULL ? &x : (intptr_t)arg == 1 ? &y : &z;
+    int *next = arg == NULL ? &y : (intptr_t)arg == 1 ? &z : &x;
+    (void)asx_lab_load(cx, next);
+    asx_lab_store(cx, mine, 1);
+    (void)asx_lab_load(cx, next);
+    asx_lab_store(cx, mine, 2);
+    return ASX_OK;
+}
+
+ASX_LAB_TEST(three_tasks_12_steps)
+{
+    x = y = z = 0;
+    together(cx, four_steps, 3);
+}

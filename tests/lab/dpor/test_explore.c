@@ -334,6 +334,8 @@ ASX_TEST(a_deadlock_says_who_waits_for_whom)
     CHECK_EQ(s.verdict, ASX_EXPLORE_DEADLOCK);
     CHECK(strstr(s.text, "1 l waits to lock what 2 r holds") != NULL);
     CHECK(strstr(s.text, "2 r waits to lock what 1 l holds") != NULL);
+    CHECK(strstr(s.text, "; cycle: ") != NULL);
+    CHECK(strstr(s.text, "1 l -> 2 r") != NULL && strstr(s.text, "2 r -> 1 l") != NULL);
     options.stop_at_first = true;
     CHECK_STATUS(asx_explore(&options, crossed, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.deadlocks, 1);

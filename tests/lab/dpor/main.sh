@@ -1,0 +1,50 @@
+#!/bin/sh
+# The main of a lab test program, from outside: main.sh PROGRAM, where PROGRAM is lab-dpor.
+set -u
+program=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+
+# expect NAME CODE PATTERN ARGUMENTS...: exit status, and a line of the output.
+expect() {
+    name=$1 code=$2 pattern=$3
+    shift 3
+    "$program" "$@" >"$work/out" 2>&1
+    got=$?
+    if [ $got -ne "$code" ]; then
+        echo "$name: exit status $got, expected $code"
+        bad=1
+    elif ! grep -q -e "$pattern" "$work/out"; then
+        echo "$name: no line like: $pattern"
+        cat "$work/out"
+        bad=1
+    fi
+}
+
+expect list 0 '^readers_8$' --list
+expect help 0 '--max-executions' --help
+expect json 0 '^{"test":"readers_8","mode":"optimal","executions":256,"classes":256,"redundant":0,"blocked":0,"deadlocks":0,"bugs":0,"complete":true,"seconds":[0-9.]*,' \
+    --explore --json readers_8
+expect seed 0 '"executions":256,.*"complete":true' --json --seed 7 readers_8
+expect dfs 0 '"mode":"dfs","executions":6,"classes":4,"redundant":2' --json --mode dfs readers_2
+expect bounded 0 '"executions":3,.*"complete":false' --json --max-executions 3 readers_8
+expect two-tests 0 '^branch: 5 executions, 5 classes' casrot_3 branch
+expect pct 0 'a bug of depth 2 is found with probability' --mode pct --depth 2 --seed 4 fib_1
+expect deadlock 1 '"deadlocks":1,' --json --save "$work/schedule" philosophers_3
+expect saved 1 '^philosophers_3: execution 1: deadlock: .*cycle: ' --replay "$work/schedule"
+expect lanes 1 '^lock x0 .*support_programs.c:[0-9]' --replay "$work/schedule"
+printf 'test philosophers_3\nschedule 1 2 1 2 2\n' >"$work/other"
+expect diverged 2 'philosophers_3' --replay "$work/other"
+printf 'test nobody\nschedule 1\n' >"$work/nobody"
+expect nobody 2 'there is no such test' --replay "$work/nobody"
+echo 'something else' >"$work/else"
+expect no-schedule 2 'is not a schedule' --replay "$work/else"
+expect no-file 2 'cannot be read' --replay "$work/none"
+expect no-test 2 'there is no such test' no_such_test
+expect no-option 2 'no such option' --nothing
+expect no-mode 2 'optimal, dfs, random and pct' --mode source readers_2
+expect no-bound 2 'cannot be bounded' --bound 2 readers_2
+expect no-number 2 'is not possible' --seed x readers_2
+[ $bad -eq 0 ] && echo "lab main: all as expected"
+exit $bad
