@@ -164,7 +164,7 @@ asx_status asx_sleep_until(asx_cx *cx, asx_time until)
         return st;
     bool waited = (task->flags & ASX__T_GRANTED) && task->w.waits == &rt->sleep_wait;
     if ((task->flags & (ASX__T_TIMED | ASX__T_CANCEL)) == ASX__T_TIMED && !waited &&
-        rt->now >= task->extra->budget.deadline) {
+        rt->now >= task->extra->budget.deadline && !asx__task_masked(task)) {
         (void)asx__tell_if_needed(rt, task); /* requests the cancellation that goes with it */
         return ASX_E_BUDGET_EXHAUSTED;
     }
