@@ -221,8 +221,9 @@ static asx_status past_deadline(asx_cx *cx, void *arg)
     (void)arg;
     CHECK_STATUS(asx_cx_budget(cx, &own), ASX_OK);
     CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
-    while (asx_now(cx) < own.deadline)
+    while (!asx_is_cancelled(cx))
         CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
+    CHECK_GE(asx_now(cx), own.deadline);
     CHECK_STATUS(asx_mask_end(cx), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_E_CANCELLED); /* the request has come by itself */
     return ASX_OK;
@@ -245,6 +246,100 @@ static asx_status deadline_of_region(asx_cx *cx, void *arg)
 ASX_TEST(a_regions_budget_deadline_cancels_its_tasks_and_close_says_timeout)
 {
     kit_everywhere(deadline_of_region, NULL, ASX_OK);
+}
+
+/* The clock has passed the deadline and no timer has told so yet. */
+static asx_status passes_by_itself(asx_cx *cx, void *arg)
+{
+    asx_budget own;
+    bool masked = arg != NULL;
+    CHECK_STATUS(asx_cx_budget(cx, &own), ASX_OK);
+    if (masked)
+        CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(asx_cx_runtime(cx), own.deadline - asx_now(cx)), ASX_OK);
+    CHECK(!asx_is_cancelled(cx));
+    if (masked) {
+        CHECK_STATUS(asx_sleep_until(cx, 0), ASX_OK); /* what comes now is deferred */
+        CHECK(asx_is_cancelled(cx));
+        CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    } else {
+        CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_E_BUDGET_EXHAUSTED);
+    }
+    CHECK_STATUS(asx_checkpoint(cx), ASX_E_CANCELLED);
+    return ASX_OK;
+}
+
+static asx_status passes_by_checkpoint(asx_cx *cx, void *arg)
+{
+    asx_budget own;
+    const asx_cancel_reason *reason;
+    (void)arg;
+    CHECK_STATUS(asx_cx_budget(cx, &own), ASX_OK);
+    CHECK_STATUS(asx_checkpoint(cx), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(asx_cx_runtime(cx), own.deadline - asx_now(cx)), ASX_OK);
+    CHECK_STATUS(asx_checkpoint(cx), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_cx_cancel_reason(cx, &reason), ASX_OK);
+    CHECK_EQ(reason->kind, ASX_CANCEL_DEADLINE);
+    return ASX_OK;
+}
+
+static asx_status passed_unnoticed(asx_cx *cx, void *arg)
+{
+    asx_task_fn fn[] = { passes_by_itself, passes_by_itself, passes_by_checkpoint };
+    (void)arg;
+    for (int i = 0; i < 3; i++) {
+        asx_region r;
+        asx_budget budget = ASX_BUDGET_INFINITE;
+        asx_spawn_options options = { .budget = &budget };
+        budget.deadline = asx_now(cx) + ASX_SEC;
+        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, &options, fn[i], i == 1 ? "masked" : NULL, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    }
+    return ASX_OK;
+}
+
+ASX_TEST(a_deadline_that_no_timer_has_told_yet_is_seen_by_the_next_call)
+{
+    for (int trace = 0; trace < 2; trace++) {
+        asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
+        config.trace = trace != 0;
+        CHECK_STATUS(kit_run(&config, passed_unnoticed, NULL), ASX_OK);
+    }
+}
+
+static asx_poll metered_yields(asx_cx *cx, void *state)
+{
+    meter *m = state;
+    m->last = asx_yield(cx);
+    if (m->last == ASX_OK) {
+        m->ran++;
+        m->last = asx_yield(cx);
+    }
+    note_reason(cx, m);
+    return m->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
+}
+
+static asx_status metered_poll(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    meter m = { 0 };
+    asx_budget budget = ASX_BUDGET_INFINITE;
+    asx_spawn_options options = { .budget = &budget };
+    (void)arg;
+    budget.poll_quota = 6;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, &options, metered_yields, &m, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_STATUS(m.last, ASX_E_CANCELLED);
+    CHECK_EQ(m.kind, ASX_CANCEL_POLL_QUOTA);
+    CHECK_EQ(m.ran, 5); /* the first resumption begins the first yield */
+    return ASX_OK;
+}
+
+ASX_TEST(a_poll_task_that_yields_spends_its_quota)
+{
+    kit_everywhere(metered_poll, NULL, ASX_OK);
 }
 
 /* A deadline that has passed when the task is spawned, and one that lies before its region's. */

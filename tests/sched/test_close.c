@@ -99,6 +99,28 @@ ASX_TEST(a_run_returns_what_the_law_says_of_the_root)
     }
 }
 
+/* Main itself is cancelled by what happens in the root: that speaks, not main's own status. */
+static asx_status main_is_told(asx_cx *cx, void *arg)
+{
+    asx_region root;
+    CHECK_STATUS(asx_cx_region(cx, &root), ASX_OK);
+    if (arg != NULL)
+        CHECK_STATUS(asx_spawn(&root, "f", kit_returns, arg), ASX_OK);
+    asx_status st = asx_sleep(cx, 3600 * ASX_SEC);
+    CHECK_STATUS(st, ASX_E_CANCELLED);
+    return st;
+}
+
+ASX_TEST(main_cancelled_by_its_own_region_does_not_count)
+{
+    for (int real = 0; real < 2; real++) {
+        asx_runtime_config config = kit_config(real ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
+        CHECK_STATUS(kit_run(&config, main_is_told, (void *)(intptr_t)ASX_E_FULL), ASX_E_FULL);
+        config.root.timeout_ns = ASX_MS;
+        CHECK_STATUS(kit_run(&config, main_is_told, NULL), ASX_E_TIMEOUT);
+    }
+}
+
 /* ---- cancellations the region caused itself do not count ------------------------------------ */
 
 static asx_status self_caused(asx_cx *cx, void *arg)

@@ -261,6 +261,69 @@ ASX_TEST(a_report_asked_for_after_the_close_has_the_numbers)
     kit_everywhere(late_report, NULL, ASX_OK);
 }
 
+/* A poll task that ends in the middle of a close, with and without a report asked for. */
+static asx_poll closes_and_ends(asx_cx *cx, void *state)
+{
+    asx_region r;
+    asx_close_report report;
+    bool *reports = state;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, *reports ? &report : NULL),
+                 ASX_E_WOULD_BLOCK);
+    return ASX_POLL_READY;
+}
+
+static asx_status ends_in_close(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    for (int reports = 0; reports < 2; reports++) {
+        asx_region r;
+        bool asked = reports != 0;
+        hush();
+        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll(&r, "p", closes_and_ends, &asked), ASX_OK);
+        CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_REGION_LEFT_OPEN);
+        CHECK_STR_EQ(said(), "told");
+    }
+    return ASX_OK;
+}
+
+ASX_TEST(a_poll_task_that_ends_while_it_closes_leaves_the_region_open)
+{
+    kit_everywhere(ends_in_close, NULL, ASX_OK);
+}
+
+/* A report asked for at first and not fetched at last. */
+static asx_poll drops_its_report(asx_cx *cx, void *state)
+{
+    twice *t = state;
+    asx_close_report report;
+    if (t->step++ == 0) {
+        CHECK_STATUS(asx_region_open(cx, &t->r, NULL), ASX_OK);
+        CHECK_STATUS(asx_spawn(&t->r, "p", kit_panics, NULL), ASX_OK); /* so that it has an item */
+        CHECK_STATUS(asx_region_close_with(&t->r, ASX_OK, NULL, &report), ASX_E_WOULD_BLOCK);
+        return ASX_POLL_PENDING;
+    }
+    CHECK_STATUS(asx_region_close(&t->r, ASX_OK), ASX_E_PANICKED);
+    return ASX_POLL_READY;
+}
+
+static asx_status unfetched(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    twice t = { .step = 0 };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll(&r, "p", drops_its_report, &t), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_report_that_is_not_fetched_is_freed)
+{
+    kit_everywhere(unfetched, NULL, ASX_OK);
+}
+
 /* ---- stop ----------------------------------------------------------------------------------- */
 
 static asx_status stops(asx_cx *cx, void *arg)

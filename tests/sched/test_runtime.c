@@ -427,6 +427,49 @@ ASX_TEST(destroying_a_runtime_that_never_ran_runs_what_was_spawned)
     CHECK_STATUS(asx_runtime_destroy(NULL), ASX_OK);
 }
 
+/* A raw timer's call comes from the loop itself: no place to drive or end the runtime from. */
+static int called;
+
+static void from_the_loop(void *arg)
+{
+    asx_runtime *rt = arg;
+    called++;
+    CHECK_STATUS(asx_runtime_step(rt, 1, NULL), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_runtime_run(rt, kit_returns, NULL), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_runtime_shutdown(rt, 0, NULL), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_E_WRONG_CONTEXT);
+}
+
+static asx_status sets_a_trap(asx_cx *cx, void *arg)
+{
+    asx_runtime *rt = asx_cx_runtime(cx);
+    asx_waker trap = { from_the_loop, rt };
+    asx_timer_handle handle;
+    (void)arg;
+    CHECK_STATUS(asx_timer_register(asx_runtime_timers(rt), asx_now(cx) + ASX_MS, trap, &handle),
+                 ASX_OK);
+    return asx_sleep(cx, 2 * ASX_MS);
+}
+
+ASX_TEST(a_timers_call_cannot_drive_or_end_its_runtime)
+{
+    called = 0;
+    kit_everywhere(sets_a_trap, NULL, ASX_OK);
+    CHECK_EQ(called, 8);
+}
+
+ASX_TEST(a_virtual_clock_does_not_reach_the_end_of_time)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(rt, ASX_TIME_NEVER), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_runtime_now(rt), 0);
+    CHECK_STATUS(asx_runtime_advance(rt, 7), ASX_OK);
+    CHECK_EQ(asx_runtime_now(rt), 7);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
+
 /* ---- deadlock ------------------------------------------------------------------------------- */
 
 static asx_status join_each_other(asx_cx *cx, void *arg)

@@ -1,0 +1,218 @@
+/* Faults of the user's program: a stack that overflows, a panic where there is no task. */
+#include "support_kit.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+/* Runs fn in a child; what it writes to stderr is in `text`. Returns the signal that ended it, or
+ * minus its exit code. */
+static int end_of(void (*fn)(void), char *text, size_t size)
+{
+    int fd[2];
+    size_t len = 0;
+    CHECK_EQ(pipe(fd), 0);
+    pid_t pid = fork();
+    CHECK_GE(pid, 0);
+    if (pid == 0) {
+        dup2(fd[1], STDERR_FILENO);
+        fn();
+        _exit(0);
+    }
+    close(fd[1]);
+    for (ssize_t n; len < size - 1 && (n = read(fd[0], text + len, size - 1 - len)) > 0;)
+        len += (size_t)n;
+    text[len] = '\0';
+    close(fd[0]);
+    int status;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
+}
+
+/* ---- panic ---------------------------------------------------------------------------------- */
+
+static void panic_without_context(void)
+{
+    asx_panic(NULL, "nobody is %s", "home");
+}
+
+static asx_cx *borrowed;
+
+static asx_status lends(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    borrowed = cx;
+    return asx_yield(cx);
+}
+
+static asx_status panics_for_another(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "lender", lends, NULL), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    asx_panic(borrowed, "not %s", "mine");
+}
+
+static void panic_of_another(void)
+{
+    (void)kit_run(NULL, panics_for_another, NULL);
+}
+
+ASX_TEST(a_panic_outside_a_running_task_aborts_with_its_message)
+{
+    char text[400];
+    CHECK_EQ(end_of(panic_without_context, text, sizeof text), SIGABRT);
+    CHECK(strstr(text, "nobody is home") != NULL);
+    CHECK_EQ(end_of(panic_of_another, text, sizeof text), SIGABRT);
+    CHECK(strstr(text, "not mine") != NULL);
+}
+
+static asx_status asserts(asx_cx *cx, void *arg)
+{
+    int one = 1;
+    ASX_ASSERT(cx, one == 1);
+    ASX_ASSERT(cx, one == (int)(intptr_t)arg);
+    return ASX_OK;
+}
+
+static asx_status failed_assertion(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_close_report report;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", asserts, (void *)2), ASX_OK);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
+    CHECK_EQ(report.item_count, 1);
+    CHECK(strstr(report.items[0].state, "test_fault.c:") != NULL);
+    CHECK(strstr(report.items[0].state, "one == (int)(intptr_t)arg") != NULL);
+    asx_close_report_deinit(&report);
+    return ASX_OK;
+}
+
+ASX_TEST(a_failed_assertion_panics_its_task_with_place_and_text)
+{
+    kit_everywhere(failed_assertion, NULL, ASX_OK);
+}
+
+/* ---- stack overflow ------------------------------------------------------------------------- */
+
+#ifndef SANITIZED
+
+static __attribute__((noinline)) unsigned bottomless(unsigned n)
+{
+    volatile unsigned char frame[512];
+    frame[n % 512] = (unsigned char)n;
+    return n == UINT32_MAX ? 0 : bottomless(n + 1) + frame[(n + 7) % 512];
+}
+
+static asx_status overflows(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    return bottomless(0) == 12345 ? ASX_OK : ASX_E_FULL;
+}
+
+static asx_status spawns_overflow(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "deep" }), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "bottomless", overflows, NULL), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+static void overflow(void)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
+    config.catch_stack_overflow = true;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    (void)asx_runtime_run(rt, spawns_overflow, NULL);
+}
+
+ASX_TEST(a_stack_overflow_is_reported_by_name_before_the_process_dies)
+{
+    char text[400];
+    CHECK_EQ(end_of(overflow, text, sizeof text), SIGABRT);
+    CHECK(strstr(text, "stack overflow") != NULL);
+    CHECK(strstr(text, "\"bottomless\"") != NULL);
+    CHECK(strstr(text, "test_fault.c:") != NULL);
+    CHECK(strstr(text, "root/deep") != NULL);
+    CHECK(strstr(text, "65536") != NULL);
+}
+
+/* The handler goes with the last runtime that wanted it, and the signal stack to its owner. */
+static void overflow_after_others_are_gone(void)
+{
+    asx_runtime *rt[3];
+    asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
+    config.catch_stack_overflow = true;
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(asx_runtime_create(&config, &rt[i]), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt[0]), ASX_OK); /* in another order than made */
+    CHECK_STATUS(asx_runtime_destroy(rt[2]), ASX_OK);
+    (void)asx_runtime_run(rt[1], spawns_overflow, NULL);
+}
+
+static char own_stack[65536];
+
+ASX_TEST(the_signal_stack_goes_back_to_whoever_had_it)
+{
+    char text[400];
+    stack_t mine = { .ss_sp = own_stack, .ss_size = sizeof own_stack }, now;
+    static const int orders[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 }, { 1, 2, 0 } };
+    CHECK_EQ(end_of(overflow_after_others_are_gone, text, sizeof text), SIGABRT);
+    CHECK(strstr(text, "\"bottomless\"") != NULL);
+    CHECK_EQ(sigaltstack(&mine, NULL), 0);
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
+        asx_runtime *rt[3];
+        asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
+        config.catch_stack_overflow = true;
+        for (int i = 0; i < 3; i++)
+            CHECK_STATUS(asx_runtime_create(&config, &rt[i]), ASX_OK);
+        for (int i = 0; i < 3; i++)
+            CHECK_STATUS(asx_runtime_destroy(rt[orders[k][i]]), ASX_OK);
+        CHECK_EQ(sigaltstack(NULL, &now), 0);
+        CHECK_PTR_EQ(now.ss_sp, own_stack);
+    }
+}
+
+/* A fault that is not ours goes to whoever was there before. */
+static void not_ours(int number)
+{
+    (void)number;
+    _exit(33);
+}
+
+static void other_fault(void)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
+    config.catch_stack_overflow = true;
+    signal(SIGSEGV, not_ours);
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    volatile char *volatile nowhere = NULL;
+    *nowhere = 1;
+}
+
+ASX_TEST(a_fault_that_is_no_overflow_is_left_to_others)
+{
+    char text[400];
+    CHECK_EQ(end_of(other_fault, text, sizeof text), -33);
+    CHECK_STR_EQ(text, "");
+}
+
+#endif
