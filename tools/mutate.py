@@ -6,8 +6,8 @@ same family, a status that is not passed on, a wrong cell or a missing row in a 
 
 The source is read as tokens, not parsed: what the reader cannot place is left alone, and
 a change that does not compile is dropped later by the compiler. Assertions are left alone
-(a weaker assertion is no fault of the program), and so are declarations, except for the
-values they start with.
+(a weaker assertion is no fault of the program), the functions that they call, and
+declarations, except for the values they start with.
 """
 import re
 from dataclasses import dataclass
@@ -347,7 +347,8 @@ class Source:
                     self.function = t[head - 1].text
                     self.returns = "pointer" if "*" in words else "asx_status" \
                         if "asx_status" in words else "bool" if "bool" in words else ""
-                    self.body(i, close)
+                    if not self.function.endswith("_is_valid"):
+                        self.body(i, close)
                 elif t[i - 1].text == "=":
                     self.function, self.returns = t[begin + 1].text, ""
                     for k in range(begin, i):
