@@ -294,6 +294,8 @@ static asx_status stronger_later(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_task_get_cleanup(&t, &left), ASX_OK);
     begin = left.deadline;
     CHECK_STATUS(asx_sleep(cx, TIME), ASX_OK);
+    if (told != 0) /* the machine was busy, and its time has passed meanwhile */
+        return asx_region_close(&r, ASX_OK);
     if (by_region)
         CHECK_STATUS(asx_region_cancel(&r, &strong), ASX_OK);
     else

@@ -385,7 +385,8 @@ static asx_status same_moment(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_spawn_task(where, &dated, sleeps_as_long, &at, NULL), ASX_OK);
     }
     CHECK_STATUS(asx_region_close(&q, ASX_OK), ASX_E_TIMEOUT);
-    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
+    asx_status st = asx_region_close(&r, ASX_OK);
+    CHECK(st == ASX_E_TIMEOUT || (st == ASX_OK && !kit_is_virtual(cx))); /* a later moment there */
     return ASX_OK;
 }
 
