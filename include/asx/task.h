@@ -13,8 +13,10 @@
 
 ASX_BEGIN_DECLS
 
+struct asx__task;
+
 typedef struct asx_task {
-    asx_runtime *rt_;
+    struct asx__task *task_;
     asx_task_id id;
 } asx_task;
 

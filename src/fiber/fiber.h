@@ -184,6 +184,8 @@ void asx__stack_pool_deinit(asx__stack_pool *pool);
 
 /* Walks the free list; for audits. */
 bool asx__stack_pool_is_valid(const asx__stack_pool *pool);
+/* Stacks that somebody has; walks the idle ones. */
+uint32_t asx__stack_pool_in_use(const asx__stack_pool *pool);
 
 asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool);
 

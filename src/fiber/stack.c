@@ -551,6 +551,16 @@ bool asx__stack_pool_is_valid(const asx__stack_pool *pool)
     return pool->stacks_max == 0 || pool->stacks_carved <= pool->stacks_max;
 }
 
+uint32_t asx__stack_pool_in_use(const asx__stack_pool *pool)
+{
+    uint32_t in_use = pool->stacks_carved;
+    for (const asx__stack *stack = pool->free; stack != NULL; stack = stack->next)
+        in_use--;
+    for (asx__stack *ledger = pool->cold; ledger != NULL; ledger = ledger->next)
+        in_use -= 1 + (uint32_t)ledger_words(ledger)[-1];
+    return in_use;
+}
+
 static asx_status pool_init_block(asx__stack_pool *pool, const asx__stack_config *config)
 {
     uintptr_t align = _Alignof(asx__stack);

@@ -39,7 +39,7 @@ static bool tasks_are_valid(const asx__region *region)
         before = link;
         link = task->sibling_next;
     }
-    return before == region->task_last && live == region->live_tasks;
+    return before == region->task_last && live == asx__region_live_tasks(region);
 }
 
 static bool children_are_valid(const asx__region *region)
@@ -82,7 +82,8 @@ static bool owner_is_valid(const asx__region *region)
 bool asx__region_is_valid(const asx__region *region)
 {
     if (region->state == ASX_REGION_CLOSED)
-        return region->task_first == 0 && region->live_tasks == 0 && region->live_regions == 0;
+        return region->task_first == 0 && asx__region_live_tasks(region) == 0 &&
+               region->live_regions == 0;
     return tasks_are_valid(region) && children_are_valid(region) &&
            obligations_are_valid(region) && owner_is_valid(region) &&
            (region->reason == NULL || region->state != ASX_REGION_OPEN || region->cancel_listed);

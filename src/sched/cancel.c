@@ -92,7 +92,7 @@ const asx_cancel_reason *asx__reason_make(asx_runtime *rt, asx__region *home, as
         reason->origin_region = asx__region_name(origin).id;
     if (origin_task != NULL)
         reason->origin_task = asx_handle_make(ASX_TAG_TASK, ASX_STATE_MASK_ALL,
-                                              asx__task_index(rt, origin_task),
+                                              origin_task->index,
                                               origin_task->generation);
     reason->message = copy_message(home, message);
     if (cause != NULL)
@@ -739,9 +739,9 @@ asx_status asx_task_link(const asx_task *a, const asx_task *b)
         st = asx__task_resolve(b, &tb);
     if (st < 0)
         return st;
-    if (ta == tb || a->rt_ != b->rt_)
+    if (ta == tb || ta->region->rt != tb->region->rt)
         return ASX_E_INVALID_ARGUMENT;
-    asx_runtime *rt = a->rt_;
+    asx_runtime *rt = ta->region->rt;
     if (ta->phase == ASX_TASK_COMPLETED || tb->phase == ASX_TASK_COMPLETED) {
         asx__task *ended = ta->phase == ASX_TASK_COMPLETED ? ta : tb;
         asx__task *other = ended == ta ? tb : ta;

@@ -84,7 +84,7 @@ void *asx__region_memory(asx__region *region, size_t size)
 asx__region_facts asx__region_facts_of(const asx__region *region)
 {
     asx__region_facts facts = {
-        .live_tasks = region->live_tasks,
+        .live_tasks = asx__region_live_tasks(region),
         .live_regions = region->live_regions,
         .reserved_obligations = region->live_obligations,
         .finalizers_left = region->finalizers != NULL,
@@ -104,7 +104,7 @@ asx_status asx__region_sticky(asx__region *region, asx_status status)
 
 void asx__region_classify(asx__region *region)
 {
-    region->fast = region->state == ASX_REGION_OPEN && region->plain &&
+    region->fast = region->rt->fast && region->state == ASX_REGION_OPEN && region->plain &&
                    region->setup == ASX_OK && region->tasks_max == 0;
 }
 
@@ -321,7 +321,7 @@ asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_regio
 asx_status asx__region_admit_task(asx_runtime *rt, asx__region *region)
 {
     uint64_t generation = region->generation;
-    while (region->live_tasks >= region->tasks_max) {
+    while (asx__region_live_tasks(region) >= region->tasks_max) {
         asx__task *task = rt->current;
         if (region->admission != ASX_ADMISSION_WAIT || task == NULL) {
             if (rt->tracing)
@@ -349,9 +349,8 @@ asx_status asx__region_admit_task(asx_runtime *rt, asx__region *region)
 
 static void admit_waiters(asx_runtime *rt, asx__region *region)
 {
-    uint64_t room = region->tasks_max > region->live_tasks
-                        ? region->tasks_max - region->live_tasks
-                        : 0;
+    uint64_t live = asx__region_live_tasks(region);
+    uint64_t room = region->tasks_max > live ? region->tasks_max - live : 0;
     while (room-- > 0 && !asx__list_empty(&region->admission_queue)) {
         asx__task *task = (asx__task *)region->admission_queue.next;
         asx__list_remove(&task->node);
@@ -570,7 +569,7 @@ void asx__region_discard(asx_runtime *rt, asx__region *region)
 /* Takes a region one state further; false: it has to wait, or is Closed. */
 static bool advance(asx_runtime *rt, asx__region *region)
 {
-    bool children = region->live_tasks != 0 || region->live_regions != 0;
+    bool children = asx__region_live_tasks(region) != 0 || region->live_regions != 0;
     switch (region->state) {
     case ASX_REGION_OPEN:
         if (region->tasks_max != 0)
@@ -661,10 +660,10 @@ static void main_ended(asx_runtime *rt, asx__region *root, asx__task *task, asx_
 void asx__region_child_ended(asx_runtime *rt, asx__region *region, asx__task *task,
                              asx_outcome outcome)
 {
-    region->live_tasks--;
-    if (ASX__UNLIKELY(asx__region_runs_finalizers(region, task)))
-        region->finalizer_task = NULL; /* the runtime's own: not counted */
-    else if (ASX__LIKELY(outcome.kind == ASX_OUTCOME_OK))
+    if (ASX__UNLIKELY(asx__region_runs_finalizers(region, task))) {
+        region->finalizer_task = NULL;
+        region->spawned--; /* the runtime's own: not counted */
+    } else if (ASX__LIKELY(outcome.kind == ASX_OUTCOME_OK))
         region->n_ok++;
     else if (outcome.kind == ASX_OUTCOME_ERR)
         region->n_err++;
@@ -790,8 +789,8 @@ static void ask_close(asx_runtime *rt, asx__region *region, asx_status body,
 /* Nothing is left in it that a close would have to wait for. */
 static bool closes_at_once(const asx__region *region)
 {
-    return region->live_tasks == 0 && region->live_regions == 0 && region->finalizers == NULL &&
-           region->busy == 0;
+    return asx__region_live_tasks(region) == 0 && region->live_regions == 0 &&
+           region->finalizers == NULL && region->busy == 0;
 }
 
 asx_status asx__region_close_task(asx_runtime *rt, asx__region *region, asx_status body,

@@ -10,7 +10,7 @@
  * The short ways are in hot.h. They are tail-called, and the switch is tail-called from them, so
  * that none leaves an entry in the processor's return predictor.
  */
-#include "sched/hot.h"
+#include "sched/task.h"
 
 #include <errno.h>
 #include <string.h>
@@ -177,7 +177,7 @@ asx_status asx__leave_slow(asx_runtime *rt, asx__task *task)
 }
 
 /* Puts a fresh fiber onto the stack of one that has ended. */
-static inline void inherit_stack(asx_runtime *rt, asx__task *next, asx__stack *stack)
+static void inherit_stack(asx_runtime *rt, asx__task *next, asx__stack *stack)
 {
     next->w.start = next->u.fresh.fn;
     next->r.io = next->u.fresh.arg;
@@ -216,20 +216,24 @@ static __attribute__((noinline)) asx__task *fiber_over(asx_runtime *rt, asx__sta
     asx__fiber_jump_on(stack, next->u.fiber.stack, next->u.fiber.sp, next->w.status);
 }
 
-static inline asx__task *next_on_stack(asx_runtime *rt, asx__stack *stack, asx__stack_pool *pool)
+/* The fresh plain fiber at the head of the hot list, taken out of it; NULL: something else comes. */
+static inline asx__task *next_fresh(asx_runtime *rt)
 {
     asx__node *list = &rt->ready.queue[0];
     asx__task *next = (asx__task *)list->next;
     if (ASX__UNLIKELY(!rt->hot || &next->node == list || rt->turn_left <= 1 ||
-                      (next->flags & ~(unsigned)ASX__T_HANDLE) != 0 || next->extra != NULL ||
-                      pool != rt->pool))
-        return fiber_over(rt, stack, pool);
+                      (next->flags & ~(uint32_t)ASX__T_HANDLE) != 0))
+        return NULL;
     rt->turn_left--;
     (void)asx__list_pop_front(list);
-    inherit_stack(rt, next, stack);
-    next->flags |= ASX__T_STARTED;
-    next->phase = ASX_TASK_RUNNING;
     return next;
+}
+
+static __attribute__((noinline)) void end_slowly(asx_runtime *rt, asx__task *task, asx_status st)
+{
+    if (task->extra != NULL)
+        st = asx__task_wind_up(rt, task, st);
+    asx__task_finish(rt, task, st);
 }
 
 _Noreturn void asx__fiber_main(void *arg, intptr_t ret)
@@ -238,19 +242,30 @@ _Noreturn void asx__fiber_main(void *arg, intptr_t ret)
     asx_runtime *rt = task->region->rt;
     asx__stack *stack = task->u.fiber.stack;
     asx__stack_pool *pool = pool_of(rt, task);
+    asx_task_fn fn = task->w.start;
+    void *user = task->r.io;
     (void)ret;
     asx__fiber_started(stack);
     for (;;) {
         asx_cx cx = { task, rt, asx__task_caps(task), 0 };
-        asx_task_fn fn = task->w.start;
-        void *user = task->r.io;
         asx_status st = fn(&cx, user);
-        if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st))) {
-            if (task->extra != NULL)
-                st = asx__task_wind_up(rt, task, st);
-            asx__task_finish(rt, task, st);
+        if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st)))
+            end_slowly(rt, task, st);
+        task = ASX__LIKELY(pool == rt->pool) ? next_fresh(rt) : NULL;
+        if (ASX__UNLIKELY(task == NULL)) {
+            task = fiber_over(rt, stack, pool);
+            fn = task->w.start;
+            user = task->r.io;
+            continue;
         }
-        task = next_on_stack(rt, stack, pool);
+        fn = task->u.fresh.fn;
+        user = task->u.fresh.arg;
+        stack->owner = task;
+        task->u.fiber.stack = stack;
+        task->flags |= ASX__T_STARTED;
+        task->phase = ASX_TASK_RUNNING;
+        asx__exec_set(task, ASX__EXEC_RUNNING);
+        rt->current = task;
     }
 }
 

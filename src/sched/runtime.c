@@ -242,6 +242,7 @@ static asx_status init_runtime(asx_runtime *rt)
         if (root.name == NULL)
             root.name = "root";
         st = asx__region_create(rt, NULL, NULL, &root, "-", &rt->root);
+        rt->near_region = rt->root;
     }
     return st;
 }
@@ -463,7 +464,7 @@ asx_status asx_runtime_quiescent(asx_runtime *rt)
 {
     if (rt == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    if (rt->live_tasks != 0)
+    if (asx__live_tasks(rt) != 0)
         return ASX_E_TASKS_STILL_ACTIVE;
     if (asx__obligations_live(rt) != 0)
         return ASX_E_OBLIGATIONS_UNRESOLVED;
@@ -588,12 +589,21 @@ static uint64_t queue_len(const asx__queue *queue)
     return len;
 }
 
+static uint64_t stacks_in_use(const asx_runtime *rt)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < ASX__STACK_CLASSES; i++)
+        if (rt->pool_ready[i])
+            count += asx__stack_pool_in_use(&rt->pools[i]);
+    return count;
+}
+
 asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
 {
     if (rt == NULL || ret_stats == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_stats s = {
-        .tasks_live = rt->live_tasks,
+        .tasks_live = asx__live_tasks(rt),
         .tasks_spawned = asx__serial(rt->task_generation),
         .tasks_forced = rt->tasks_forced,
         .regions_live = rt->live_regions,
@@ -603,7 +613,7 @@ asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
         .obligations_leaked = rt->registry.leaked,
         .channels_live = rt->live_channels,
         .timers_live = asx_timer_count(&rt->timers),
-        .stacks_in_use = rt->fibers_live,
+        .stacks_in_use = stacks_in_use(rt),
         .stacks_kept = rt->stacks_kept,
         .memory_bytes = rt->memory_bytes,
         .ready_len = queue_len(&rt->ready) + (rt->next_up != NULL) + (rt->handoff != NULL),

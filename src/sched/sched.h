@@ -82,6 +82,8 @@ void asx__slab_deinit(asx_runtime *rt, asx__slab *slab);
 /* Makes sure that the next `count` allocations do not fail. */
 asx_status asx__slab_reserve(asx_runtime *rt, asx__slab *slab, uint32_t count);
 void *asx__slab_alloc_slow(asx_runtime *rt, asx__slab *slab, uint32_t *ret_index);
+/* Puts a few fresh records into the free list, which is empty. False: memory. */
+bool asx__slab_refill(asx_runtime *rt, asx__slab *slab);
 
 static inline void *asx__slab_at(const asx__slab *slab, uint32_t index)
 {
@@ -212,21 +214,24 @@ enum asx__task_flags {
 #define ASX__T_NOT_DIRECT                                                                          \
     (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_RAISED)
 
+/* In a free record waits, joiner, reason and extra are NULL, and generation is 0. */
 typedef struct asx__task {
-    asx__node node;            /* lane or wait list */
+    asx__node node;            /* lane or wait list; `next` of a poll task in a join: its target */
     union {
         struct { asx_task_fn fn; void *arg; } fresh;     /* fiber that has not run */
         struct { asx__stack *stack; void *sp; } fiber;   /* fiber that has */
         struct { asx_poll_fn fn; void *state; } poll;
     } u;
     uint32_t flags;
-    uint32_t exec;             /* enum asx__exec */
+    uint32_t index;            /* I: of the record */
     struct asx__region *region;
     uint8_t phase;             /* asx_task_state */
     uint8_t priority;          /* in its lane now */
     uint8_t mask_depth;
     uint8_t outcome;           /* asx_outcome_kind, when completed */
     uint16_t cleanup_left;     /* resumptions, once cancelled */
+    uint8_t exec;              /* enum asx__exec */
+    uint8_t reserved;
     union {
         asx__waitable *waits;  /* PARKED, or poll task with a wait to renew */
         intptr_t status;       /* RUNNABLE: handed over by the waker; completed: its status */
@@ -275,7 +280,6 @@ typedef struct asx__extra {
     asx_time sleep_until;
     asx_timer_handle deadline;   /* of its own budget */
     struct asx__waker_cell *waker;
-    asx__task *join_target;      /* poll task that joins */
     uint64_t wake_seq;           /* journal: event that woke or spawned it */
     uint32_t mask_polls[ASX_MASK_DEPTH_MAX]; /* resumptions each still holds for: see mask.c */
     uint8_t mask_base;           /* masks below are the runtime's, or a caller's */
@@ -329,12 +333,14 @@ typedef struct asx__region {
     bool finalizing;              /* its finalizer task has been started */
     bool leaks_allowed;
     bool plain;                   /* its budget says nothing */
-    bool fast;                    /* Open, plain, no sticky failure, no limit on tasks */
+    bool fast;                    /* Open, plain, no sticky failure, no limit on tasks; rt->fast */
     uint32_t index;
     struct asx__region *parent;
     asx__node children;           /* regions, oldest first */
-    uint32_t task_first, task_last; /* index + 1 */
-    uint64_t live_tasks, live_regions, live_obligations;
+    uint32_t task_first, task_last; /* index + 1; 0: none */
+    asx__task *task_tail;         /* the record of task_last */
+    uint64_t spawned;             /* tasks, ever, without finalizers that have ended */
+    uint64_t live_regions, live_obligations;
     uint32_t tasks_max, regions_max, obligations_max, caps;
     uint64_t memory_max;
     const char *name, *site;
@@ -358,7 +364,6 @@ typedef struct asx__region {
     asx__finalizer *finalizers;   /* LIFO */
     uint64_t finalizer_count;
     asx__task *finalizer_task;    /* reserved at the first defer, spawned at the end */
-    uint32_t finalizer_index;
     asx__obligation *obligations; /* plain ones, newest first */
     asx__resident *residents;
     asx__stack *kept;             /* stacks of tasks ended from outside; owner: the pool */
@@ -427,11 +432,14 @@ struct asx_runtime {
     asx__registry registry;
     asx__slab regions, extras, channels, senders;
     uint64_t region_generation, channel_serial, channel_generation;
-    uint64_t live_tasks, live_regions, live_channels, tasks_forced, stacks_kept, fibers_live;
+    uint64_t live_regions, live_channels, tasks_forced, stacks_kept;
+    uint64_t tasks_ended;  /* ever; see asx__live_tasks() */
+    uint64_t fibers_live;  /* counted unless `fast` */
     uint64_t turns;
 
     uint64_t task_ceiling, fiber_ceiling; /* I */
     bool fast;             /* I: no journal, no ceilings on tasks and fibers */
+    asx__region *near_region; /* the one that was last spawned into, or another; never NULL */
 
     asx__region *root;
     asx__region *cancel_stack; /* regions whose children are to be told of its cancellation ... */
@@ -552,10 +560,10 @@ static inline int asx__lane_of(const asx__task *task)
 
 static inline void asx__exec_set(asx__task *task, enum asx__exec state)
 {
-    task->exec = state;
+    task->exec = (uint8_t)state;
 }
 
-/* ---- tasks: task.c -------------------------------------------------------------------------- */
+/* ---- tasks: task.c, spawn.c ---------------------------------------------------------------- */
 
 /* Upper halves of the words of handles that may act in every state. */
 #define ASX__TASK_WORD (((uint64_t)ASX_TAG_TASK << 48) | ((uint64_t)ASX_STATE_MASK_ALL << 32))
@@ -566,10 +574,20 @@ static inline uint64_t asx__serial(uint64_t generation)
     return generation & ASX__GENERATION_COUNT_MASK;
 }
 
+/* Tasks that have not ended. */
+static inline uint64_t asx__live_tasks(const asx_runtime *rt)
+{
+    return asx__serial(rt->task_generation) - rt->tasks_ended;
+}
+
+static inline uint64_t asx__region_live_tasks(const asx__region *region)
+{
+    return region->spawned - region->n_ok - region->n_err - region->n_cancelled -
+           region->n_panicked;
+}
+
 /* The extra part, made on first use. NULL: no memory. */
 asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task);
-/* The end of a task that has nothing to be taken care of; false: asx__task_finish() must do it. */
-bool asx__task_finish_plain(asx_runtime *rt, asx__task *task, asx_status returned);
 /* The function has returned (or was given up): cleanups, permits, outcome, region, joiner. */
 void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned);
 /* Finalizers must run also when memory is short: their task's record is reserved at the first
@@ -580,8 +598,8 @@ void asx__task_drop_finalizer(asx_runtime *rt, asx__region *region);
 /* The task is gone: its waker, if somebody still has it, does nothing from now on. */
 void asx__waker_orphan(struct asx__waker_cell *cell);
 void asx__task_recycle(asx_runtime *rt, asx__task *task);
+void asx__task_release_extra(asx_runtime *rt, asx__task *task);
 asx_status asx__task_resolve(const asx_task *task, asx__task **ret_task);
-uint32_t asx__task_index(asx_runtime *rt, const asx__task *task);
 /* A task that called asx_panic() and was left by its worker. */
 void asx__task_end_panicked(asx_runtime *rt, asx__task *task);
 _Noreturn void asx__fiber_main(void *arg, intptr_t ret);
@@ -590,7 +608,7 @@ asx__stack_pool *asx__runtime_pool(asx_runtime *rt, size_t stack_size, uint32_t 
 static inline uint32_t asx__task_caps(const asx__task *task)
 {
     uint32_t caps = task->region->caps;
-    return task->extra != NULL ? caps & task->extra->caps : caps;
+    return ASX__UNLIKELY(task->flags & ASX__T_EXTRA) ? caps & task->extra->caps : caps;
 }
 void asx__task_run_cleanups(asx_runtime *rt, asx__task *task, bool runtime_side);
 /* On its own fiber, before it ends: closes what it left open, runs its cleanups. */

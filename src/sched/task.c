@@ -1,67 +1,20 @@
-/* task.c - the life of a task record: spawn, end, join.
+/* task.c - the life of a task record, its end, join.
  *
  * A record is in its region's list of children, in order of creation, from spawn until it is
  * recycled. It is recycled when the task ends, unless somebody holds a handle (T_HANDLE): then
  * when it is joined, or when the region's record goes.
  *
- *     position: prev ? prev.sibling_next : region.task_first  ==  own index + 1
- *
- * so a record need not store its own index.
- *
  * The end of a task, in order: scopes it left open are cancelled and drained, its cleanups run,
  * what it still holds is aborted, its outcome is decided and folded into the region, links fire,
  * the joiner is handed the result, the region goes on closing if it was waiting for this.
  */
-#include "sched/hot.h"
+#include "sched/task.h"
 
 #include <string.h>
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-static inline asx__task *task_of_index(const asx_runtime *rt, uint32_t index)
-{
-    uint32_t in_chunk = index & ((1u << rt->tasks.shift) - 1u);
-    return (asx__task *)(void *)(rt->tasks.chunks[index >> rt->tasks.shift] +
-                                 (size_t)in_chunk * sizeof(asx__task));
-}
-
-static inline asx__task *task_at(const asx_runtime *rt, uint32_t link)
-{
-    return task_of_index(rt, link - 1);
-}
-
-uint32_t asx__task_index(asx_runtime *rt, const asx__task *task)
-{
-    uint32_t link = task->sibling_prev != 0 ? task_at(rt, task->sibling_prev)->sibling_next
-                                            : task->region->task_first;
-    return link - 1;
-}
-
-static inline void link_child(asx_runtime *rt, asx__region *region, asx__task *task, uint32_t index)
-{
-    uint32_t last = region->task_last;
-    task->sibling_next = 0;
-    task->sibling_prev = last;
-    if (ASX__LIKELY(last != 0))
-        task_at(rt, last)->sibling_next = index + 1;
-    else
-        region->task_first = index + 1;
-    region->task_last = index + 1;
-}
-
-static inline void unlink_child(asx_runtime *rt, asx__region *region, asx__task *task)
-{
-    if (task->sibling_prev != 0)
-        task_at(rt, task->sibling_prev)->sibling_next = task->sibling_next;
-    else
-        region->task_first = task->sibling_next;
-    if (task->sibling_next != 0)
-        task_at(rt, task->sibling_next)->sibling_prev = task->sibling_prev;
-    else
-        region->task_last = task->sibling_prev;
-}
-
-static void release_extra(asx_runtime *rt, asx__task *task)
+void asx__task_release_extra(asx_runtime *rt, asx__task *task)
 {
     asx__extra *extra = task->extra;
     task->extra = NULL;
@@ -75,12 +28,11 @@ static void release_extra(asx_runtime *rt, asx__task *task)
 
 void asx__task_recycle(asx_runtime *rt, asx__task *task)
 {
-    uint32_t index = asx__task_index(rt, task);
-    unlink_child(rt, task->region, task);
     if (ASX__UNLIKELY(task->extra != NULL))
-        release_extra(rt, task);
-    task->generation = 0;
-    asx__slab_release(&rt->tasks, task, index);
+        asx__task_release_extra(rt, task);
+    task->w.waits = NULL;
+    task->reason = NULL;
+    asx__task_recycle_plain(rt, task);
 }
 
 asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task)
@@ -103,418 +55,17 @@ asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task)
     return extra;
 }
 
-asx_status asx__task_resolve(const asx_task *task, asx__task **ret_task)
+asx_status asx__task_resolve(const asx_task *handle, asx__task **ret_task)
 {
-    if (task == NULL || task->rt_ == NULL || asx_handle_tag(task->id) != ASX_TAG_TASK)
+    if (handle == NULL || handle->task_ == NULL || asx_handle_tag(handle->id) != ASX_TAG_TASK)
         return ASX_E_INVALID_ARGUMENT;
-    asx_runtime *rt = task->rt_;
-    uint32_t index = asx_handle_index(task->id);
-    if (index >= rt->tasks.carved || task->id.generation == 0)
+    asx__task *task = handle->task_;
+    if (task->generation != handle->id.generation || task->generation == 0)
         return ASX_E_STALE_HANDLE;
-    asx__task *t = asx__slab_at(&rt->tasks, index);
-    if (t->generation != task->id.generation)
-        return ASX_E_STALE_HANDLE;
-    if ((asx_handle_mask(task->id) & ASX_STATE_BIT(t->phase)) == 0)
+    if ((asx_handle_mask(handle->id) & ASX_STATE_BIT(task->phase)) == 0)
         return ASX_E_CAPABILITY;
-    *ret_task = t;
-    return ASX_OK;
-}
-
-/* ---- spawn ---------------------------------------------------------------------------------- */
-
-typedef struct spawn_request {
-    const asx_spawn_options *options; /* may be NULL */
-    const char *name;
-    void *code;  /* asx_task_fn or asx_poll_fn */
-    void *arg;
-    const char *site;
-    bool poll;
-} spawn_request;
-
-static bool budget_is_plain(const asx_budget *budget)
-{
-    return budget->deadline == ASX_TIME_NEVER && budget->poll_quota == ASX_QUOTA_UNLIMITED &&
-           budget->cost_quota == ASX_COST_UNLIMITED;
-}
-
-static asx_status reserve_timed(asx_runtime *rt)
-{
-    if (rt->timed_tasks < rt->timed_cap)
-        return ASX_OK;
-    uint32_t cap = rt->timed_cap ? rt->timed_cap * 2 : 16;
-    asx__timed_entry *heap = asx__mem_alloc(rt, cap * sizeof *heap);
-    if (heap == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
-    if (rt->timed_len != 0)
-        memcpy(heap, rt->timed, rt->timed_len * sizeof *heap);
-    asx__mem_free(rt, rt->timed, rt->timed_cap * sizeof *heap);
-    rt->timed = heap;
-    rt->timed_cap = cap;
-    return ASX_OK;
-}
-
-static void deadline_fired(void *arg);
-
-/* Deadlines beyond the longest timer are approached in steps. */
-static asx_status arm_deadline(asx_runtime *rt, asx__task *task, asx__extra *extra,
-                               asx_time deadline)
-{
-    asx_waker waker = { deadline_fired, task };
-    uint64_t longest = rt->timers.max_timer_duration_ns;
-    asx_time now = rt->timers.now;
-    if (deadline > now && deadline - now > longest)
-        deadline = asx_time_add(now, longest);
-    return asx_timer_register(&rt->timers, deadline, waker, &extra->deadline);
-}
-
-static void deadline_fired(void *arg)
-{
-    asx__task *task = arg;
-    asx_runtime *rt = task->region->rt;
-    if (task->generation == 0 || (task->flags & ASX__T_TIMED) == 0 || task->extra == NULL)
-        return; /* it ended in the same batch of timers */
-    if (rt->now < task->extra->budget.deadline)
-        (void)arm_deadline(rt, task, task->extra, task->extra->budget.deadline);
-    else
-        asx__budget_charge(rt, task);
-}
-
-/* Budget, capabilities, stack class: what makes a task more than plain. */
-static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *task,
-                              const asx_spawn_options *options)
-{
-    asx_budget budget = region->budget;
-    if (options != NULL && options->budget != NULL)
-        budget = asx_budget_meet(budget, *options->budget);
-    uint32_t caps = options != NULL && options->caps != 0 ? options->caps : ASX_CAP_ALL;
-    size_t stack_size = options != NULL ? options->stack_size : 0;
-    task->priority = budget.priority;
-    if (budget.priority != 0)
-        task->flags |= ASX__T_RAISED;
-    if (budget_is_plain(&budget) && caps == ASX_CAP_ALL && stack_size == 0 && !rt->tracing)
-        return ASX_OK;
-    uint32_t stack_class = 0;
-    if (stack_size != 0 && asx__runtime_pool(rt, stack_size, &stack_class) == NULL)
-        return ASX_E_INVALID_ARGUMENT;
-    if (budget.deadline != ASX_TIME_NEVER && reserve_timed(rt) < 0)
-        return ASX_E_RESOURCE_EXHAUSTED;
-    asx__extra *extra = asx__task_extra(rt, task);
-    if (extra == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
-    if (budget.deadline < region->budget.deadline &&
-        arm_deadline(rt, task, extra, budget.deadline) < 0) {
-        release_extra(rt, task);
-        return ASX_E_RESOURCE_EXHAUSTED;
-    }
-    extra->budget = budget;
-    extra->caps = caps;
-    extra->stack_class = stack_class;
-    if (budget.deadline != ASX_TIME_NEVER) {
-        task->flags |= ASX__T_TIMED;
-        rt->timed_tasks++;
-    }
-    if (budget.poll_quota != ASX_QUOTA_UNLIMITED || budget.cost_quota != ASX_COST_UNLIMITED)
-        task->flags |= ASX__T_METERED;
-    return ASX_OK;
-}
-
-static void init_record(asx_runtime *rt, asx__region *region, asx__task *task,
-                        const spawn_request *request)
-{
-    task->u.fresh.fn = NULL;
-    if (request->poll)
-        task->u.poll.fn = (asx_poll_fn)(uintptr_t)request->code;
-    else
-        task->u.fresh.fn = (asx_task_fn)(uintptr_t)request->code;
-    task->u.fresh.arg = request->arg;
-    task->exec = ASX__EXEC_INIT;
-    task->region = region;
-    task->phase = ASX_TASK_CREATED;
-    task->priority = region->budget.priority;
-    task->flags = request->poll ? ASX__T_POLL : 0;
-    task->mask_depth = 0;
-    task->outcome = ASX_OUTCOME_OK;
-    task->cleanup_left = 0;
-    task->w.waits = NULL;
-    task->r.value = 0;
-    task->generation = ++rt->task_generation;
-    task->joiner = NULL;
-    task->reason = NULL;
-    task->extra = NULL;
-    task->name = request->name;
-    task->site = request->site;
-}
-
-/* The record joins its region and its lane. */
-static void admit_record(asx_runtime *rt, asx__region *region, asx__task *task, uint32_t index)
-{
-    link_child(rt, region, task, index);
-    region->live_tasks++;
-    rt->live_tasks++;
-    rt->fibers_live += (task->flags & ASX__T_POLL) == 0;
-    if (ASX__UNLIKELY(rt->tracing)) {
-        uint64_t seq = asx__journal(rt, ASX_EVENT_TASK_SPAWN, asx__serial(task->generation),
-                                    asx__serial(region->generation),
-                                    (task->flags & ASX__T_POLL) != 0, 0);
-        if (task->extra != NULL)
-            task->extra->wake_seq = seq;
-    }
-    asx__enqueue(rt, task);
-}
-
-/* Everything but the plain case: gates, limits, sticky failures. */
-static asx_status spawn_gate(asx_runtime *rt, asx__region *region, bool poll)
-{
-    bool finalizer = rt->current != NULL && region->finalizer_task != NULL &&
-                     asx__region_runs_finalizers(region, rt->current);
-    asx_status st = asx__region_gate((asx_region_state)region->state, ASX__GATE_SPAWN_TASK,
-                                     finalizer);
-    if (st < 0)
-        return st;
-    if (region->setup == ASX_OK && region->tasks_max != 0 &&
-        region->live_tasks >= region->tasks_max)
-        st = asx__region_admit_task(rt, region); /* may wait; so all else is asked after it */
-    if (st < 0)
-        return st;
-    if (region->setup < 0)
-        return region->setup;
-    if (rt->live_tasks >= rt->task_ceiling || (!poll && rt->fibers_live >= rt->fiber_ceiling))
-        return asx__region_sticky(region, ASX_E_RESOURCE_EXHAUSTED);
-    return ASX_OK;
-}
-
-static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_request *request,
-                               asx__task **ret_task, uint32_t *ret_index)
-{
-    asx__task *task = asx__slab_alloc(rt, &rt->tasks, ret_index);
-    if (ASX__UNLIKELY(task == NULL))
-        return asx__region_sticky(region, ASX_E_RESOURCE_EXHAUSTED);
-    init_record(rt, region, task, request);
-    if (ASX__UNLIKELY(!region->plain || request->options != NULL || rt->tracing)) {
-        const asx_spawn_options *options = request->options;
-        asx_status st = spawn_extra(rt, region, task, options);
-        if (st == ASX_OK && options != NULL && options->copy != NULL) {
-            task->u.fresh.arg = asx__region_memory(region, options->copy_size);
-            if (task->u.fresh.arg == NULL) {
-                st = ASX_E_RESOURCE_EXHAUSTED;
-                rt->timed_tasks -= (task->flags & ASX__T_TIMED) != 0;
-                if (task->extra != NULL)
-                    release_extra(rt, task);
-            } else {
-                memcpy(task->u.fresh.arg, options->copy, options->copy_size);
-            }
-        }
-        if (st < 0) {
-            rt->task_generation--;
-            task->generation = 0;
-            asx__slab_release(&rt->tasks, task, *ret_index);
-            return asx__region_sticky(region, st);
-        }
-    }
     *ret_task = task;
     return ASX_OK;
-}
-
-/* The whole of a spawn into a region that asks no questions. */
-static inline asx_status spawn_plain(asx_runtime *rt, asx__region *region, uint32_t flags,
-                                     const char *name, void *code, void *arg, asx_task *ret_task,
-                                     const char *site)
-{
-    asx__slab_free *record = rt->tasks.free;
-    uint32_t index = record->index;
-    rt->tasks.free = record->next;
-    asx__task *task = (asx__task *)(void *)record;
-    task->u.fresh.fn = (asx_task_fn)(uintptr_t)code;
-    task->u.fresh.arg = arg;
-    task->exec = ASX__EXEC_RUNNABLE;
-    task->region = region;
-    task->phase = ASX_TASK_CREATED;
-    task->priority = 0;
-    task->flags = flags;
-    task->mask_depth = 0;
-    task->outcome = ASX_OUTCOME_OK;
-    task->cleanup_left = 0;
-    task->w.waits = NULL;
-    uint64_t generation = ++rt->task_generation;
-    task->generation = generation;
-    task->joiner = NULL;
-    task->reason = NULL;
-    task->extra = NULL;
-    task->name = name;
-    task->site = site;
-    link_child(rt, region, task, index);
-    region->live_tasks++;
-    rt->live_tasks++;
-    rt->fibers_live += (flags & ASX__T_POLL) == 0;
-    if (ret_task != NULL) {
-        ret_task->rt_ = rt;
-        ret_task->id.word = ASX__TASK_WORD | index;
-        ret_task->id.generation = generation;
-    }
-    if (ASX__LIKELY(rt->hot))
-        asx__list_push_back(&rt->ready.queue[0], &task->node);
-    else
-        asx__enqueue(rt, task);
-    return ASX_OK;
-}
-
-/* The region behind a handle, if a spawn into it is plain; NULL: take the long way. */
-static inline asx__region *plain_region(const asx_region *handle)
-{
-    if (handle == NULL || handle->rt_ == NULL)
-        return NULL;
-    const asx_runtime *rt = handle->rt_;
-    uint32_t index = (uint32_t)handle->id.word;
-    if (handle->id.word >> 32 != ASX__REGION_WORD >> 32 || index >= rt->regions.carved)
-        return NULL;
-    asx__region *region = asx__slab_at(&rt->regions, index);
-    if (region->generation != handle->id.generation || !region->fast || !rt->fast ||
-        rt->tasks.free == NULL)
-        return NULL;
-    return region;
-}
-
-static __attribute__((noinline)) asx_status spawn(const asx_region *handle, spawn_request *request,
-                                                  asx_task *ret_task)
-{
-    asx__region *region;
-    asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (ASX__UNLIKELY(st < 0))
-        return st;
-    asx_runtime *rt = region->rt;
-    if (ASX__UNLIKELY(request->code == NULL))
-        return asx__region_sticky(region, ASX_E_INVALID_ARGUMENT);
-    if (ASX__UNLIKELY(region->state != ASX_REGION_OPEN || region->setup < 0 ||
-                      region->tasks_max != 0 || rt->live_tasks >= rt->task_ceiling ||
-                      (!request->poll && rt->fibers_live >= rt->fiber_ceiling))) {
-        st = spawn_gate(rt, region, request->poll);
-        if (st < 0)
-            return st;
-    }
-    uint32_t index = 0;
-    asx__task *task = NULL;
-    st = spawn_record(rt, region, request, &task, &index);
-    if (ASX__UNLIKELY(st < 0))
-        return st;
-    if (ret_task != NULL) {
-        task->flags |= ASX__T_HANDLE;
-        ret_task->rt_ = rt;
-        ret_task->id = asx_handle_make(ASX_TAG_TASK, ASX_STATE_MASK_ALL, index, task->generation);
-    }
-    admit_record(rt, region, task, index);
-    return ASX_OK;
-}
-
-asx_status asx_spawn_at(const asx_region *region, const char *name, asx_task_fn fn, void *arg,
-                        const char *site)
-{
-    asx__region *plain = plain_region(region);
-    if (ASX__LIKELY(plain != NULL && fn != NULL))
-        return spawn_plain(plain->rt, plain, 0, name, (void *)(uintptr_t)fn, arg, NULL, site);
-    spawn_request request = { NULL, name, (void *)(uintptr_t)fn, arg, site, false };
-    return spawn(region, &request, NULL);
-}
-
-asx_status asx_spawn_poll_at(const asx_region *region, const char *name, asx_poll_fn fn,
-                             void *state, const char *site)
-{
-    asx__region *plain = plain_region(region);
-    if (ASX__LIKELY(plain != NULL && fn != NULL))
-        return spawn_plain(plain->rt, plain, ASX__T_POLL, name, (void *)(uintptr_t)fn, state, NULL,
-                           site);
-    spawn_request request = { NULL, name, (void *)(uintptr_t)fn, state, site, true };
-    return spawn(region, &request, NULL);
-}
-
-asx_status asx_spawn_copy_at(const asx_region *region, const char *name, asx_task_fn fn,
-                             const void *source, size_t size, const char *site)
-{
-    asx_spawn_options options = { .name = name, .copy = source, .copy_size = size };
-    spawn_request request = { &options, name, (void *)(uintptr_t)fn, NULL, site, false };
-    if (source == NULL || size == 0)
-        request.code = NULL; /* refused as a bad argument, and sticks */
-    return spawn(region, &request, NULL);
-}
-
-/* Options that say nothing cost nothing. */
-static const asx_spawn_options *only_if_used(const asx_spawn_options *options)
-{
-    if (options == NULL || (options->budget == NULL && options->stack_size == 0 &&
-                            options->copy == NULL && options->copy_size == 0 && options->caps == 0))
-        return NULL;
-    return options;
-}
-
-asx_status asx_spawn_task_at(const asx_region *region, const asx_spawn_options *options,
-                             asx_task_fn fn, void *arg, asx_task *ret_task, const char *site)
-{
-    const asx_spawn_options *used = only_if_used(options);
-    const char *name = options != NULL ? options->name : NULL;
-    asx__region *plain = used == NULL ? plain_region(region) : NULL;
-    if (ASX__LIKELY(plain != NULL && fn != NULL && ret_task != NULL))
-        return spawn_plain(plain->rt, plain, ASX__T_HANDLE, name, (void *)(uintptr_t)fn, arg,
-                           ret_task, site);
-    spawn_request request = { used, name, (void *)(uintptr_t)fn, arg, site, false };
-    if (options != NULL && (options->copy != NULL) != (options->copy_size != 0))
-        request.code = NULL;
-    return spawn(region, &request, ret_task);
-}
-
-asx_status asx_spawn_poll_task_at(const asx_region *region, const asx_spawn_options *options,
-                                  asx_poll_fn fn, void *state, asx_task *ret_task,
-                                  const char *site)
-{
-    const asx_spawn_options *used = only_if_used(options);
-    const char *name = options != NULL ? options->name : NULL;
-    asx__region *plain = used == NULL ? plain_region(region) : NULL;
-    if (ASX__LIKELY(plain != NULL && fn != NULL && ret_task != NULL))
-        return spawn_plain(plain->rt, plain, ASX__T_HANDLE | ASX__T_POLL, name,
-                           (void *)(uintptr_t)fn, state, ret_task, site);
-    spawn_request request = { used, name, (void *)(uintptr_t)fn, state, site, true };
-    if (options != NULL && (options->copy != NULL) != (options->copy_size != 0))
-        request.code = NULL;
-    return spawn(region, &request, ret_task);
-}
-
-asx_status asx__task_reserve_finalizer(asx_runtime *rt, asx__region *region)
-{
-    uint32_t index;
-    asx__task *task = asx__slab_alloc(rt, &rt->tasks, &index);
-    if (task == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
-    task->generation = 0;
-    task->extra = NULL;
-    task->region = region;
-    if (asx__task_extra(rt, task) == NULL) {
-        asx__slab_release(&rt->tasks, task, index);
-        return ASX_E_RESOURCE_EXHAUSTED;
-    }
-    region->finalizer_task = task;
-    region->finalizer_index = index;
-    return ASX_OK;
-}
-
-void asx__task_drop_finalizer(asx_runtime *rt, asx__region *region)
-{
-    if (region->finalizer_task == NULL)
-        return;
-    release_extra(rt, region->finalizer_task);
-    asx__slab_release(&rt->tasks, region->finalizer_task, region->finalizer_index);
-    region->finalizer_task = NULL;
-}
-
-void asx__task_spawn_finalizer(asx_runtime *rt, asx__region *region, asx_task_fn fn)
-{
-    asx__task *task = region->finalizer_task;
-    asx__extra *extra = task->extra;
-    spawn_request request = { NULL, "finalizers", (void *)(uintptr_t)fn, region, region->site,
-                              false };
-    init_record(rt, region, task, &request);
-    task->extra = extra;
-    task->flags |= ASX__T_EXTRA;
-    extra->budget = asx_budget_infinite();
-    task->mask_depth = extra->mask_base = 1; /* finalizers are masked */
-    admit_record(rt, region, task, region->finalizer_index);
 }
 
 /* ---- end ------------------------------------------------------------------------------------ */
@@ -641,10 +192,7 @@ static bool hand_to_joiner(asx_runtime *rt, asx__task *task)
     bool goes_next = inline_run && rt->next_up == NULL && !(joiner->flags & ASX__T_CANCEL);
     task->joiner = NULL;
     task->flags &= ~(uint32_t)ASX__T_JOINER;
-    if (joiner->flags & ASX__T_POLL) {
-        if (joiner->extra != NULL)
-            joiner->extra->join_target = NULL;
-    } else {
+    if ((joiner->flags & ASX__T_POLL) == 0) {
         join_io *io = joiner->r.io;
         if (io->result != NULL)
             join_result(task, io->result);
@@ -663,8 +211,9 @@ static void end_execution(asx_runtime *rt, asx__task *task)
 {
     asx__exec_set(task, task->outcome == ASX_OUTCOME_CANCELLED ? ASX__EXEC_CANCELLED
                                                                : ASX__EXEC_DONE);
-    rt->live_tasks--;
-    rt->fibers_live -= (task->flags & ASX__T_POLL) == 0;
+    rt->tasks_ended++;
+    if (!rt->fast)
+        rt->fibers_live -= (task->flags & ASX__T_POLL) == 0;
     rt->timed_tasks -= (task->flags & ASX__T_TIMED) != 0;
 }
 
@@ -681,26 +230,6 @@ static asx_status remaining_finalizers(asx_runtime *rt, asx__task *task, asx_sta
     rt->in_cleanup = in_cleanup;
     rt->current = before;
     return returned == ASX_E_RESOURCE_EXHAUSTED || st < 0 ? st : returned;
-}
-
-bool asx__task_finish_plain(asx_runtime *rt, asx__task *task, asx_status returned)
-{
-    asx__region *region = task->region;
-    if (ASX__UNLIKELY(returned != ASX_OK || task->phase != ASX_TASK_RUNNING || !region->fast ||
-                      task->extra != NULL || task->joiner != NULL || rt->tracing))
-        return false;
-    _Static_assert((ASX__TASK_LEGAL & ASX__PAIR_BIT(ASX_TASK_RUNNING, ASX_TASK_COMPLETED)) != 0,
-                   "a running task may complete");
-    task->phase = ASX_TASK_COMPLETED;
-    task->w.status = ASX_OK;
-    asx__exec_set(task, ASX__EXEC_DONE);
-    rt->live_tasks--;
-    rt->fibers_live -= (task->flags & ASX__T_POLL) == 0;
-    region->live_tasks--;
-    region->n_ok++;
-    if ((task->flags & ASX__T_HANDLE) == 0)
-        asx__task_recycle(rt, task);
-    return true;
 }
 
 void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
@@ -746,17 +275,23 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
 
 /* ---- join ----------------------------------------------------------------------------------- */
 
+/* What a task that waits in a join waits for. */
+static asx__task *target_of(const asx__task *joiner)
+{
+    if (joiner->flags & ASX__T_POLL)
+        return (asx__task *)(void *)joiner->node.next;
+    return ((join_io *)joiner->r.io)->target;
+}
+
 static void join_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
 {
+    (void)rt;
     (void)waitable;
     (void)granted;
-    asx__task *target = asx__join_target(rt, task);
-    if (target != NULL && target->joiner == task) {
-        target->joiner = NULL;
-        target->flags &= ~(uint32_t)(ASX__T_JOINER | ASX__T_INLINE);
-    }
-    if (task->extra != NULL)
-        task->extra->join_target = NULL;
+    asx__task *target = target_of(task);
+    ASX__ASSERT(target->joiner == task);
+    target->joiner = NULL;
+    target->flags &= ~(uint32_t)(ASX__T_JOINER | ASX__T_INLINE);
 }
 
 static const asx__waitable_ops join_ops = { ASX__WAIT_JOIN, false, join_unpublish };
@@ -768,11 +303,9 @@ void asx__task_waitables_init(asx_runtime *rt)
 
 asx__task *asx__join_target(const asx_runtime *rt, const asx__task *joiner)
 {
-    if (joiner->flags & ASX__T_POLL)
-        return joiner->extra != NULL ? joiner->extra->join_target : NULL;
     if (asx__exec_state(joiner) != ASX__EXEC_PARKED || joiner->w.waits != &rt->join_wait)
         return NULL;
-    return ((join_io *)joiner->r.io)->target;
+    return target_of(joiner);
 }
 
 /* Would the target wait for the caller? It does if it closes a region that the caller lives in. */
@@ -820,12 +353,8 @@ static asx_status join_wait(asx_runtime *rt, asx__task *task, asx__task *child,
     if (st < 0)
         return st;
     join_io io = { child, ret_result };
-    if (task->flags & ASX__T_POLL) {
-        asx__extra *extra = asx__task_extra(rt, task);
-        if (extra == NULL)
-            return ASX_E_RESOURCE_EXHAUSTED;
-        extra->join_target = child;
-    }
+    if (task->flags & ASX__T_POLL)
+        task->node.next = &child->node; /* it stands in no list */
     rt->join_wait.serial = asx__serial(child->generation);
     child->joiner = task;
     child->flags |= ASX__T_JOINER;
@@ -867,22 +396,21 @@ asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_res
     asx__task *task;
     asx_runtime *rt;
     if (ASX__UNLIKELY(asx__cx_enter(cx, 0, &task, &rt) < 0 || handle == NULL ||
-                      handle->rt_ != rt))
+                      handle->task_ == NULL))
         return join_slow(cx, handle, ret_result);
-    uint32_t index = (uint32_t)handle->id.word;
-    if (ASX__UNLIKELY(handle->id.word >> 32 != ASX__TASK_WORD >> 32 || index >= rt->tasks.carved))
-        return join_slow(cx, handle, ret_result);
-    asx__task *child = task_of_index(rt, index);
-    /* Its own slot, ended with nothing left to look after, and no cancel pending here. */
-    if (ASX__UNLIKELY(child->generation != handle->id.generation || child->generation == 0 ||
-                      child->phase != ASX_TASK_COMPLETED || child->extra != NULL || rt->tracing ||
-                      (task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) != 0))
+    asx__task *child = handle->task_;
+    uint64_t generation = handle->id.generation;
+    /* Its own record, ended with nothing left to look after, and no cancel pending here. */
+    if (ASX__UNLIKELY(handle->id.word >> 32 != ASX__TASK_WORD >> 32 ||
+                      child->generation != generation || child->phase != ASX_TASK_COMPLETED ||
+                      (child->flags & (ASX__T_EXTRA | ASX__T_CANCEL)) != 0 ||
+                      (task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) != 0 ||
+                      generation >> 48 != rt->number || rt->tracing))
         return join_slow(cx, handle, ret_result);
     if (ret_result != NULL)
         join_result(child, ret_result);
-    unlink_child(rt, child->region, child);
-    child->generation = 0;
-    asx__slab_release(&rt->tasks, child, index);
+    child->w.waits = NULL;
+    asx__task_recycle_plain(rt, child);
     return ASX_OK;
 }
 
@@ -945,8 +473,8 @@ asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task)
         return st;
     if (ret_task == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    ret_task->rt_ = rt;
-    ret_task->id = asx_handle_make(ASX_TAG_TASK, ASX_STATE_MASK_ALL, asx__task_index(rt, task),
+    ret_task->task_ = task;
+    ret_task->id = asx_handle_make(ASX_TAG_TASK, ASX_STATE_MASK_ALL, task->index,
                                    task->generation);
     return ASX_OK;
 }

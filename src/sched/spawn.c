@@ -1,0 +1,448 @@
+/* spawn.c - making tasks.
+ *
+ * The plain spawn is the whole of it for a task that asks for nothing in a region that asks
+ * nothing: no journal, no ceilings, no budget. It has no frame; everything else is tail-called.
+ *
+ * Rejected: looking the region up by its index each time. Nearly always it is the one of the last
+ * spawn, and its generation tells.
+ */
+#include "sched/task.h"
+
+#include <string.h>
+
+typedef struct spawn_request {
+    const asx_spawn_options *options; /* may be NULL */
+    const char *name;
+    void *code;  /* asx_task_fn or asx_poll_fn */
+    void *arg;
+    const char *site;
+    bool poll;
+} spawn_request;
+
+static bool budget_is_plain(const asx_budget *budget)
+{
+    return budget->deadline == ASX_TIME_NEVER && budget->poll_quota == ASX_QUOTA_UNLIMITED &&
+           budget->cost_quota == ASX_COST_UNLIMITED;
+}
+
+static asx_status reserve_timed(asx_runtime *rt)
+{
+    if (rt->timed_tasks < rt->timed_cap)
+        return ASX_OK;
+    uint32_t cap = rt->timed_cap ? rt->timed_cap * 2 : 16;
+    asx__timed_entry *heap = asx__mem_alloc(rt, cap * sizeof *heap);
+    if (heap == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    if (rt->timed_len != 0)
+        memcpy(heap, rt->timed, rt->timed_len * sizeof *heap);
+    asx__mem_free(rt, rt->timed, rt->timed_cap * sizeof *heap);
+    rt->timed = heap;
+    rt->timed_cap = cap;
+    return ASX_OK;
+}
+
+static void deadline_fired(void *arg);
+
+/* Deadlines beyond the longest timer are approached in steps. */
+static asx_status arm_deadline(asx_runtime *rt, asx__task *task, asx__extra *extra,
+                               asx_time deadline)
+{
+    asx_waker waker = { deadline_fired, task };
+    uint64_t longest = rt->timers.max_timer_duration_ns;
+    asx_time now = rt->timers.now;
+    if (deadline > now && deadline - now > longest)
+        deadline = asx_time_add(now, longest);
+    return asx_timer_register(&rt->timers, deadline, waker, &extra->deadline);
+}
+
+static void deadline_fired(void *arg)
+{
+    asx__task *task = arg;
+    asx_runtime *rt = task->region->rt;
+    if (task->generation == 0 || (task->flags & ASX__T_TIMED) == 0 || task->extra == NULL)
+        return; /* it ended in the same batch of timers */
+    if (rt->now < task->extra->budget.deadline)
+        (void)arm_deadline(rt, task, task->extra, task->extra->budget.deadline);
+    else
+        asx__budget_charge(rt, task);
+}
+
+/* Budget, capabilities, stack class: what makes a task more than plain. */
+static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *task,
+                              const asx_spawn_options *options)
+{
+    asx_budget budget = region->budget;
+    if (options != NULL && options->budget != NULL)
+        budget = asx_budget_meet(budget, *options->budget);
+    uint32_t caps = options != NULL && options->caps != 0 ? options->caps : ASX_CAP_ALL;
+    size_t stack_size = options != NULL ? options->stack_size : 0;
+    task->priority = budget.priority;
+    if (budget.priority != 0)
+        task->flags |= ASX__T_RAISED;
+    if (budget_is_plain(&budget) && caps == ASX_CAP_ALL && stack_size == 0 && !rt->tracing)
+        return ASX_OK;
+    uint32_t stack_class = 0;
+    if (stack_size != 0 && asx__runtime_pool(rt, stack_size, &stack_class) == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (budget.deadline != ASX_TIME_NEVER && reserve_timed(rt) < 0)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    asx__extra *extra = asx__task_extra(rt, task);
+    if (extra == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    if (budget.deadline < region->budget.deadline &&
+        arm_deadline(rt, task, extra, budget.deadline) < 0) {
+        asx__task_release_extra(rt, task);
+        return ASX_E_RESOURCE_EXHAUSTED;
+    }
+    extra->budget = budget;
+    extra->caps = caps;
+    extra->stack_class = stack_class;
+    if (budget.deadline != ASX_TIME_NEVER) {
+        task->flags |= ASX__T_TIMED;
+        rt->timed_tasks++;
+    }
+    if (budget.poll_quota != ASX_QUOTA_UNLIMITED || budget.cost_quota != ASX_COST_UNLIMITED)
+        task->flags |= ASX__T_METERED;
+    return ASX_OK;
+}
+
+static asx__task *alloc_record(asx_runtime *rt)
+{
+    uint32_t index;
+    asx__task *task = asx__slab_alloc(rt, &rt->tasks, &index);
+    if (task != NULL)
+        task->index = index;
+    return task;
+}
+
+static void init_record(asx_runtime *rt, asx__region *region, asx__task *task,
+                        const spawn_request *request)
+{
+    task->u.fresh.fn = NULL;
+    if (request->poll)
+        task->u.poll.fn = (asx_poll_fn)(uintptr_t)request->code;
+    else
+        task->u.fresh.fn = (asx_task_fn)(uintptr_t)request->code;
+    task->u.fresh.arg = request->arg;
+    task->region = region;
+    task->phase = ASX_TASK_CREATED;
+    task->priority = region->budget.priority;
+    task->flags = request->poll ? ASX__T_POLL : 0;
+    task->mask_depth = 0;
+    task->outcome = ASX_OUTCOME_OK;
+    task->cleanup_left = 0;
+    task->exec = ASX__EXEC_INIT;
+    task->generation = ++rt->task_generation;
+    task->name = request->name;
+    task->site = request->site;
+}
+
+/* The record joins its region and its lane. */
+static void admit_record(asx_runtime *rt, asx__region *region, asx__task *task)
+{
+    asx__task_link_child(region, task);
+    if (!rt->fast)
+        rt->fibers_live += (task->flags & ASX__T_POLL) == 0;
+    if (ASX__UNLIKELY(rt->tracing)) {
+        uint64_t seq = asx__journal(rt, ASX_EVENT_TASK_SPAWN, asx__serial(task->generation),
+                                    asx__serial(region->generation),
+                                    (task->flags & ASX__T_POLL) != 0, 0);
+        if (task->extra != NULL)
+            task->extra->wake_seq = seq;
+    }
+    asx__enqueue(rt, task);
+}
+
+/* Everything but the plain case: gates, limits, sticky failures. */
+static asx_status spawn_gate(asx_runtime *rt, asx__region *region, bool poll)
+{
+    bool finalizer = rt->current != NULL && region->finalizer_task != NULL &&
+                     asx__region_runs_finalizers(region, rt->current);
+    asx_status st = asx__region_gate((asx_region_state)region->state, ASX__GATE_SPAWN_TASK,
+                                     finalizer);
+    if (st < 0)
+        return st;
+    if (region->setup == ASX_OK && region->tasks_max != 0 &&
+        asx__region_live_tasks(region) >= region->tasks_max)
+        st = asx__region_admit_task(rt, region); /* may wait; so all else is asked after it */
+    if (st < 0)
+        return st;
+    if (region->setup < 0)
+        return region->setup;
+    if (asx__live_tasks(rt) >= rt->task_ceiling || (!poll && rt->fibers_live >= rt->fiber_ceiling))
+        return asx__region_sticky(region, ASX_E_RESOURCE_EXHAUSTED);
+    return ASX_OK;
+}
+
+static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_request *request,
+                               asx__task **ret_task)
+{
+    asx__task *task = alloc_record(rt);
+    if (ASX__UNLIKELY(task == NULL))
+        return asx__region_sticky(region, ASX_E_RESOURCE_EXHAUSTED);
+    init_record(rt, region, task, request);
+    if (ASX__UNLIKELY(!region->plain || request->options != NULL || rt->tracing)) {
+        const asx_spawn_options *options = request->options;
+        asx_status st = spawn_extra(rt, region, task, options);
+        if (st == ASX_OK && options != NULL && options->copy != NULL) {
+            task->u.fresh.arg = asx__region_memory(region, options->copy_size);
+            if (task->u.fresh.arg == NULL) {
+                st = ASX_E_RESOURCE_EXHAUSTED;
+                rt->timed_tasks -= (task->flags & ASX__T_TIMED) != 0;
+                if (task->extra != NULL)
+                    asx__task_release_extra(rt, task);
+            } else {
+                memcpy(task->u.fresh.arg, options->copy, options->copy_size);
+            }
+        }
+        if (st < 0) {
+            rt->task_generation--;
+            task->generation = 0;
+            asx__slab_release(&rt->tasks, task, task->index);
+            return asx__region_sticky(region, st);
+        }
+    }
+    *ret_task = task;
+    return ASX_OK;
+}
+
+static asx_status spawn(const asx_region *handle, spawn_request *request, asx_task *ret_task)
+{
+    asx__region *region;
+    asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
+    asx_runtime *rt = region->rt;
+    rt->near_region = region;
+    if (ASX__UNLIKELY(request->code == NULL))
+        return asx__region_sticky(region, ASX_E_INVALID_ARGUMENT);
+    if (ASX__UNLIKELY(region->state != ASX_REGION_OPEN || region->setup < 0 ||
+                      region->tasks_max != 0 || asx__live_tasks(rt) >= rt->task_ceiling ||
+                      (!request->poll && rt->fibers_live >= rt->fiber_ceiling))) {
+        st = spawn_gate(rt, region, request->poll);
+        if (st < 0)
+            return st;
+    }
+    asx__task *task = NULL;
+    st = spawn_record(rt, region, request, &task);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
+    if (ret_task != NULL) {
+        task->flags |= ASX__T_HANDLE;
+        ret_task->task_ = task;
+        ret_task->id = asx_handle_make(ASX_TAG_TASK, ASX_STATE_MASK_ALL, task->index,
+                                       task->generation);
+    }
+    admit_record(rt, region, task);
+    return ASX_OK;
+}
+
+/* Options that say nothing cost nothing. */
+static const asx_spawn_options *only_if_used(const asx_spawn_options *options)
+{
+    if (options == NULL || (options->budget == NULL && options->stack_size == 0 &&
+                            options->copy == NULL && options->copy_size == 0 && options->caps == 0))
+        return NULL;
+    return options;
+}
+
+static asx_status spawn_with(const asx_region *region, const asx_spawn_options *options,
+                             bool poll, void *code, void *arg, asx_task *ret_task,
+                             const char *site)
+{
+    spawn_request request = { only_if_used(options), options != NULL ? options->name : NULL, code,
+                              arg, site, poll };
+    if (options != NULL && (options->copy != NULL) != (options->copy_size != 0))
+        request.code = NULL; /* refused as a bad argument, and sticks */
+    return spawn(region, &request, ret_task);
+}
+
+/* ---- the plain spawn ------------------------------------------------------------------------ */
+
+/* A region that asks no questions and was spawned into before, and a record for the task; NULL:
+ * take the long way. */
+static inline asx__region *plain_region(const asx_region *handle)
+{
+    if (ASX__UNLIKELY(handle == NULL || handle->rt_ == NULL))
+        return NULL;
+    asx_runtime *rt = handle->rt_;
+    asx__region *region = rt->near_region;
+    if (ASX__UNLIKELY(handle->id.word >> 32 != ASX__REGION_WORD >> 32 ||
+                      region->generation != handle->id.generation || !region->fast ||
+                      rt->tasks.free == NULL))
+        return NULL;
+    return region;
+}
+
+static __attribute__((noinline)) asx_status enqueue_fresh(asx_runtime *rt, asx__task *task)
+{
+    asx__enqueue(rt, task);
+    return ASX_OK;
+}
+
+static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const char *name,
+                                     void *code, void *arg, asx_task *ret_task, const char *site)
+{
+    asx_runtime *rt = region->rt;
+    asx__slab_free *record = rt->tasks.free;
+    asx__task *task = (asx__task *)(void *)record;
+    uint32_t index = record->index;
+    rt->tasks.free = record->next;
+    uint64_t generation = ++rt->task_generation;
+    task->u.fresh.fn = (asx_task_fn)(uintptr_t)code;
+    task->u.fresh.arg = arg;
+    task->flags = flags;
+    task->index = index;
+    task->region = region;
+    task->phase = ASX_TASK_CREATED;
+    task->priority = 0;
+    task->mask_depth = 0;
+    task->outcome = ASX_OUTCOME_OK;
+    task->cleanup_left = 0;
+    task->exec = ASX__EXEC_RUNNABLE;
+    task->reserved = 0;
+    task->generation = generation;
+    task->name = name;
+    task->site = site;
+    asx__task_link_child(region, task);
+    if (ret_task != NULL) {
+        ret_task->task_ = task;
+        ret_task->id.word = ASX__TASK_WORD | index;
+        ret_task->id.generation = generation;
+    }
+    if (ASX__UNLIKELY(!rt->hot))
+        return enqueue_fresh(rt, task);
+    asx__list_push_back(&rt->ready.queue[0], &task->node);
+    return ASX_OK;
+}
+
+/* The long ways behind the plain ones; they also see to it that the next one finds a record. */
+
+static void prepare_next(const asx_region *region)
+{
+    asx_runtime *rt = region != NULL ? region->rt_ : NULL;
+    if (rt != NULL && rt->fast && rt->tasks.free == NULL)
+        (void)asx__slab_refill(rt, &rt->tasks);
+}
+
+static __attribute__((noinline)) asx_status spawn_slow(const asx_region *region, const char *name,
+                                                       asx_task_fn fn, void *arg, const char *site)
+{
+    asx_spawn_options options = { .name = name };
+    prepare_next(region);
+    return spawn_with(region, &options, false, (void *)(uintptr_t)fn, arg, NULL, site);
+}
+
+static __attribute__((noinline)) asx_status spawn_poll_slow(const asx_region *region,
+                                                            const char *name, asx_poll_fn fn,
+                                                            void *state, const char *site)
+{
+    asx_spawn_options options = { .name = name };
+    prepare_next(region);
+    return spawn_with(region, &options, true, (void *)(uintptr_t)fn, state, NULL, site);
+}
+
+static __attribute__((noinline)) asx_status spawn_task_slow(const asx_region *region,
+                                                            const asx_spawn_options *options,
+                                                            asx_task_fn fn, void *arg,
+                                                            asx_task *ret_task, const char *site)
+{
+    prepare_next(region);
+    return spawn_with(region, options, false, (void *)(uintptr_t)fn, arg, ret_task, site);
+}
+
+static __attribute__((noinline)) asx_status spawn_poll_task_slow(const asx_region *region,
+                                                                 const asx_spawn_options *options,
+                                                                 asx_poll_fn fn, void *state,
+                                                                 asx_task *ret_task,
+                                                                 const char *site)
+{
+    prepare_next(region);
+    return spawn_with(region, options, true, (void *)(uintptr_t)fn, state, ret_task, site);
+}
+
+asx_status asx_spawn_at(const asx_region *region, const char *name, asx_task_fn fn, void *arg,
+                        const char *site)
+{
+    asx__region *plain = plain_region(region);
+    if (ASX__UNLIKELY(plain == NULL || fn == NULL))
+        return spawn_slow(region, name, fn, arg, site);
+    return spawn_plain(plain, 0, name, (void *)(uintptr_t)fn, arg, NULL, site);
+}
+
+asx_status asx_spawn_poll_at(const asx_region *region, const char *name, asx_poll_fn fn,
+                             void *state, const char *site)
+{
+    asx__region *plain = plain_region(region);
+    if (ASX__UNLIKELY(plain == NULL || fn == NULL))
+        return spawn_poll_slow(region, name, fn, state, site);
+    return spawn_plain(plain, ASX__T_POLL, name, (void *)(uintptr_t)fn, state, NULL, site);
+}
+
+asx_status asx_spawn_copy_at(const asx_region *region, const char *name, asx_task_fn fn,
+                             const void *source, size_t size, const char *site)
+{
+    asx_spawn_options options = { .name = name, .copy = source, .copy_size = size };
+    if (source == NULL || size == 0)
+        fn = NULL; /* refused as a bad argument, and sticks */
+    return spawn_with(region, &options, false, (void *)(uintptr_t)fn, NULL, NULL, site);
+}
+
+asx_status asx_spawn_task_at(const asx_region *region, const asx_spawn_options *options,
+                             asx_task_fn fn, void *arg, asx_task *ret_task, const char *site)
+{
+    asx__region *plain = plain_region(region);
+    if (ASX__UNLIKELY(plain == NULL || options != NULL || fn == NULL || ret_task == NULL))
+        return spawn_task_slow(region, options, fn, arg, ret_task, site);
+    return spawn_plain(plain, ASX__T_HANDLE, NULL, (void *)(uintptr_t)fn, arg, ret_task, site);
+}
+
+asx_status asx_spawn_poll_task_at(const asx_region *region, const asx_spawn_options *options,
+                                  asx_poll_fn fn, void *state, asx_task *ret_task,
+                                  const char *site)
+{
+    asx__region *plain = plain_region(region);
+    if (ASX__UNLIKELY(plain == NULL || options != NULL || fn == NULL || ret_task == NULL))
+        return spawn_poll_task_slow(region, options, fn, state, ret_task, site);
+    return spawn_plain(plain, ASX__T_HANDLE | ASX__T_POLL, NULL, (void *)(uintptr_t)fn, state,
+                       ret_task, site);
+}
+
+/* ---- finalizers ----------------------------------------------------------------------------- */
+
+asx_status asx__task_reserve_finalizer(asx_runtime *rt, asx__region *region)
+{
+    asx__task *task = alloc_record(rt);
+    if (task == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    task->region = region;
+    if (asx__task_extra(rt, task) == NULL) {
+        asx__slab_release(&rt->tasks, task, task->index);
+        return ASX_E_RESOURCE_EXHAUSTED;
+    }
+    region->finalizer_task = task;
+    return ASX_OK;
+}
+
+void asx__task_drop_finalizer(asx_runtime *rt, asx__region *region)
+{
+    asx__task *task = region->finalizer_task;
+    if (task == NULL)
+        return;
+    region->finalizer_task = NULL;
+    asx__task_release_extra(rt, task);
+    asx__slab_release(&rt->tasks, task, task->index);
+}
+
+void asx__task_spawn_finalizer(asx_runtime *rt, asx__region *region, asx_task_fn fn)
+{
+    asx__task *task = region->finalizer_task;
+    asx__extra *extra = task->extra;
+    spawn_request request = { NULL, "finalizers", (void *)(uintptr_t)fn, region, region->site,
+                              false };
+    init_record(rt, region, task, &request);
+    task->flags |= ASX__T_EXTRA;
+    extra->budget = asx_budget_infinite();
+    task->mask_depth = extra->mask_base = 1; /* finalizers are masked */
+    admit_record(rt, region, task);
+}
