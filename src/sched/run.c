@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-/* A virtual clock stands still while something runs. So many turns in a row are taken for an endless
- * loop when somebody waits for a time to come. */
+/* A virtual clock stands still while something runs. So many turns in a row are taken for an
+ * endless loop when somebody waits for a time to come. */
 #define TURNS_WITHOUT_TIME 20000u
 #define FIRE_BATCH 64
 

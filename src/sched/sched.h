@@ -166,7 +166,7 @@ typedef void (*asx__obligation_release)(asx_runtime *rt, asx__obligation *obliga
 
 typedef struct asx__registry {
     asx__slab records;
-    asx__obligation *memories, *memories_oldest; /* leaked, their region gone: a few, newest first */
+    asx__obligation *memories, *memories_oldest; /* leaked, region gone: a few, newest first */
     uint32_t memory_count;
     uint64_t last_id;     /* the newest ever given out */
     uint64_t live;        /* reserved ones in `records` */

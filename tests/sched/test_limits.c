@@ -302,7 +302,8 @@ static asx_status (*const takers[])(asx_cx *, asx_region *) = {
 
 static asx_status until_memory_ends(asx_cx *cx, void *arg)
 {
-    asx_status (*take)(asx_cx *, asx_region *) = *(asx_status (*const *)(asx_cx *, asx_region *))arg;
+    typedef asx_status (*taker)(asx_cx *, asx_region *);
+    taker take = *(const taker *)arg;
     asx_runtime *rt = asx_cx_runtime(cx);
     asx_region r;
     unsigned taken = 0;
@@ -345,7 +346,8 @@ ASX_TEST(a_call_refused_for_lack_of_memory_changes_nothing)
             config.trace = (i & 2) != 0;
             config.trace_events_max = 100;
             config.trace_overflow = ASX_TRACE_OVERWRITE;
-            CHECK_STATUS(kit_run(&config, until_memory_ends, (void *)(uintptr_t)&takers[k]), ASX_OK);
+            CHECK_STATUS(kit_run(&config, until_memory_ends, (void *)(uintptr_t)&takers[k]),
+                         ASX_OK);
             CHECK_EQ(heap.bytes, 0);
         }
     }
