@@ -216,7 +216,7 @@ static __attribute__((noinline)) asx__task *fiber_over(asx_runtime *rt, asx__sta
     asx__fiber_jump_on(stack, next->u.fiber.stack, next->u.fiber.sp, next->w.status);
 }
 
-/* The fresh plain fiber at the head of the hot list, taken out of it; NULL: something else comes. */
+/* The fresh plain fiber at the head of the hot list, taken out; NULL: something else comes. */
 static inline asx__task *next_fresh(asx_runtime *rt)
 {
     asx__node *list = &rt->ready.queue[0];
