@@ -316,6 +316,8 @@ static asx_poll metered_yields(asx_cx *cx, void *state)
         m->ran++;
         m->last = asx_yield(cx);
     }
+    if (m->last == ASX_E_WOULD_BLOCK)
+        CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_E_BUSY); /* it waits for its turn already */
     note_reason(cx, m);
     return m->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }

@@ -43,6 +43,54 @@ ASX_TEST(a_cancel_passes_into_the_scope_that_is_being_closed_and_waiting_goes_on
     kit_everywhere(passes_into_close, "by its region", ASX_OK);
 }
 
+/* The child needs longer than its closer would like to wait. */
+static asx_waker gate;
+
+static asx_status behind_the_gate(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_cx_waker(cx, &gate), ASX_OK);
+    CHECK_STATUS(asx_wait_external(cx), ASX_OK);
+    CHECK(asx_is_cancelled(cx));
+    say("through");
+    return ASX_OK;
+}
+
+static asx_status closes_slowly(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "g", behind_the_gate, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_STALE_HANDLE); /* it was closed */
+    say("closed");
+    return ASX_OK;
+}
+
+static asx_status waits_in_close(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task t;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, closes_slowly, NULL, &t), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 5), ASX_OK);
+    CHECK_STR_EQ(said(), "");
+    gate.wake(gate.arg);
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    CHECK_STR_EQ(said(), "through closed");
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_cancelled_task_stays_in_its_close_until_the_region_is_closed)
+{
+    kit_everywhere(waits_in_close, NULL, ASX_OK);
+}
+
 static asx_status close_without_reason(asx_cx *cx, void *arg)
 {
     asx_region scope;

@@ -121,6 +121,42 @@ ASX_TEST(main_cancelled_by_its_own_region_does_not_count)
     }
 }
 
+/* A root that was cancelled gently fails fast when main fails. */
+static asx_waker held_waker;
+static asx_cancel_kind held_kind;
+
+static asx_status held(asx_cx *cx, void *arg)
+{
+    const asx_cancel_reason *reason;
+    (void)arg;
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_cx_waker(cx, &held_waker), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 2 * ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_cx_cancel_reason(cx, &reason), ASX_OK);
+    held_kind = reason->kind;
+    return ASX_OK;
+}
+
+static asx_status fails_after_cancel(asx_cx *cx, void *arg)
+{
+    asx_region root;
+    CHECK_STATUS(asx_cx_region(cx, &root), ASX_OK);
+    CHECK_STATUS(asx_spawn(&root, "h", held, NULL), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_region_cancel(&root, NULL), ASX_OK);
+    if (arg == NULL)
+        return asx_checkpoint(cx); /* cancelled itself: that is no failure */
+    return ASX_E_FULL;
+}
+
+ASX_TEST(a_cancelled_root_fails_fast_only_when_main_fails)
+{
+    kit_everywhere(fails_after_cancel, "fails", ASX_E_CANCELLED);
+    CHECK_EQ(held_kind, ASX_CANCEL_FAIL_FAST);
+    kit_everywhere(fails_after_cancel, NULL, ASX_E_CANCELLED);
+    CHECK_EQ(held_kind, ASX_CANCEL_USER);
+}
+
 /* ---- cancellations the region caused itself do not count ------------------------------------ */
 
 static asx_status self_caused(asx_cx *cx, void *arg)

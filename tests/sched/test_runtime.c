@@ -424,6 +424,11 @@ ASX_TEST(destroying_a_runtime_that_never_ran_runs_what_was_spawned)
     CHECK_STATUS(asx_runtime_destroy(NULL), ASX_OK);
 }
 
+static asx_status naps(asx_cx *cx, void *arg)
+{
+    return asx_sleep(cx, *(uint64_t *)arg);
+}
+
 /* A raw timer's call comes from the loop itself: no place to drive or end the runtime from. */
 static int called;
 
@@ -453,6 +458,26 @@ ASX_TEST(a_timers_call_cannot_drive_or_end_its_runtime)
     called = 0;
     kit_everywhere(sets_a_trap, NULL, ASX_OK);
     CHECK_EQ(called, 8);
+}
+
+/* Once somebody has moved a virtual clock by hand it only moves when told to. */
+ASX_TEST(a_clock_moved_by_hand_does_not_move_by_itself)
+{
+    asx_runtime *rt;
+    uint64_t nap = 5 * ASX_MS;
+    asx_status st;
+    asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(rt, ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, naps, &nap), ASX_E_DEADLOCK);
+    CHECK_EQ(asx_runtime_now(rt), ASX_MS);
+    CHECK_EQ(kit_stats(rt).tasks_live, 1); /* and nothing was ended: it goes on in steps */
+    CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
+    CHECK_STATUS(asx_runtime_advance(rt, nap), ASX_OK);
+    while ((st = asx_runtime_step(rt, 0, NULL)) == ASX_E_WOULD_BLOCK)
+        continue;
+    CHECK_STATUS(st, ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
 
 ASX_TEST(a_virtual_clock_does_not_reach_the_end_of_time)
@@ -529,11 +554,6 @@ ASX_TEST(a_sleep_without_end_is_a_deadlock_not_centuries_of_virtual_time)
 }
 
 /* ---- waiting without work ------------------------------------------------------------------- */
-
-static asx_status naps(asx_cx *cx, void *arg)
-{
-    return asx_sleep(cx, *(uint64_t *)arg);
-}
 
 static double cpu_seconds(void)
 {
