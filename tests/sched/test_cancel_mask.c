@@ -428,7 +428,11 @@ static asx_status every_ending(asx_cx *cx, void *arg)
                                       : h == FAILS     ? ASX_OUTCOME_ERR
                                       : h == CANCELLED ? ASX_OUTCOME_CANCELLED
                                                        : ASX_OUTCOME_PANICKED);
-        (void)asx_region_close(&r, ASX_OK);
+        asx_status closes = h == FAILS ? ASX_E_FULL : ASX_OK;
+        if (h == PANICS || h == RELEASE_FAILS)
+            closes = ASX_E_PANICKED;
+        CHECK_STATUS(asx_region_close(&r, ASX_OK), closes);
+        CHECK_STATUS(asx_sleep(cx, 1), ASX_OK); /* and nothing of it is left behind */
     }
     return ASX_OK;
 }
@@ -461,6 +465,87 @@ ASX_TEST(a_cleanup_waits_under_its_own_mask_whatever_was_left_open)
 {
     as_child(leaves_masks_open, ASX_OK);
     CHECK_STR_EQ(said(), "slept");
+}
+
+/* Somebody panics while a fiber waits in its cleanup. */
+static asx_status waits_long_in_cleanup(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_sleep(cx, 2 * ASX_MS), ASX_OK);
+    say("cleaned");
+    return ASX_OK;
+}
+
+static asx_status cleans_long(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_task_defer(cx, waits_long_in_cleanup, NULL);
+}
+
+static asx_poll panics_meanwhile(asx_cx *cx, void *state)
+{
+    (void)state;
+    asx_panic(cx, "meanwhile");
+}
+
+static asx_status panic_meanwhile(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_close_report report;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+                 ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "c", cleans_long, NULL), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "p", kit_panics, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll(&r, "q", panics_meanwhile, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
+    CHECK_EQ(report.tasks_panicked, 2);
+    CHECK_EQ(report.tasks_ok, 1);
+    asx_close_report_deinit(&report);
+    CHECK_STR_EQ(said(), "cleaned");
+    return ASX_OK;
+}
+
+ASX_TEST(a_panic_elsewhere_does_not_disturb_a_cleanup_that_waits)
+{
+    kit_everywhere(panic_meanwhile, NULL, ASX_OK);
+}
+
+/* What needs no capability: a context that was narrowed to nothing. */
+static asx_status without_capabilities(asx_cx *cx, void *arg)
+{
+    asx_cx none;
+    asx_task t;
+    asx_region r;
+    asx_waker waker;
+    asx_budget budget;
+    (void)arg;
+    CHECK_STATUS(asx_cx_narrow(cx, 0, &none), ASX_OK);
+    CHECK_EQ(asx_cx_caps(&none), 0);
+    CHECK_STATUS(asx_mask_begin(&none, 0), ASX_OK);
+    CHECK_STATUS(asx_mask_end(&none), ASX_OK);
+    CHECK_STATUS(asx_with_cancel_mask(&none, kit_returns, NULL), ASX_OK);
+    CHECK_STATUS(asx_commit_section(&none, 1, kit_returns, NULL), ASX_OK);
+    CHECK_STATUS(asx_bracket(&none, kit_returns, kit_returns, kit_returns, NULL), ASX_OK);
+    CHECK_STATUS(asx_task_defer(&none, kit_returns, NULL), ASX_OK);
+    CHECK_STATUS(asx_consume_cost(&none, 1), ASX_OK);
+    CHECK_STATUS(asx_checkpoint(&none), ASX_OK);
+    CHECK_STATUS(asx_yield(&none), ASX_OK);
+    CHECK_STATUS(asx_cx_waker(&none, &waker), ASX_OK);
+    CHECK_STATUS(asx_cx_budget(&none, &budget), ASX_OK);
+    CHECK_STATUS(asx_cx_task(&none, &t), ASX_OK);
+    CHECK_STATUS(asx_cx_region(&none, &r), ASX_OK);
+    CHECK_STATUS(asx_task_set_value(&none, 3), ASX_OK);
+    CHECK_STATUS(asx_sleep(&none, 1), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_trace_user(&none, 1, 1), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_region_open(&none, &r, NULL), ASX_E_CAPABILITY);
+    return ASX_OK;
+}
+
+ASX_TEST(a_context_without_capabilities_does_what_needs_none)
+{
+    as_child(without_capabilities, ASX_OK);
 }
 
 /* A scope that a cleanup opens and leaves open is found. */

@@ -159,21 +159,31 @@ ASX_TEST(a_cancelled_root_fails_fast_only_when_main_fails)
 
 /* ---- cancellations the region caused itself do not count ------------------------------------ */
 
+static asx_status says_why(asx_cx *cx, void *arg)
+{
+    const asx_cancel_reason *reason;
+    (void)arg;
+    CHECK_STATUS(kit_waiter(cx, NULL), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_cx_cancel_reason(cx, &reason), ASX_OK);
+    say("%s %s", asx_cancel_kind_str(reason->kind), reason->message ? reason->message : "-");
+    return ASX_OK;
+}
+
 static asx_status self_caused(asx_cx *cx, void *arg)
 {
     asx_region r;
-    asx_cancel_reason lost = { .kind = ASX_CANCEL_RACE_LOST };
+    asx_cancel_reason lost = { .kind = ASX_CANCEL_RACE_LOST, .message = "slow" };
     (void)arg;
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "w", says_why, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, &lost, NULL), ASX_OK);
-    CHECK_STR_EQ(said(), "told");
+    CHECK_STR_EQ(said(), "told RaceLost slow");
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "w", says_why, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_E_EMPTY), ASX_E_EMPTY);
-    CHECK_STR_EQ(said(), "told told");
+    CHECK_STR_EQ(said(), "told RaceLost slow told FailFast -");
     return ASX_OK;
 }
 

@@ -74,7 +74,7 @@ ASX_TEST(a_panic_outside_a_running_task_aborts_with_its_message)
 {
     char text[400];
     CHECK_EQ(end_of(panic_without_context, text, sizeof text), SIGABRT);
-    CHECK(strstr(text, "nobody is home") != NULL);
+    CHECK(strstr(text, "nobody is home\n") != NULL);
     CHECK_EQ(end_of(panic_of_another, text, sizeof text), SIGABRT);
     CHECK(strstr(text, "not mine") != NULL);
 }

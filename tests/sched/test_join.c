@@ -255,6 +255,34 @@ ASX_TEST(a_joiner_does_not_pass_others_once_its_child_gave_way)
     in_all_modes(inline_ends, "c a b c' a' b' joiner", "a b c a' b' c' joiner");
 }
 
+/* The same for a child that is a poll task. */
+static asx_poll pends_once(asx_cx *cx, void *state)
+{
+    int *n = state;
+    (void)cx;
+    say("c%d", *n);
+    return ++*n == 2 ? ASX_POLL_READY : ASX_POLL_PENDING;
+}
+
+static asx_status inline_poll_ends(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task t;
+    int n = 0;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", says_after_yield, "a"), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, pends_once, &n, &t), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    say("joiner");
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(nor_once_its_child_that_is_a_poll_task_gave_way)
+{
+    in_all_modes(inline_poll_ends, "c0 a c1 a' joiner", "a c0 a' c1 joiner");
+}
+
 /* Higher priority, a deadline or a pending cancel keep a child in its own lane. */
 static asx_status not_the_same_lane(asx_cx *cx, void *arg)
 {

@@ -66,6 +66,19 @@ ASX_TEST(cancel_goes_before_timed_before_ready_and_each_lane_has_its_order)
     kit_everywhere(lane_order, NULL, ASX_OK);
 }
 
+static uint64_t edf_last;
+
+static asx_status edf(asx_cx *cx, void *arg)
+{
+    uint64_t due = *(uint64_t *)arg;
+    (void)cx;
+    if (due != 0) { /* not withdrawn */
+        CHECK_GE(due, edf_last);
+        edf_last = due;
+    }
+    return ASX_OK;
+}
+
 /* ---- arrival -------------------------------------------------------------------------------- */
 
 static asx_status says_thrice(asx_cx *cx, void *arg)
@@ -108,6 +121,39 @@ static asx_status arrival(asx_cx *cx, void *arg)
 ASX_TEST(equals_run_in_order_of_arrival_whatever_their_ids)
 {
     kit_everywhere(arrival, NULL, ASX_OK);
+}
+
+/* Hundreds of deadlines in no order, some of which are withdrawn. */
+static asx_status many_deadlines(asx_cx *cx, void *arg)
+{
+    enum { N = 200 };
+    asx_region r;
+    asx_task t[N];
+    asx_time far = asx_now(cx) + 1000 * ASX_SEC;
+    uint64_t mix = 12345;
+    static uint64_t due[N];
+    (void)arg;
+    edf_last = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < N; i++) {
+        mix = mix * 6364136223846793005u + 1442695040888963407u;
+        due[i] = far + (mix >> 40) % 100;
+        asx_budget budget = by(due[i]);
+        asx_spawn_options options = { .budget = &budget };
+        CHECK_STATUS(asx_spawn_task(&r, &options, edf, &due[i], &t[i]), ASX_OK);
+    }
+    for (int i = 0; i < N; i += 3) { /* these leave the heap for the cancel lane */
+        due[i] = 0;
+        CHECK_STATUS(asx_task_cancel(&t[i], NULL), ASX_OK);
+    }
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_GE(edf_last, far);
+    return ASX_OK;
+}
+
+ASX_TEST(the_earliest_of_many_deadlines_goes_first)
+{
+    kit_everywhere(many_deadlines, NULL, ASX_OK);
 }
 
 /* ---- streaks -------------------------------------------------------------------------------- */

@@ -166,6 +166,30 @@ ASX_TEST(a_descendant_may_cancel_but_not_close)
     kit_everywhere(closed_by_its_child, NULL, ASX_OK);
 }
 
+static asx_region lent;
+
+static asx_status lends_a_region(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &lent, NULL), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    return asx_region_close(&lent, (asx_status)7); /* not a failure: as good as ASX_OK */
+}
+
+ASX_TEST(nobody_closes_from_outside_a_task)
+{
+    asx_runtime *rt;
+    asx_region root;
+    CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_root(rt, &root), ASX_OK);
+    CHECK_STATUS(asx_region_close(&root, ASX_OK), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_runtime_start(rt, lends_a_region, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_step(rt, 1, NULL), ASX_E_WOULD_BLOCK);
+    CHECK_STATUS(asx_region_close(&lent, ASX_OK), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
+
 /* ---- a second close, which only a poll task can make ---------------------------------------- */
 
 typedef struct twice {
@@ -237,6 +261,7 @@ static asx_poll asks_late(asx_cx *cx, void *state)
         CHECK_STATUS(asx_region_close(&t->r, ASX_OK), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
     }
+    memset(&t->report, '#', sizeof t->report); /* whatever was there */
     t->result = asx_region_close_with(&t->r, ASX_OK, NULL, &t->report);
     return ASX_POLL_READY;
 }

@@ -541,6 +541,55 @@ ASX_TEST(a_deadlock_is_named_and_ended)
     }
 }
 
+/* What is told in the end may take its time to clean up. */
+static asx_status cleans_up_slowly(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(kit_waiter(cx, NULL), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, ASX_SEC), ASX_OK);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    say("clean");
+    return ASX_OK;
+}
+
+ASX_TEST(a_deadlock_is_ended_with_all_the_time_that_cleanup_takes)
+{
+    asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
+    CHECK_STATUS(kit_run(&config, cleans_up_slowly, NULL), ASX_E_DEADLOCK);
+    CHECK_STR_EQ(said(), "told clean");
+}
+
+/* A cancel from outside any task. */
+static asx_task outside;
+
+static asx_status shows_itself(asx_cx *cx, void *arg)
+{
+    const asx_cancel_reason *reason;
+    (void)arg;
+    CHECK_STATUS(asx_cx_task(cx, &outside), ASX_OK);
+    CHECK_STATUS(kit_waiter(cx, NULL), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_cx_cancel_reason(cx, &reason), ASX_OK);
+    CHECK_EQ(reason->kind, ASX_CANCEL_USER);
+    CHECK_EQ(reason->origin_task.generation, 0);
+    CHECK(asx_handle_same(reason->origin_region, asx_cx_region_id(cx)));
+    return ASX_OK;
+}
+
+ASX_TEST(a_task_is_cancelled_from_outside)
+{
+    for (int i = 0; i < 2; i++) {
+        asx_runtime *rt;
+        asx_runtime_config config = kit_config(i ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_start(rt, shows_itself, NULL), ASX_OK);
+        CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_task_cancel(&outside, NULL), ASX_OK);
+        CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_CANCELLED);
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
+
 static asx_status sleeps_for_ever(asx_cx *cx, void *arg)
 {
     (void)arg;
