@@ -19,7 +19,6 @@
 #define ARENA_BLOCK_MIN ((size_t)1024)
 #define ARENA_BLOCK_MAX ((size_t)64 * 1024)
 #define ARENA_ALIGN ((size_t)16)
-#define REFILL 16u
 
 static unsigned size_class(size_t size)
 {
@@ -154,6 +153,10 @@ static asx_status add_chunk(asx_runtime *rt, asx__slab *slab)
     else if (slab->chunk_count != 0)
         madvise(chunk, size, MADV_HUGEPAGE); /* advice: failing it costs speed only */
     slab->chunks[slab->chunk_count++] = chunk;
+    if (slab->chunk_count == 1) {
+        slab->first = chunk;
+        slab->first_len = 1u << slab->shift;
+    }
     slab->limit += 1u << slab->shift;
     return ASX_OK;
 }
@@ -165,21 +168,6 @@ void *asx__slab_alloc_slow(asx_runtime *rt, asx__slab *slab, uint32_t *ret_index
     uint32_t index = slab->carved++;
     *ret_index = index;
     return asx__slab_at(slab, index);
-}
-
-bool asx__slab_refill(asx_runtime *rt, asx__slab *slab)
-{
-    if (slab->carved == slab->limit && add_chunk(rt, slab) < 0)
-        return false;
-    uint32_t count = slab->limit - slab->carved;
-    if (count > REFILL)
-        count = REFILL;
-    slab->carved += count;
-    for (uint32_t index = slab->carved; count > 0; count--) {
-        index--;
-        asx__slab_release(slab, asx__slab_at(slab, index), index);
-    }
-    return true;
 }
 
 asx_status asx__slab_reserve(asx_runtime *rt, asx__slab *slab, uint32_t count)

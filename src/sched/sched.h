@@ -68,6 +68,8 @@ typedef struct asx__slab_free {
 
 typedef struct asx__slab {
     char **chunks;         /* directory */
+    char *first;           /* the first chunk, if records of it are looked up often ... */
+    uint32_t first_len;    /* ... and how many it has; else 0 */
     asx__slab_free *free;
     uint32_t carved;       /* records ever handed out */
     uint32_t limit;        /* carved may grow to this without a new chunk */
@@ -82,8 +84,6 @@ void asx__slab_deinit(asx_runtime *rt, asx__slab *slab);
 /* Makes sure that the next `count` allocations do not fail. */
 asx_status asx__slab_reserve(asx_runtime *rt, asx__slab *slab, uint32_t count);
 void *asx__slab_alloc_slow(asx_runtime *rt, asx__slab *slab, uint32_t *ret_index);
-/* Puts a few fresh records into the free list, which is empty. False: memory. */
-bool asx__slab_refill(asx_runtime *rt, asx__slab *slab);
 
 static inline void *asx__slab_at(const asx__slab *slab, uint32_t index)
 {
@@ -411,7 +411,8 @@ struct asx_runtime {
     bool in_cleanup;       /* runtime-side cleanup is running: nothing may park */
     bool yield_due;        /* the running poll task has given way already */
     asx__stack_pool *pool; /* default stack class */
-    asx__slab tasks;
+    asx__task *tasks_free; /* records: linked by node.next; NULL at the end */
+    asx__slab tasks;       /* where they come from; its own free list is not used */
     uint64_t task_generation;
     asx_time now;
     void *host_sp;         /* the loop, while a fiber runs */

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#define REFILL 16u
+
 typedef struct spawn_request {
     const asx_spawn_options *options; /* may be NULL */
     const char *name;
@@ -106,12 +108,34 @@ static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *t
     return ASX_OK;
 }
 
+/* A few fresh records for the free list, which is empty; the first of them goes first. */
+static bool refill(asx_runtime *rt)
+{
+    asx__task *last = NULL;
+    for (unsigned i = 0; i < REFILL; i++) {
+        uint32_t index;
+        asx__task *task = asx__slab_alloc_slow(rt, &rt->tasks, &index);
+        if (task == NULL)
+            break;
+        task->index = index;
+        task->node.next = NULL;
+        if (last != NULL)
+            last->node.next = &task->node;
+        else
+            rt->tasks_free = task;
+        last = task;
+        if (rt->tasks.carved == rt->tasks.limit)
+            break; /* no more than there is memory for already */
+    }
+    return last != NULL;
+}
+
 static asx__task *alloc_record(asx_runtime *rt)
 {
-    uint32_t index;
-    asx__task *task = asx__slab_alloc(rt, &rt->tasks, &index);
-    if (task != NULL)
-        task->index = index;
+    if (rt->tasks_free == NULL && !refill(rt))
+        return NULL;
+    asx__task *task = rt->tasks_free;
+    rt->tasks_free = (asx__task *)(void *)task->node.next;
     return task;
 }
 
@@ -197,8 +221,7 @@ static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_reque
         }
         if (st < 0) {
             rt->task_generation--;
-            task->generation = 0;
-            asx__slab_release(&rt->tasks, task, task->index);
+            asx__task_free(rt, task);
             return asx__region_sticky(region, st);
         }
     }
@@ -269,7 +292,7 @@ static inline asx__region *plain_region(const asx_region *handle)
     asx__region *region = rt->near_region;
     if (ASX__UNLIKELY(handle->id.word >> 32 != ASX__REGION_WORD >> 32 ||
                       region->generation != handle->id.generation || !region->fast ||
-                      rt->tasks.free == NULL))
+                      rt->tasks_free == NULL))
         return NULL;
     return region;
 }
@@ -284,15 +307,12 @@ static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const 
                                      void *code, void *arg, asx_task *ret_task, const char *site)
 {
     asx_runtime *rt = region->rt;
-    asx__slab_free *record = rt->tasks.free;
-    asx__task *task = (asx__task *)(void *)record;
-    uint32_t index = record->index;
-    rt->tasks.free = record->next;
+    asx__task *task = rt->tasks_free;
+    rt->tasks_free = (asx__task *)(void *)task->node.next;
     uint64_t generation = ++rt->task_generation;
     task->u.fresh.fn = (asx_task_fn)(uintptr_t)code;
     task->u.fresh.arg = arg;
     task->flags = flags;
-    task->index = index;
     task->region = region;
     task->phase = ASX_TASK_CREATED;
     task->priority = 0;
@@ -307,7 +327,7 @@ static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const 
     asx__task_link_child(region, task);
     if (ret_task != NULL) {
         ret_task->task_ = task;
-        ret_task->id.word = ASX__TASK_WORD | index;
+        ret_task->id.word = ASX__TASK_WORD | task->index;
         ret_task->id.generation = generation;
     }
     if (ASX__UNLIKELY(!rt->hot))
@@ -321,8 +341,8 @@ static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const 
 static void prepare_next(const asx_region *region)
 {
     asx_runtime *rt = region != NULL ? region->rt_ : NULL;
-    if (rt != NULL && rt->fast && rt->tasks.free == NULL)
-        (void)asx__slab_refill(rt, &rt->tasks);
+    if (rt != NULL && rt->fast && rt->tasks_free == NULL)
+        (void)refill(rt);
 }
 
 static __attribute__((noinline)) asx_status spawn_slow(const asx_region *region, const char *name,
@@ -417,7 +437,7 @@ asx_status asx__task_reserve_finalizer(asx_runtime *rt, asx__region *region)
         return ASX_E_RESOURCE_EXHAUSTED;
     task->region = region;
     if (asx__task_extra(rt, task) == NULL) {
-        asx__slab_release(&rt->tasks, task, task->index);
+        asx__task_free(rt, task);
         return ASX_E_RESOURCE_EXHAUSTED;
     }
     region->finalizer_task = task;
@@ -431,7 +451,7 @@ void asx__task_drop_finalizer(asx_runtime *rt, asx__region *region)
         return;
     region->finalizer_task = NULL;
     asx__task_release_extra(rt, task);
-    asx__slab_release(&rt->tasks, task, task->index);
+    asx__task_free(rt, task);
 }
 
 void asx__task_spawn_finalizer(asx_runtime *rt, asx__region *region, asx_task_fn fn)

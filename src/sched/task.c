@@ -400,12 +400,13 @@ asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_res
         return join_slow(cx, handle, ret_result);
     asx__task *child = handle->task_;
     uint64_t generation = handle->id.generation;
-    /* Its own record, ended with nothing left to look after, and no cancel pending here. */
+    /* Its own record, ended with nothing left to look after, and no cancel pending here. When there
+     * is a journal every task has an extra part. */
     if (ASX__UNLIKELY(handle->id.word >> 32 != ASX__TASK_WORD >> 32 ||
                       child->generation != generation || child->phase != ASX_TASK_COMPLETED ||
                       (child->flags & (ASX__T_EXTRA | ASX__T_CANCEL)) != 0 ||
                       (task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) != 0 ||
-                      generation >> 48 != rt->number || rt->tracing))
+                      child->region->rt != rt))
         return join_slow(cx, handle, ret_result);
     if (ret_result != NULL)
         join_result(child, ret_result);

@@ -11,9 +11,9 @@
 static inline asx__task *asx__task_at(const asx_runtime *rt, uint32_t link)
 {
     uint32_t index = link - 1;
-    uint32_t in_chunk = index & ((1u << rt->tasks.shift) - 1u);
-    return (asx__task *)(void *)(rt->tasks.chunks[index >> rt->tasks.shift] +
-                                 (size_t)in_chunk * sizeof(asx__task));
+    if (ASX__LIKELY(index < rt->tasks.first_len))
+        return (asx__task *)(void *)rt->tasks.first + index;
+    return asx__slab_at(&rt->tasks, index);
 }
 
 static inline void asx__task_link_child(asx__region *region, asx__task *task)
@@ -49,12 +49,19 @@ static inline void asx__task_unlink_child(const asx_runtime *rt, asx__task *task
     }
 }
 
+/* A free record; the link lies where the lists of a task in use are. */
+static inline void asx__task_free(asx_runtime *rt, asx__task *task)
+{
+    task->generation = 0;
+    task->node.next = (asx__node *)(void *)rt->tasks_free;
+    rt->tasks_free = task;
+}
+
 /* Its record can be used again; it has no extra part and was not cancelled. */
 static inline void asx__task_recycle_plain(asx_runtime *rt, asx__task *task)
 {
     asx__task_unlink_child(rt, task);
-    task->generation = 0;
-    asx__slab_release(&rt->tasks, task, task->index);
+    asx__task_free(rt, task);
 }
 
 /* A task with any of these has something to be taken care of when it ends. */
