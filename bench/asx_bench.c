@@ -511,9 +511,7 @@ static asx_poll wait_poll(asx_cx *cx, void *arg)
     asx_send_permit permit;
     struct channel *full = arg;
     asx_status st = asx_channel_reserve(&full->tx, cx, &permit);
-    if (st == ASX_E_WOULD_BLOCK)
-        return ASX_POLL_PENDING;
-    return st < 0 ? asx_poll_fail(cx, st) : ASX_POLL_READY;
+    return st == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
 /* A channel whose only slot is taken. */

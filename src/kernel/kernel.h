@@ -260,6 +260,23 @@ typedef struct asx__cancel_state {
 
 bool asx__cancel_state_is_valid(const asx__cancel_state *cancel);
 
+/* Of asx_cancel_cleanup_budget(kind), for kinds that are some. */
+static inline uint16_t asx__cancel_quota(asx_cancel_kind kind)
+{
+#define ASX__QUOTA(name, number, severity, quota, priority) [(number)] = (quota),
+    static const uint16_t quotas[] = { ASX_CANCEL_KIND_LIST(ASX__QUOTA) };
+#undef ASX__QUOTA
+    return quotas[kind];
+}
+
+static inline uint8_t asx__cancel_priority(asx_cancel_kind kind)
+{
+#define ASX__PRIORITY(name, number, severity, quota, priority) [(number)] = (priority),
+    static const uint8_t priorities[] = { ASX_CANCEL_KIND_LIST(ASX__PRIORITY) };
+#undef ASX__PRIORITY
+    return priorities[kind];
+}
+
 /* First request: epoch + 1; the kind's cleanup budget, bounded by `deadline`, is what the task may
  * use until it acknowledges. Not for a task that has a reason already. */
 void asx__cancel_begin(asx__cancel_state *cancel, const asx_cancel_reason *reason,

@@ -286,9 +286,8 @@ void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason 
     unsigned from = task->phase;
     asx_status st = asx__task_step(&task->phase, ASX_TASK_CANCEL_REQUESTED);
     ASX__ASSERT(st == ASX_OK);
-    asx_budget cleanup = asx_cancel_cleanup_budget(reason->kind);
     task->reason = reason;
-    task->cleanup_left = (uint16_t)cleanup.poll_quota;
+    task->cleanup_left = asx__cancel_quota(reason->kind);
     if (ASX__UNLIKELY(rt->tracing)) {
         uint64_t seq = asx__journal(rt, ASX_EVENT_CANCEL_REQUEST, asx__serial(task->generation),
                                     (uint64_t)reason->kind, 1, 0);
@@ -297,7 +296,7 @@ void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason 
         if (task->extra != NULL)
             task->extra->wake_seq = seq;
     }
-    expedite(rt, task, cleanup.priority);
+    expedite(rt, task, asx__cancel_priority(reason->kind));
     watch_cleanup(rt, task->region, rt->now);
     if (ASX__UNLIKELY(task->extra != NULL && task->extra->scopes != NULL))
         cancel_scopes(rt, task);
@@ -419,8 +418,7 @@ static void acknowledge(asx_runtime *rt, asx__task *task)
     asx_status st = asx__task_step(&task->phase, ASX_TASK_CANCELLING);
     ASX__ASSERT(st == ASX_OK);
     if ((task->flags & ASX__T_GRACE) == 0) /* the last grace is not renewed */
-        task->cleanup_left =
-            (uint16_t)asx_cancel_cleanup_budget(task->reason->kind).poll_quota;
+        task->cleanup_left = asx__cancel_quota(task->reason->kind);
     if (rt->tracing) {
         uint64_t cause = task->extra != NULL ? task->extra->wake_seq : 0;
         asx__journal(rt, ASX_EVENT_CANCEL_ACK, asx__serial(task->generation),

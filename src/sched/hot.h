@@ -81,11 +81,12 @@ static inline asx_status asx__leave(asx_runtime *rt, asx__task *task)
     return asx__switch_to(task, next);
 }
 
-/* asx__park() for callers that know the task's flags: a fiber that has set no value. */
+/* asx__park() for callers that know the task's flags: a fiber that has set no value and runs in
+ * nobody's place. */
 static inline asx_status asx__park_fiber(asx_runtime *rt, asx__task *task, asx__waitable *waitable,
                                          void *io)
 {
-    ASX__DEBUG_ASSERT((task->flags & (ASX__T_POLL | ASX__T_VALUE)) == 0);
+    ASX__DEBUG_ASSERT((task->flags & (ASX__T_POLL | ASX__T_VALUE | ASX__T_INLINE)) == 0);
     if (ASX__UNLIKELY(!rt->hot))
         return asx__park(rt, task, waitable, io);
     task->w.waits = waitable;

@@ -18,21 +18,25 @@ static void queue_push(asx__queue *queue, asx__task *task)
     unsigned p = task->priority;
     asx__list_push_back(&queue->queue[p], &task->node);
     uint64_t bit = UINT64_C(1) << (p & 63u);
-    if ((queue->bits[p >> 6] & bit) == 0)
+    if (ASX__UNLIKELY((queue->bits[p >> 6] & bit) == 0)) {
         queue->bits[p >> 6] |= bit;
+        queue->words |= 1u << (p >> 6);
+    }
 }
 
 /* Head of the highest non-empty list; clears bits that have become wrong. NULL: all empty. */
 static asx__node *queue_top(asx__queue *queue)
 {
-    for (int w = 3; w >= 0; w--) {
+    while (queue->words != 0) {
+        unsigned w = 31u - (unsigned)__builtin_clz(queue->words);
         while (queue->bits[w] != 0) {
             unsigned b = 63u - (unsigned)__builtin_clzll(queue->bits[w]);
-            asx__node *head = &queue->queue[(unsigned)w * 64u + b];
+            asx__node *head = &queue->queue[w * 64u + b];
             if (!asx__list_empty(head))
                 return head;
             queue->bits[w] &= ~(UINT64_C(1) << b);
         }
+        queue->words &= ~(1u << w);
     }
     return NULL;
 }
@@ -161,8 +165,22 @@ static asx__task *pick_ready(asx_runtime *rt, asx__node *head)
     return take(head->next);
 }
 
+/* Many tasks are cancelled together, and the stack or the state of each was last touched long ago:
+ * it is asked for while the one before runs. (The records lie one behind the other, more or less,
+ * and the processor sees to them.) */
+static void prefetch_next(const asx__node *head)
+{
+    const asx__node *node = head->next->next;
+    if (node == head)
+        return;
+    uintptr_t used = (uintptr_t)((const asx__task *)(const void *)node)->u.fiber.sp;
+    __builtin_prefetch((const void *)used);
+    __builtin_prefetch((const void *)(used + 64)); /* it may be anything: no pointer arithmetic */
+}
+
 static asx__task *pick_cancel(asx_runtime *rt, asx__node *head, bool fallback)
 {
+    prefetch_next(head);
     rt->turn_slow++;
     rt->timed_streak = 0;
     if (fallback) {
@@ -227,9 +245,7 @@ static asx__task *pick_lanes(asx_runtime *rt, asx__node *ready)
 asx__task *asx__pick(asx_runtime *rt)
 {
     asx__node *ready = ready_top(rt);
-    if (ASX__UNLIKELY(rt->timed_len != 0 ||
-                      (rt->cancel.bits[0] | rt->cancel.bits[1] | rt->cancel.bits[2] |
-                       rt->cancel.bits[3]) != 0))
+    if (ASX__UNLIKELY(rt->timed_len != 0 || rt->cancel.words != 0))
         return pick_lanes(rt, ready);
     if (ready == NULL)
         return NULL;

@@ -131,6 +131,13 @@ static bool timers_due(const asx_runtime *rt)
     return rt->tracing && rt->now >= rt->timers.quiet_until && rt->timers.window_ns == 0;
 }
 
+/* Force-completion runs on the loop's stack, never on that of a fiber. */
+static inline bool may_be_forced(const asx__task *task)
+{
+    return (task->flags & ASX__T_CANCEL) != 0 &&
+           (task->cleanup_left == 0 || task->mask_depth != 0);
+}
+
 /* The next fiber that can be switched to; NULL: the loop must go on (poll task in `handoff`, end of
  * the turn, nothing runnable). */
 static asx__task *next_fiber(asx_runtime *rt)
@@ -142,7 +149,7 @@ static asx__task *next_fiber(asx_runtime *rt)
         if (task == NULL)
             return NULL;
         rt->turn_left--;
-        if (task->flags & (ASX__T_POLL | ASX__T_CANCEL)) {
+        if ((task->flags & ASX__T_POLL) || may_be_forced(task)) {
             rt->handoff = task;
             return NULL;
         }
@@ -231,6 +238,8 @@ static inline asx__task *next_fresh(asx_runtime *rt)
 
 static __attribute__((noinline)) void end_slowly(asx_runtime *rt, asx__task *task, asx_status st)
 {
+    if (asx__task_finish_cancelled(rt, task))
+        return;
     if (task->extra != NULL)
         st = asx__task_wind_up(rt, task, st);
     asx__task_finish(rt, task, st);
@@ -300,7 +309,7 @@ asx_status asx__park(asx_runtime *rt, asx__task *task, asx__waitable *waitable, 
 {
     if (task->flags & ASX__T_VALUE)
         return park_with_value(rt, task, waitable, io);
-    if (rt->hot)
+    if (rt->hot && (task->flags & ASX__T_INLINE) == 0)
         return asx__park_fiber(rt, task, waitable, io);
     task->w.waits = waitable;
     task->r.io = io;
@@ -456,11 +465,11 @@ static __attribute__((noinline)) void poll_over(asx_runtime *rt, asx__task *task
 {
     if (task->w.waits != NULL)
         withdraw(rt, task);
+    if (asx__task_finish_cancelled(rt, task))
+        return;
     asx_status st = ASX_OK;
     if (result != ASX_POLL_READY)
-        st = task->extra != NULL && task->extra->poll_status != 0
-                 ? (asx_status)task->extra->poll_status
-                 : ASX_E_INVALID_ARGUMENT;
+        st = rt->poll_failed == task->generation ? rt->poll_failure : ASX_E_INVALID_ARGUMENT;
     asx__task_finish(rt, task, st);
 }
 

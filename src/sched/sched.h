@@ -212,7 +212,7 @@ enum asx__task_flags {
 };
 /* A task with any of these cannot be resumed by a bare switch. */
 #define ASX__T_NOT_DIRECT                                                                          \
-    (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_RAISED)
+    (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_RAISED | ASX__T_INLINE)
 
 /* In a free record waits, joiner, reason and extra are NULL, and generation is 0. */
 typedef struct asx__task {
@@ -285,7 +285,6 @@ typedef struct asx__extra {
     uint8_t mask_base;           /* masks below are the runtime's, or a caller's */
     uint32_t caps;               /* of those of its region */
     uint32_t stack_class;        /* index + 1 of its pool; 0: the default one */
-    int32_t poll_status;         /* asx_poll_fail() */
 } asx__extra;
 
 /* ---- regions ------------------------------------------------------------------------------- */
@@ -386,6 +385,7 @@ typedef struct asx__region {
 /* 256 FIFO lists by priority. A set bit is a hint: the list may have become empty. A clear bit
  * means empty. */
 typedef struct asx__queue {
+    uint32_t words; /* likewise, a bit for each of: */
     uint64_t bits[4];
     asx__node queue[256];
 } asx__queue;
@@ -410,6 +410,8 @@ struct asx_runtime {
     bool lab;              /* I */
     bool in_cleanup;       /* runtime-side cleanup is running: nothing may park */
     bool yield_due;        /* the running poll task has given way already */
+    asx_status poll_failure; /* the last that a poll task told asx_poll_fail() ... */
+    uint64_t poll_failed;  /* ... and its generation */
     asx__stack_pool *pool; /* default stack class */
     asx__task *tasks_free; /* records: linked by node.next; NULL at the end */
     asx__slab tasks;       /* where they come from; its own free list is not used */
@@ -589,6 +591,9 @@ static inline uint64_t asx__region_live_tasks(const asx__region *region)
 
 /* The extra part, made on first use. NULL: no memory. */
 asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task);
+/* The end of a cancelled task that was told and has nothing else to be taken care of; false: as
+ * above. */
+bool asx__task_finish_cancelled(asx_runtime *rt, asx__task *task);
 /* The function has returned (or was given up): cleanups, permits, outcome, region, joiner. */
 void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned);
 /* Finalizers must run also when memory is short: their task's record is reserved at the first

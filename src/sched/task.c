@@ -232,6 +232,33 @@ static asx_status remaining_finalizers(asx_runtime *rt, asx__task *task, asx_sta
     return returned == ASX_E_RESOURCE_EXHAUSTED || st < 0 ? st : returned;
 }
 
+bool asx__task_finish_cancelled(asx_runtime *rt, asx__task *task)
+{
+    if ((task->flags & ASX__T_NOT_PLAIN) != ASX__T_CANCEL || task->phase != ASX_TASK_CANCELLING)
+        return false;
+    _Static_assert((ASX__TASK_LEGAL & ASX__PAIR_BIT(ASX_TASK_CANCELLING, ASX_TASK_FINALIZING)) &&
+                       (ASX__TASK_LEGAL & ASX__PAIR_BIT(ASX_TASK_FINALIZING, ASX_TASK_COMPLETED)),
+                   "a cancelling task may finalize and complete");
+    asx__region *region = task->region;
+    asx_outcome outcome = { ASX_OUTCOME_CANCELLED, ASX_E_CANCELLED,
+                            asx__serial(task->generation) };
+    task->phase = ASX_TASK_COMPLETED;
+    task->outcome = ASX_OUTCOME_CANCELLED;
+    task->w.status = ASX_E_CANCELLED;
+    asx__exec_set(task, ASX__EXEC_CANCELLED);
+    rt->tasks_ended++;
+    region->n_cancelled++;
+    if (!rt->fast)
+        rt->fibers_live -= (task->flags & ASX__T_POLL) == 0;
+    if (region->outcome.kind != ASX_OUTCOME_CANCELLED || region->outcome.source > outcome.source)
+        asx__region_fold(rt, region, task, outcome);
+    if ((task->flags & ASX__T_HANDLE) == 0)
+        asx__task_recycle(rt, task);
+    if (region->state != ASX_REGION_DRAINING || asx__region_live_tasks(region) == 0)
+        asx__region_progress(rt, region);
+    return true;
+}
+
 void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
 {
     asx__region *region = task->region;
@@ -439,9 +466,8 @@ asx_poll asx_poll_fail(asx_cx *cx, asx_status status)
     asx__task *task;
     asx_runtime *rt;
     if (asx__cx_enter(cx, 0, &task, &rt) == ASX_OK) {
-        asx__extra *extra = asx__task_extra(rt, task);
-        if (extra != NULL)
-            extra->poll_status = status < 0 ? status : ASX_E_INVALID_ARGUMENT;
+        rt->poll_failure = status < 0 ? status : ASX_E_INVALID_ARGUMENT;
+        rt->poll_failed = task->generation;
     }
     return ASX_POLL_ERROR;
 }

@@ -123,8 +123,8 @@ static NOINLINE asx_status recv_empty(asx__channel *ch, asx__task *task, void *r
 {
     asx_runtime *rt = ch->rt;
     bool poll = (task->flags & ASX__T_POLL) != 0;
-    if (ASX__UNLIKELY((task->flags & (SPECIAL | ASX__T_VALUE)) != 0 || rt->in_cleanup ||
-                      ch->senders == 0 || ch->receiver != NULL ||
+    if (ASX__UNLIKELY((task->flags & (SPECIAL | ASX__T_VALUE | ASX__T_INLINE)) != 0 ||
+                      rt->in_cleanup || ch->senders == 0 || ch->receiver != NULL ||
                       (poll && !asx__waits_for_nothing(rt, task))))
         return recv_slow(ch, task, ret_message);
     ch->receiver = task;
