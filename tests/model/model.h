@@ -31,7 +31,8 @@
  * Search. Depth first, over all choices, within bounds for preemptions and for delays. The running
  * thread going on with the newest value is always tried first. A thread that calls
  * asx__cpu_relax() is left alone until another one has stored something, or nobody else can go. A
- * sleeping thread with a deadline can be late at any time. Everyone asleep or at a lock is a deadlock: this is how a lost wake-up shows.
+ * sleeping thread with a deadline can be late at any time. Everyone asleep or at a lock is a
+ * deadlock: this is how a lost wake-up shows.
  *
  * Faults are planted at sites, from outside, so that the sources know nothing of them: an order is
  * weakened, a read-modify-write is torn into a load and a store, a store is not done.
