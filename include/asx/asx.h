@@ -15,6 +15,7 @@
 #include <asx/outcome.h>
 #include <asx/region.h>
 #include <asx/runtime.h>
+#include <asx/search.h>
 #include <asx/state.h>
 #include <asx/status.h>
 #include <asx/task.h>

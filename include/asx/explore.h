@@ -123,6 +123,9 @@ ASX_API uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site);
 #define asx_lab_check(cx, expr) asx_lab_check_at((cx), (expr), #expr, ASX_SITE)
 ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site);
 
+/* Does nothing: called on the stack of whoever fails an execution, for a debugger to stop at. */
+ASX_API void asx_lab_failed_here(const char *text, const char *site);
+
 /* ---- exploring ------------------------------------------------------------------------------ */
 
 /* X(NAME, "name") */
@@ -130,7 +133,8 @@ ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const cha
     X(OPTIMAL, "optimal") /* every class once */                                                   \
     X(DFS, "dfs")         /* every interleaving; counts classes; for small programs */             \
     X(RANDOM, "random")   /* each step any task that can go, equally likely */                     \
-    X(PCT, "pct")         /* random priorities, lowered at random steps */
+    X(PCT, "pct")         /* random priorities, lowered at random steps */                         \
+    X(SAMPLE, "sample")   /* random, pct and others in turn, an execution each */
 
 typedef enum asx_explore_mode {
 #define ASX_EXPLORE_MODE_ENUM_(name, text) ASX_EXPLORE_##name,
@@ -175,6 +179,7 @@ typedef struct asx_explore_progress {
 typedef struct asx_explore_failure {
     asx_explore_verdict verdict;
     uint64_t execution;      /* number, from 1 */
+    uint64_t steps;          /* until it failed; the schedule goes on to the end */
     const char *text;        /* what failed; the tasks that wait */
     const char *site;        /* "" when there is none */
     const char *schedule;
@@ -192,6 +197,9 @@ typedef struct asx_explore_options {
     bool stop_at_first;      /* execution that is not good */
     bool unchecked;          /* do not compare classes: no memory for it, and a little faster */
     const char *schedule;    /* replay this one, once; borrowed during the call */
+    /* Receives the trace of all executions, in pieces; for a replay. NULL: not kept. */
+    asx_status (*sink)(void *ctx, const void *bytes, size_t len);
+    const char *program;     /* stored in that trace; borrowed */
     /* Called for each execution that is not good; NULL: not told. */
     void (*on_failure)(void *ctx, const asx_explore_failure *failure);
     /* Called now and then; false stops. */
@@ -224,6 +232,16 @@ typedef struct asx_lab_test {
 
 /* In the lab's main. */
 void asx_lab_test_register(asx_lab_test *test);
+/* The mode of a program that is not searched for bugs by default; a static string. */
+void asx_lab_default_mode(const char *mode);
+
+/* At file scope, once in a program: ASX_LAB_DEFAULT_MODE("optimal"). */
+#define ASX_LAB_DEFAULT_MODE(mode_)                                                                \
+    __attribute__((constructor)) static void asx_lab_set_default_mode_(void)                       \
+    {                                                                                              \
+        asx_lab_default_mode(mode_);                                                               \
+    }                                                                                              \
+    typedef int asx_lab_default_mode_is_set_
 
 #define ASX_LAB_TEST(name_)                                                                        \
     static void asx_lab_test_##name_(asx_cx *cx, void *arg);                                       \

@@ -118,6 +118,7 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->blocks.at);
     free(d->untried.at);
     free(d->changes.at);
+    free(d->roles.at);
     free(d->classes);
     free(d->saved_steps.at);
     free(d->saved_blocks.at);
@@ -147,14 +148,21 @@ static void begin_pct(asx__dpor *d)
         qsort(d->changes.at, d->changes.len, sizeof *d->changes.at, compare_words);
 }
 
+static bool draws_priorities(const asx__dpor *d)
+{
+    return d->options.mode == ASX__DPOR_PCT ||
+           (d->options.mode == ASX__DPOR_SAMPLE && d->way == ASX__WAY_PCT);
+}
+
 static void enter(asx__dpor *d, uint32_t task)
 {
     asx__dpor_task *k = &d->tasks[task];
     k->done = 0;
     k->children = 0;
+    k->role = NULL;
     k->present = true;
     k->pending = false;
-    if (d->options.mode == ASX__DPOR_PCT)
+    if (draws_priorities(d))
         k->priority = (asx__rng_next(&d->rng) >> 1) + d->options.depth;
 }
 
@@ -168,7 +176,8 @@ void asx__dpor_begin(asx__dpor *d)
     d->class_sum = 0;
     d->too_long = false;
     d->own_alternatives = d->alternatives.len;
-    if (d->options.mode == ASX__DPOR_PCT)
+    d->way = (asx__dpor_way)(d->stats.executions % ASX__WAY_COUNT);
+    if (draws_priorities(d))
         begin_pct(d);
     memset(asx__dpor_task_clock(d, 0), 0, d->stride * sizeof *d->task_clocks);
     enter(d, 0);
@@ -183,6 +192,11 @@ uint32_t asx__dpor_spawn(asx__dpor *d, uint32_t parent)
            d->stride * sizeof *d->task_clocks);
     enter(d, task);
     return task;
+}
+
+void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role)
+{
+    d->tasks[task].role = role;
 }
 
 void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
@@ -235,6 +249,34 @@ static uint32_t any_enabled(asx__dpor *d)
     return chosen;
 }
 
+static uint32_t any_of_role(asx__dpor *d, const char *role)
+{
+    uint64_t count = 0;
+    uint32_t chosen = ASX__DPOR_NONE;
+    for (uint32_t t = 0; t < d->tasks_len; t++)
+        if (d->tasks[t].role == role && enabled(d, t) && asx__rng_below(&d->rng, ++count) == 0)
+            chosen = t;
+    return chosen;
+}
+
+/* A hundred writers and one reader: the reader is as likely as all writers together. */
+static uint32_t any_role(asx__dpor *d)
+{
+    d->roles.len = 0;
+    for (uint32_t t = 0; t < d->tasks_len; t++) {
+        size_t r = 0;
+        if (!d->tasks[t].present || !d->tasks[t].pending)
+            continue;
+        while (r < d->roles.len && d->roles.at[r] != d->tasks[t].role)
+            r++;
+        if (r == d->roles.len && enabled(d, t) && ASX__VEC_ROOM(d, d->roles, 1))
+            d->roles.at[d->roles.len++] = d->tasks[t].role;
+    }
+    if (d->roles.len == 0)
+        return ASX__DPOR_NONE;
+    return any_of_role(d, d->roles.at[asx__rng_below(&d->rng, d->roles.len)]);
+}
+
 static uint32_t highest_enabled(const asx__dpor *d)
 {
     uint32_t chosen = ASX__DPOR_NONE;
@@ -254,6 +296,23 @@ static uint32_t choose_pct(asx__dpor *d)
         chosen = highest_enabled(d);
     }
     return chosen;
+}
+
+static uint32_t choose_sample(asx__dpor *d)
+{
+    uint32_t last = d->events_len != 0 ? d->events[d->events_len - 1].task : ASX__DPOR_NONE;
+    switch (d->way) {
+    case ASX__WAY_ROLE:
+        return any_role(d);
+    case ASX__WAY_PCT:
+        return choose_pct(d);
+    case ASX__WAY_STICKY:
+        if (last != ASX__DPOR_NONE && enabled(d, last) && asx__rng_below(&d->rng, 4) != 0)
+            return last;
+        return any_role(d);
+    default:
+        return any_enabled(d);
+    }
 }
 
 static uint32_t choose_default(asx__dpor *d)
@@ -289,6 +348,8 @@ static uint32_t choose_free(asx__dpor *d)
         return any_enabled(d);
     case ASX__DPOR_PCT:
         return choose_pct(d);
+    case ASX__DPOR_SAMPLE:
+        return choose_sample(d);
     default:
         return choose_default(d);
     }
@@ -353,7 +414,8 @@ static uint32_t choice_of(asx__dpor *d, uint64_t choices)
             d->status = ASX_E_DIVERGED;
         return d->plan.at[step].choice;
     }
-    if (d->options.mode == ASX__DPOR_RANDOM || d->options.mode == ASX__DPOR_PCT)
+    if (d->options.mode == ASX__DPOR_RANDOM || d->options.mode == ASX__DPOR_PCT ||
+        d->options.mode == ASX__DPOR_SAMPLE)
         return (uint32_t)asx__rng_below(&d->rng, choices);
     return 0;
 }

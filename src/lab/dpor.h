@@ -73,8 +73,18 @@ typedef enum asx__dpor_mode {
     ASX__DPOR_DFS,     /* every interleaving */
     ASX__DPOR_RANDOM,  /* every step any enabled task, equally likely */
     ASX__DPOR_PCT,     /* random priorities that change at random steps */
+    ASX__DPOR_SAMPLE,  /* one execution after the other in one of the ways of asx__dpor_way */
     ASX__DPOR_REPLAY   /* the given plan, once */
 } asx__dpor_mode;
+
+/* How a sampled execution draws its steps. */
+typedef enum asx__dpor_way {
+    ASX__WAY_RANDOM, /* any enabled task */
+    ASX__WAY_ROLE,   /* any role that has enabled tasks, then any of these */
+    ASX__WAY_PCT,
+    ASX__WAY_STICKY, /* as ROLE, but the running task mostly goes on */
+    ASX__WAY_COUNT
+} asx__dpor_way;
 
 #define ASX__DPOR_NONE UINT32_MAX /* no task, no event */
 
@@ -132,6 +142,8 @@ void asx__dpor_begin(asx__dpor *d);
 /* `parent` has started its n-th task; returns the number of the new one, the same in every
  * execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_spawn(asx__dpor *d, uint32_t parent);
+/* Tasks of one role do the same: those of one name, else those started at one place. */
+void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role);
 /* What the task will do when it is its turn. */
 void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op);
 /* The task that goes now: it is announced and enabled. ASX__DPOR_NONE: none is, or the program did

@@ -22,6 +22,7 @@ typedef struct asx__dpor_task {
     uint32_t done;     /* events so far */
     uint32_t children; /* tasks it has started */
     uint64_t priority; /* PCT */
+    const char *role;
     uint32_t parent;   /* its name: the nth task of parent */
     uint32_t nth;
     bool present;
@@ -107,6 +108,8 @@ struct asx__dpor {
     ASX__VEC(asx__step) untried; /* DFS: at each step what to do there next */
     ASX__VEC(uint64_t) changes; /* PCT: steps at which a priority drops, sorted */
     size_t changes_done;
+    asx__dpor_way way;     /* of this execution */
+    ASX__VEC(const char *) roles; /* scratch: those that have enabled tasks */
 
     uint64_t class_sum;    /* of the current execution */
     uint64_t *classes;     /* set of sums */

@@ -16,6 +16,11 @@ static const char *const mode_names[] = {
 #undef MODE_NAME
 };
 
+__attribute__((noinline)) void asx_lab_failed_here(const char *text, const char *site)
+{
+    __asm__ volatile("" : : "r"(text), "r"(site) : "memory"); /* not to be optimized away */
+}
+
 const char *asx_explore_mode_str(unsigned mode)
 {
     return mode < ASX_EXPLORE_MODE_COUNT ? mode_names[mode] : NULL;
@@ -133,6 +138,16 @@ static void on_join(asx__explorer *x, const asx_event *event)
         asx__dpor_joined(x->dpor, joiner->id, ended->id);
 }
 
+void asx__explorer_fail(asx__explorer *x, const char *text, const char *site)
+{
+    if (x->failed_text != NULL)
+        return;
+    x->failed_text = text;
+    x->failed_site = site;
+    (void)asx__dpor_events(x->dpor, &x->failed_at);
+    asx_lab_failed_here(text, site);
+}
+
 /* Once a task has failed, what the runtime does to the others is not explored; the execution counts
  * as failed anyway. */
 static void on_complete(asx__explorer *x, const asx_event *event)
@@ -141,10 +156,8 @@ static void on_complete(asx__explorer *x, const asx_event *event)
     if (task == NULL)
         return;
     asx__dpor_ended(x->dpor, task->id);
-    if (event->a != ASX_OUTCOME_OK && x->failed_text == NULL) {
-        x->failed_text = asx_status_str((asx_status)(int64_t)event->b);
-        x->failed_site = NULL;
-    }
+    if (event->a != ASX_OUTCOME_OK)
+        asx__explorer_fail(x, asx_status_str((asx_status)(int64_t)event->b), NULL);
 }
 
 static void on_park(asx__explorer *x, const asx_event *event, uint64_t waits)
@@ -274,6 +287,7 @@ bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
         return do_at_once(op, ret_found);
     x->known[id].standing = task;
     x->known[id].name = task->name;
+    asx__dpor_role(x->dpor, id, task->name != NULL && *task->name != 0 ? task->name : task->site);
     asx__dpor_announce(x->dpor, id, op);
     if (is_alone(x->rt)) {
         uint32_t chosen = asx__dpor_choose(x->dpor);
@@ -284,7 +298,7 @@ bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
         if (chosen != ASX__DPOR_NONE) {
             /* From here to the chosen task, which stands at the end of this function, nothing
              * happens that we would want to hear of. */
-            x->rt->tracing = false;
+            x->rt->tracing = x->options->sink != NULL;
             wake(x, chosen);
         }
     }
@@ -343,13 +357,17 @@ static void tell(asx__explorer *x, asx_explore_verdict verdict)
     if (verdict == ASX_EXPLORE_DEADLOCK)
         asx__explore_waiting(x, &waiting);
     asx__explore_schedule(x, &x->text);
-    asx__explore_lanes(x, &x->lanes);
+    size_t steps = x->failed_at;
+    if (verdict != ASX_EXPLORE_FAILED)
+        (void)asx__dpor_events(x->dpor, &steps);
+    asx__explore_lanes(x, steps, &x->lanes);
     const char *text = verdict == ASX_EXPLORE_FAILED     ? x->failed_text
                        : verdict == ASX_EXPLORE_DEADLOCK ? waiting.bytes
                                                          : "too many steps";
     asx_explore_failure failure = {
         .verdict = verdict,
         .execution = stats.executions + 1,
+        .steps = steps,
         .text = text != NULL ? text : "",
         .site = verdict == ASX_EXPLORE_FAILED && x->failed_site != NULL ? x->failed_site : "",
         .schedule = x->text.bytes != NULL ? x->text.bytes : "",
@@ -422,8 +440,8 @@ static asx_status drive(asx_cx *cx, void *arg)
             return st;
         if (x->clearing)
             continue;
-        if (closed < 0 && x->failed_text == NULL)
-            x->failed_text = asx_status_str(closed);
+        if (closed < 0)
+            asx__explorer_fail(x, asx_status_str(closed), NULL);
         finish(x, false);
     } while (x->more && !x->stop && x->status == ASX_OK);
     return ASX_OK;
@@ -468,7 +486,7 @@ static bool decide(asx__explorer *x)
 /* ---- from outside --------------------------------------------------------------------------- */
 
 static const asx__dpor_mode engine_modes[] = { ASX__DPOR_OPTIMAL, ASX__DPOR_DFS, ASX__DPOR_RANDOM,
-                                               ASX__DPOR_PCT };
+                                               ASX__DPOR_PCT, ASX__DPOR_SAMPLE };
 
 static asx_status create_engine(asx__explorer *x)
 {
@@ -501,14 +519,17 @@ static asx_status create_runtime(asx__explorer *x)
     config.lab = config.trace = true;
     config.clock = ASX_CLOCK_VIRTUAL;
     config.no_join_inline = true;
-    config.trace_events_max = 1;
+    config.trace_events_max = x->options->sink == NULL;
     config.trace_overflow = ASX_TRACE_OVERWRITE;
+    config.program = x->options->program;
+    config.seed = x->options->seed;
     asx_status st = asx_runtime_create(&config, &x->rt);
     if (st < 0)
         return st;
-    /* The journal is listened to, not kept. */
-    asx__trace_deinit(&x->rt->trace);
-    st = asx__trace_init(&x->rt->trace, 0, ASX__TRACE_DISCARD, NULL);
+    if (x->options->sink == NULL) { /* the journal is listened to, not kept */
+        asx__trace_deinit(&x->rt->trace);
+        st = asx__trace_init(&x->rt->trace, 0, ASX__TRACE_DISCARD, NULL);
+    }
     asx__trace_observe(&x->rt->trace, on_event, x);
     return st;
 }
@@ -544,7 +565,8 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
     asx_explore_options o = options != NULL ? *options : none;
     if (fn == NULL || ret_result == NULL || (unsigned)o.mode >= ASX_EXPLORE_MODE_COUNT)
         return ASX_E_INVALID_ARGUMENT;
-    bool sampling = o.mode == ASX_EXPLORE_RANDOM || o.mode == ASX_EXPLORE_PCT;
+    bool sampling = o.mode == ASX_EXPLORE_RANDOM || o.mode == ASX_EXPLORE_PCT ||
+                    o.mode == ASX_EXPLORE_SAMPLE;
     if (sampling && o.executions_max == 0)
         o.executions_max = EXECUTIONS_DEFAULT;
     if (o.steps_max == 0)
@@ -557,6 +579,8 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
     x.fn = fn;
     x.arg = arg;
     asx_status st = run(&x);
+    if (st >= 0 && o.sink != NULL)
+        st = asx_runtime_trace_write(x.rt, o.sink, o.ctx);
     if (st >= 0) {
         memset(ret_result, 0, sizeof *ret_result);
         progress_of(&x, &ret_result->totals);

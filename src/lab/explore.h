@@ -66,7 +66,8 @@ typedef struct asx__explorer {
     size_t regions_len, regions_cap;
     bool clearing;       /* it is over and its tasks are being ended */
     bool more;
-    const char *failed_text, *failed_site; /* first failure */
+    const char *failed_text, *failed_site; /* first failure ... */
+    size_t failed_at;    /* ... after so many steps */
 
     /* of all */
     asx__lab_known *known;
@@ -84,13 +85,16 @@ asx__explorer *asx__explorer_of(const asx_runtime *rt);
 bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found);
 /* The engine's number of the running task + 1; 1 when there is no explorer. */
 uint64_t asx__explorer_self(asx_cx *cx);
+/* The execution is not good; the first to say so counts. The strings are static, or live as long as
+ * the execution. */
+void asx__explorer_fail(asx__explorer *x, const char *text, const char *site);
 const char *asx__explorer_name(const asx__explorer *x, uint32_t task);
 
 /* explore_text.c */
 void asx__text_clear(asx__text *text);
 void asx__text_add(asx__text *text, const char *format, ...) ASX_PRINTF(2, 3);
 void asx__explore_schedule(const asx__explorer *x, asx__text *text);
-void asx__explore_lanes(const asx__explorer *x, asx__text *text);
+void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text);
 void asx__explore_waiting(const asx__explorer *x, asx__text *text);
 /* Steps of a schedule's text, malloc'd. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED. */
 asx_status asx__explore_parse(asx__dpor *d, const char *schedule, asx__step **ret_steps,

@@ -103,8 +103,6 @@ void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site)
     if (good)
         return;
     asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
-    if (x == NULL || x->clearing || x->failed_text != NULL)
-        return;
-    x->failed_text = text;
-    x->failed_site = site;
+    if (x != NULL && !x->clearing)
+        asx__explorer_fail(x, text, site);
 }

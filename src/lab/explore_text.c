@@ -124,7 +124,18 @@ static void add_head(const asx__explorer *x, asx__text *text, uint32_t task)
     free(head.bytes);
 }
 
-void asx__explore_lanes(const asx__explorer *x, asx__text *text)
+/* "<- x == 1 fails (f.c:12)", below the last step. */
+static void add_failure(const asx__explorer *x, asx__text *text)
+{
+    if (x->failed_text == NULL)
+        return;
+    asx__text_add(text, "<- %s", x->failed_text);
+    if (x->failed_site != NULL)
+        asx__text_add(text, " (%s)", file_of(x->failed_site));
+    asx__text_add(text, "\n");
+}
+
+void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
 {
     size_t count;
     const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
@@ -134,6 +145,7 @@ void asx__explore_lanes(const asx__explorer *x, asx__text *text)
     asx__text_clear(text);
     if (lane == NULL)
         return;
+    count = steps < count ? steps : count;
     for (size_t i = 0; i < count; i++)
         if (lane[events[i].task] == 0)
             lane[events[i].task] = ++lanes;
@@ -149,6 +161,7 @@ void asx__explore_lanes(const asx__explorer *x, asx__text *text)
         int rest = (int)lanes * LANE_WIDTH - indent;
         asx__text_add(text, "%*s%-*s%s\n", indent, "", rest, cell, file_of(events[i].site));
     }
+    add_failure(x, text);
     free(lane);
 }
 

@@ -29,6 +29,24 @@ ASX_TEST(an_exploration_of_nothing_is_refused)
     CHECK(st < 0 || result.status < 0);
 }
 
+ASX_TEST(a_search_of_nothing_is_refused)
+{
+    asx_explore_result result;
+    asx_lab_finding finding = { 0 };
+    CHECK_STATUS(asx_lab_search(NULL, 0, NULL, NULL, &result, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_search(NULL, 0, empty_test, NULL, NULL, &finding),
+                 ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_search(NULL, 0, empty_test, NULL, &result, NULL),
+                 ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(NULL, 0, empty_test, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(NULL, 0, empty_test, NULL, &finding), ASX_E_INVALID_ARGUMENT);
+    finding.found = true;
+    CHECK_STATUS(asx_lab_shrink(NULL, 0, NULL, NULL, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(NULL, 0, empty_test, NULL, &finding), ASX_E_INVALID_ARGUMENT);
+    asx_lab_finding_deinit(NULL);
+    asx_lab_failed_here(NULL, NULL); /* nobody looks */
+}
+
 static asx_status operations(asx_cx *cx, void *arg)
 {
     asx_runtime *rt = asx_cx_runtime(cx);

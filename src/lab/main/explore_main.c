@@ -3,13 +3,13 @@
  * Linked as asx_lab_main, apart from the library, which neither prints nor has a main.
  * Exit status: 0 all good, 1 a bug, a deadlock or a cut-off execution, 2 it could not be explored.
  */
-#include <asx/explore.h>
+#include "lab/lab_main.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static asx_lab_test *tests_first, **tests_end = &tests_first;
+static const char *default_mode;
 
 void asx_lab_test_register(asx_lab_test *test)
 {
@@ -17,42 +17,64 @@ void asx_lab_test_register(asx_lab_test *test)
     tests_end = &test->next;
 }
 
-typedef struct request {
-    asx_explore_options options;
-    const char *replay;   /* file */
-    const char *save;     /* file */
-    const char *seeds;
-    bool json, list, quiet, progress;
-    bool saved;
-    const asx_lab_test *test;
-    char **names;
-    int names_len;
-} request;
+void asx_lab_default_mode(const char *mode)
+{
+    default_mode = mode;
+}
+
+const asx_lab_test *tests_all(void)
+{
+    return tests_first;
+}
+
+const asx_lab_test *test_named(const char *name)
+{
+    const asx_lab_test *test = tests_first;
+    while (test != NULL && strcmp(test->name, name) != 0)
+        test = test->next;
+    return test;
+}
 
 static const char usage[] =
     "usage: %s [options] [test ...]\n"
-    "Runs every schedule that matters of the tests named, or of all.\n"
+    "Searches the tests named, or all, for a schedule that fails.\n"
     "  --list               the names of the tests\n"
-    "  --explore            what it does anyway\n"
-    "  --mode MODE          optimal: every class once (default)\n"
-    "                       dfs: every interleaving; random; pct\n"
-    "  --seed N             random, pct: where to start; optimal: draws the default task\n"
-    "  --max-executions N   at most so many (random, pct: 1000)\n"
+    "  --explore            sample, then run every schedule that matters, until one fails;\n"
+    "                       what it does anyway\n"
+    "  --samples N          so many sampled schedules (1000)\n"
+    "  --mode MODE          this one only: %s\n"
+    "  --seed N             where drawing starts; optimal: draws the default task\n"
+    "  --max-executions N   at most so many (random, pct, sample: 1000)\n"
     "  --time SECONDS       at most so long\n"
     "  --max-steps N        of one execution (100000)\n"
     "  --depth N            pct: the depth of bug it aims at (3)\n"
     "  --first              stop at the first execution that is not good\n"
     "  --save FILE          write the first schedule that is not good\n"
-    "  --replay FILE        run that schedule, once\n"
+    "  --pack FILE          write a crash pack of it (--explore: asx-TEST.pack)\n"
+    "  --no-pack            do not\n"
+    "  --no-shrink          show what was found as it was found\n"
+    "  --replay FILE        run the schedule of a pack or of --save, once\n"
+    "  --table              how many schedules each mode needs, for ten seeds\n"
     "  --unchecked          do not compare classes\n"
     "  --progress           a line on standard error now and then\n"
-    "  --json               one object per test\n";
+    "  --json               one object per test; with --verbose more fields\n";
 
-static int complain(const char *what, const char *value)
+int complain(const char *what, const char *value)
 {
     fprintf(stderr, "%s: %s\n", what, value);
     return 2;
 }
+
+static void mode_names(char *buffer, size_t size)
+{
+    size_t len = 0;
+    buffer[0] = '\0';
+    for (unsigned m = 0; m < ASX_EXPLORE_MODE_COUNT && len < size; m++)
+        len += (size_t)snprintf(buffer + len, size - len, "%s%s", m != 0 ? ", " : "",
+                                asx_explore_mode_str(m));
+}
+
+/* ---- the command line ----------------------------------------------------------------------- */
 
 static bool number(const char *text, uint64_t *ret)
 {
@@ -74,11 +96,12 @@ static bool seconds(const char *text, uint64_t *ret_ns)
     return true;
 }
 
-static bool mode(const char *text, asx_explore_mode *ret_mode)
+static bool mode(request *r, const char *text)
 {
     for (unsigned m = 0; m < ASX_EXPLORE_MODE_COUNT; m++)
         if (strcmp(text, asx_explore_mode_str(m)) == 0) {
-            *ret_mode = (asx_explore_mode)m;
+            r->options.mode = (asx_explore_mode)m;
+            r->search = false;
             return true;
         }
     return false;
@@ -86,18 +109,34 @@ static bool mode(const char *text, asx_explore_mode *ret_mode)
 
 static bool flag(request *r, const char *name)
 {
-    if (strcmp(name, "--list") == 0)
-        r->list = true;
-    else if (strcmp(name, "--json") == 0)
-        r->json = true;
-    else if (strcmp(name, "--first") == 0)
-        r->options.stop_at_first = true;
-    else if (strcmp(name, "--unchecked") == 0)
-        r->options.unchecked = true;
-    else if (strcmp(name, "--progress") == 0)
-        r->progress = true;
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {
+        { "--list", &r->list },           { "--json", &r->json },
+        { "--verbose", &r->verbose },     { "--first", &r->options.stop_at_first },
+        { "--table", &r->table },         { "--unchecked", &r->options.unchecked },
+        { "--progress", &r->progress },   { "--no-pack", &r->no_pack },
+        { "--no-shrink", &r->no_shrink },
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (strcmp(name, flags[i].name) == 0) {
+            *flags[i].flag = true;
+            return true;
+        }
+    return strcmp(name, "--explore") == 0;
+}
+
+static bool file_option(request *r, const char *name, const char *value)
+{
+    if (strcmp(name, "--replay") == 0)
+        r->replay = value;
+    else if (strcmp(name, "--save") == 0)
+        r->save = value;
+    else if (strcmp(name, "--pack") == 0)
+        r->pack = value;
     else
-        return strcmp(name, "--explore") == 0;
+        return false;
     return true;
 }
 
@@ -106,20 +145,21 @@ static int valued(request *r, const char *name, const char *value)
 {
     uint64_t n = 0;
     bool good = true;
+    char modes[256];
+    if (file_option(r, name, value))
+        return 0;
     if (strcmp(name, "--mode") == 0)
-        good = mode(value, &r->options.mode);
+        good = mode(r, value);
     else if (strcmp(name, "--seed") == 0)
         good = number(value, &r->options.seed);
+    else if (strcmp(name, "--samples") == 0)
+        good = number(value, &r->samples) && r->samples > 0;
     else if (strcmp(name, "--max-executions") == 0)
         good = number(value, &r->options.executions_max);
     else if (strcmp(name, "--max-steps") == 0)
         good = number(value, &r->options.steps_max);
     else if (strcmp(name, "--time") == 0)
         good = seconds(value, &r->options.time_max_ns);
-    else if (strcmp(name, "--replay") == 0)
-        r->replay = value;
-    else if (strcmp(name, "--save") == 0)
-        r->save = value;
     else if (strcmp(name, "--depth") == 0) {
         good = number(value, &n) && n > 0 && n <= 64;
         r->options.depth = (uint32_t)n;
@@ -130,8 +170,10 @@ static int valued(request *r, const char *name, const char *value)
         return complain(name, "there is no such option");
     if (good)
         return 0;
-    fprintf(stderr, "%s: %s is not possible%s\n", name, value,
-            strcmp(name, "--mode") == 0 ? "; optimal, dfs, random and pct are" : "");
+    mode_names(modes, sizeof modes);
+    fprintf(stderr, "%s: %s is not possible%s%s\n", name, value,
+            strcmp(name, "--mode") == 0 ? "; there are " : "",
+            strcmp(name, "--mode") == 0 ? modes : "");
     return 2;
 }
 
@@ -153,17 +195,13 @@ static int parse(request *r, int argc, char **argv)
             return bad;
         i++;
     }
-    for (int i = 0; i < r->names_len; i++) {
-        const asx_lab_test *test = tests_first;
-        while (test != NULL && strcmp(test->name, r->names[i]) != 0)
-            test = test->next;
-        if (test == NULL)
+    for (int i = 0; i < r->names_len; i++)
+        if (test_named(r->names[i]) == NULL)
             return complain(r->names[i], "there is no such test");
-    }
     return 0;
 }
 
-static bool wanted(const request *r, const asx_lab_test *test)
+bool wanted(const request *r, const asx_lab_test *test)
 {
     if (r->names_len == 0)
         return true;
@@ -173,95 +211,66 @@ static bool wanted(const request *r, const asx_lab_test *test)
     return false;
 }
 
-/* ---- telling -------------------------------------------------------------------------------- */
+/* ---- exploring ------------------------------------------------------------------------------ */
 
-static const char *const verdicts[] = { "good", "deadlock", "failed", "too long" };
-
-static void on_failure(void *ctx, const asx_explore_failure *failure)
+static int code_of(const asx_explore_result *result)
 {
-    request *r = ctx;
-    if (r->saved)
-        return;
-    r->saved = true;
-    if (r->save != NULL) {
-        FILE *file = fopen(r->save, "w");
-        if (file == NULL || fprintf(file, "test %s\nschedule %s\n", r->test->name,
-                                    failure->schedule) < 0)
-            fprintf(stderr, "%s: cannot be written\n", r->save);
-        if (file != NULL)
-            fclose(file);
-    }
-    if (r->json)
-        return;
-    printf("%s: execution %llu: %s: %s %s\n%s", r->test->name,
-           (unsigned long long)failure->execution, verdicts[failure->verdict], failure->text,
-           failure->site, failure->interleaving);
-}
-
-static bool on_progress(void *ctx, const asx_explore_progress *p)
-{
-    const request *r = ctx;
-    if (r->progress && p->executions % 65536 == 0)
-        fprintf(stderr, "%s: %llu executions, %llu classes, %.0f/s, frontier %llu\n",
-                r->test->name, (unsigned long long)p->executions, (unsigned long long)p->classes,
-                (double)p->executions * 1e9 / (double)(p->elapsed_ns + 1),
-                (unsigned long long)p->frontier);
-    return true;
-}
-
-static void print_json(const request *r, const asx_explore_result *result)
-{
-    const asx_explore_progress *t = &result->totals;
-    printf("{\"test\":\"%s\",\"mode\":\"%s\",\"executions\":%llu,\"classes\":%llu,"
-           "\"redundant\":%llu,\"blocked\":%llu,\"deadlocks\":%llu,\"bugs\":%llu,"
-           "\"complete\":%s,\"seconds\":%.6f,\"steps\":%llu,\"compared\":%llu,\"too_long\":%llu,"
-           "\"memory\":%llu,\"status\":\"%s\"}\n",
-           r->test->name, r->replay != NULL ? "replay" : asx_explore_mode_str(r->options.mode),
-           (unsigned long long)t->executions, (unsigned long long)t->classes,
-           (unsigned long long)t->redundant, (unsigned long long)t->blocked,
-           (unsigned long long)t->deadlocks, (unsigned long long)t->bugs,
-           result->complete ? "true" : "false", (double)t->elapsed_ns / 1e9,
-           (unsigned long long)t->steps, (unsigned long long)t->compared,
-           (unsigned long long)t->too_long, (unsigned long long)t->memory_bytes,
-           asx_status_str(result->status));
-}
-
-/* Each run of n tasks and k steps finds a bug of depth d with probability 1 / (n k^(d - 1)) at
- * least; so many runs miss it with the rest to the power of their number. */
-static void print_bound(const request *r, const asx_explore_progress *t)
-{
-    unsigned depth = r->options.depth != 0 ? r->options.depth : 3;
-    double one = 1.0 / (double)t->tasks;
-    for (unsigned i = 1; i < depth; i++)
-        one /= (double)(t->steps_longest != 0 ? t->steps_longest : 1);
-    double missed = 1.0;
-    double rest = 1.0 - one;
-    for (uint64_t n = t->executions; n > 0; n >>= 1, rest *= rest)
-        if (n & 1)
-            missed *= rest;
-    printf("%s: a bug of depth %u is found with probability %.3g per execution at least, %.3g in "
-           "all (%llu tasks, %llu steps)\n",
-           r->test->name, depth, one, 1.0 - missed, (unsigned long long)t->tasks,
-           (unsigned long long)t->steps_longest);
-}
-
-static void print_text(const request *r, const asx_explore_result *result)
-{
-    const asx_explore_progress *t = &result->totals;
-    printf("%s: %llu executions, %llu classes, %llu redundant, %llu blocked, %llu deadlocks, "
-           "%llu bugs, %llu steps, %.0f/s, %s\n",
-           r->test->name, (unsigned long long)t->executions, (unsigned long long)t->classes,
-           (unsigned long long)t->redundant, (unsigned long long)t->blocked,
-           (unsigned long long)t->deadlocks, (unsigned long long)t->bugs,
-           (unsigned long long)t->steps,
-           (double)t->executions * 1e9 / (double)(t->elapsed_ns + 1),
-           result->complete ? "complete" : "bounded");
-    if (r->options.mode == ASX_EXPLORE_PCT && r->replay == NULL)
-        print_bound(r, t);
     if (result->status < 0)
-        fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
-                result->unsupported != NULL ? " " : "",
-                result->unsupported != NULL ? result->unsupported : "");
+        return 2;
+    return result->totals.bugs + result->totals.deadlocks + result->totals.too_long != 0;
+}
+
+static bool save(const request *r, const char *schedule)
+{
+    FILE *file = fopen(r->save, "w");
+    bool good = file != NULL &&
+                fprintf(file, "test %s\nschedule %s\n", r->test->name, schedule) > 0;
+    if (file != NULL && fclose(file) != 0)
+        good = false;
+    if (!good)
+        fprintf(stderr, "%s: cannot be written\n", r->save);
+    return good;
+}
+
+/* A failure, made small, shown and kept. False: it could not be kept. */
+static bool keep(request *r, asx_lab_finding *finding)
+{
+    asx_explore_options options = r->options;
+    asx_lab_finding first = { .steps = finding->steps,
+                              .switches = finding->switches,
+                              .tasks = finding->tasks };
+    bool good = true;
+    char path[256];
+    if (options.time_max_ns == 0)
+        options.time_max_ns = 2 * ASX_SEC;
+    if (!r->no_shrink) {
+        asx_status st = asx_lab_shrink(&options, 0, r->test->fn, NULL, finding);
+        if (st < 0)
+            fprintf(stderr, "%s: the failure does not repeat: %s\n", r->test->name,
+                    asx_status_hint(st));
+    }
+    if (!r->json)
+        tell_finding(r, finding, &first);
+    if (r->save != NULL)
+        good = save(r, finding->schedule);
+    if (r->no_pack || (r->pack == NULL && !r->search))
+        return good;
+    (void)snprintf(path, sizeof path, "asx-%.200s.pack", r->test->name);
+    return pack_write(r, r->pack != NULL ? r->pack : path, finding) && good;
+}
+
+static int search(request *r)
+{
+    asx_explore_result result;
+    asx_lab_finding finding;
+    r->saved = true; /* what is found is told by us */
+    asx_status st = asx_lab_search(&r->options, r->samples, r->test->fn, NULL, &result, &finding);
+    if (st < 0)
+        return complain(r->test->name, asx_status_hint(st));
+    bool kept = !finding.found || keep(r, &finding);
+    tell_result(r, &result, &finding);
+    asx_lab_finding_deinit(&finding);
+    return kept ? code_of(&result) : 2;
 }
 
 static int explore(request *r, const asx_lab_test *test)
@@ -272,16 +281,13 @@ static int explore(request *r, const asx_lab_test *test)
     r->options.on_failure = on_failure;
     r->options.on_progress = on_progress;
     r->options.ctx = r;
+    if (r->search && r->replay == NULL)
+        return search(r);
     asx_status st = asx_explore(&r->options, test->fn, NULL, &result);
     if (st < 0)
         return complain(test->name, asx_status_hint(st));
-    if (r->json)
-        print_json(r, &result);
-    else
-        print_text(r, &result);
-    if (result.status < 0)
-        return 2;
-    return result.totals.bugs + result.totals.deadlocks + result.totals.too_long != 0;
+    tell_result(r, &result, NULL);
+    return code_of(&result);
 }
 
 /* ---- replay --------------------------------------------------------------------------------- */
@@ -314,18 +320,15 @@ static char *read_file(const char *path)
 static int replay(request *r)
 {
     char *text = read_file(r->replay);
-    char name[256];
-    int at = 0;
+    char *name = NULL, *schedule = NULL;
     if (text == NULL)
         return complain(r->replay, "cannot be read");
-    if (sscanf(text, "test %255s schedule %n", name, &at) != 1 || at == 0) {
+    if (!pack_parse(text, &name, &schedule)) {
         free(text);
         return complain(r->replay, "is not a schedule");
     }
-    const asx_lab_test *test = tests_first;
-    while (test != NULL && strcmp(test->name, name) != 0)
-        test = test->next;
-    r->options.schedule = text + at;
+    const asx_lab_test *test = test_named(name);
+    r->options.schedule = schedule;
     int code = test != NULL ? explore(r, test) : complain(name, "there is no such test");
     free(text);
     return code;
@@ -334,10 +337,16 @@ static int replay(request *r)
 int main(int argc, char **argv)
 {
     request r;
+    char modes[256];
     memset(&r, 0, sizeof r);
+    r.program = argv[0];
+    r.search = true;
+    if (default_mode != NULL && !mode(&r, default_mode))
+        return complain(default_mode, "there is no such mode");
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0) {
-            printf(usage, argv[0]);
+            mode_names(modes, sizeof modes);
+            printf(usage, argv[0], modes);
             return 0;
         }
     int code = parse(&r, argc, argv);
@@ -345,6 +354,8 @@ int main(int argc, char **argv)
         return code;
     if (r.replay != NULL)
         return replay(&r);
+    if (r.table)
+        return table_print(&r);
     for (const asx_lab_test *test = tests_first; test != NULL; test = test->next) {
         if (!wanted(&r, test))
             continue;

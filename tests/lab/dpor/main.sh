@@ -24,8 +24,9 @@ expect() {
 
 expect list 0 '^readers_8$' --list
 expect help 0 '--max-executions' --help
-expect json 0 '^{"test":"readers_8","mode":"optimal","executions":256,"classes":256,"redundant":0,"blocked":0,"deadlocks":0,"bugs":0,"complete":true,"seconds":[0-9.]*,' \
+expect json 0 '^{"test":"readers_8","mode":"optimal","executions":256,"classes":256,"redundant":0,"blocked":0,"deadlocks":0,"bugs":0,"complete":true,"seconds":[0-9.]*}$' \
     --explore --json readers_8
+expect verbose 0 ',"steps":[0-9]*,"compared":256,.*"status":"ASX_OK"}$' --json --verbose readers_8
 expect seed 0 '"executions":256,.*"complete":true' --json --seed 7 readers_8
 expect dfs 0 '"mode":"dfs","executions":6,"classes":4,"redundant":2' --json --mode dfs readers_2
 expect bounded 0 '"executions":3,.*"complete":false' --json --max-executions 3 readers_8
@@ -34,6 +35,9 @@ expect pct 0 'a bug of depth 2 is found with probability' --mode pct --depth 2 -
 expect deadlock 1 '"deadlocks":1,' --json --save "$work/schedule" philosophers_3
 expect saved 1 '^philosophers_3: execution 1: deadlock: .*cycle: ' --replay "$work/schedule"
 expect lanes 1 '^lock x0 .*support_programs.c:[0-9]' --replay "$work/schedule"
+expect pack 1 'crash pack written to' --pack "$work/pack" philosophers_3
+head -n 2 "$work/pack" | tail -n 1 | grep -q "^program /.*lab-dpor$" || { echo "pack: program"; bad=1; }
+expect packed 1 '^philosophers_3: execution 1: deadlock: .*cycle: ' --replay "$work/pack"
 printf 'test philosophers_3\nschedule 1 2 1 2 2\n' >"$work/other"
 expect diverged 2 'philosophers_3' --replay "$work/other"
 printf 'test nobody\nschedule 1\n' >"$work/nobody"
@@ -43,7 +47,7 @@ expect no-schedule 2 'is not a schedule' --replay "$work/else"
 expect no-file 2 'cannot be read' --replay "$work/none"
 expect no-test 2 'there is no such test' no_such_test
 expect no-option 2 'no such option' --nothing
-expect no-mode 2 'optimal, dfs, random and pct' --mode source readers_2
+expect no-mode 2 'nothing is not possible; there are optimal, ' --mode nothing readers_2
 expect no-bound 2 'cannot be bounded' --bound 2 readers_2
 expect no-number 2 'is not possible' --seed x readers_2
 [ $bad -eq 0 ] && echo "lab main: all as expected"

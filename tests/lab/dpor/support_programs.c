@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* These are counted, not searched. */
+ASX_LAB_DEFAULT_MODE("optimal");
+
 /* Starts `count` tasks with arguments 0 .. count - 1 and waits for them. */
 static void together(asx_cx *cx, asx_task_fn fn, intptr_t count)
 {

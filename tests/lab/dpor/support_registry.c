@@ -11,6 +11,11 @@ void asx_lab_test_register(asx_lab_test *test)
     end = &test->next;
 }
 
+void asx_lab_default_mode(const char *mode)
+{
+    (void)mode;
+}
+
 asx_lab_fn lab_program(const char *name)
 {
     for (const asx_lab_test *test = first; test != NULL; test = test->next)

@@ -1,0 +1,50 @@
+/* lab_main.h - the parts of the lab's main: what is asked for, telling, crash packs, the table. */
+#ifndef ASX_LAB_MAIN_H
+#define ASX_LAB_MAIN_H
+
+#include <asx/search.h>
+
+#include <stdio.h>
+
+typedef struct request {
+    asx_explore_options options;
+    uint64_t samples;
+    const char *program;  /* argv[0] */
+    const char *replay;   /* file */
+    const char *save;     /* file */
+    const char *pack;     /* file; NULL: named after the test */
+    bool search;          /* no mode was named: sample, then explore */
+    bool no_pack, no_shrink;
+    bool json, verbose, list, table, progress;
+    bool line_open;       /* a progress line stands on the terminal */
+    bool saved;           /* the first failure of the test has been told */
+    const asx_lab_test *test;
+    char **names;
+    int names_len;
+} request;
+
+/* "what: value" to standard error; returns 2. */
+int complain(const char *what, const char *value);
+const asx_lab_test *tests_all(void);
+const asx_lab_test *test_named(const char *name);
+bool wanted(const request *r, const asx_lab_test *test);
+
+/* tell.c */
+extern const char *const verdict_names[];
+void on_failure(void *ctx, const asx_explore_failure *failure);
+bool on_progress(void *ctx, const asx_explore_progress *progress);
+void tell_finding(const request *r, const asx_lab_finding *finding, const asx_lab_finding *shrunk);
+void tell_result(request *r, const asx_explore_result *result, const asx_lab_finding *finding);
+
+/* pack.c */
+/* Runs the schedule of the finding once more to record its trace, and writes all there is to know
+ * into a file. False: said why. */
+bool pack_write(const request *r, const char *path, const asx_lab_finding *finding);
+/* The name of the test in a crash pack or a saved schedule, and its schedule; both point into
+ * `text`, which is changed. False: it is neither. */
+bool pack_parse(char *text, char **ret_test, char **ret_schedule);
+
+/* table.c */
+int table_print(request *r);
+
+#endif

@@ -1,0 +1,161 @@
+/* pack.c - crash packs: a failure as one file.
+ *
+ * Lines of text, each a word and its value, in this order; then the trace, as it is:
+ *
+ *     asx-crash-pack 1
+ *     program PATH         of the test program
+ *     test NAME
+ *     mode NAME
+ *     seed N
+ *     verdict NAME
+ *     failure TEXT
+ *     site FILE:LINE       empty when there is none
+ *     version X.Y.Z        of asx
+ *     system NAME RELEASE MACHINE
+ *     compiler TEXT
+ *     environment NAME=VALUE   any number of them: those that begin with ASX_
+ *     | ...                any number of them: the interleaving
+ *     schedule STEPS
+ *     trace N              and N bytes, a trace file (asx trace show)
+ *
+ * Values end with their line; what would break one is written as a space. Readers skip lines they
+ * do not know. A file that begins with `test NAME` and `schedule STEPS` (--save) is read too.
+ */
+#include "lab/lab_main.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+extern char **environ;
+
+typedef struct bytes {
+    char *at;
+    size_t len, cap;
+} bytes;
+
+static asx_status keep_bytes(void *ctx, const void *more, size_t len)
+{
+    bytes *b = ctx;
+    if (b->len + len > b->cap) {
+        size_t cap = (b->len + len) * 2;
+        char *larger = realloc(b->at, cap);
+        if (larger == NULL)
+            return ASX_E_RESOURCE_EXHAUSTED;
+        b->at = larger;
+        b->cap = cap;
+    }
+    memcpy(b->at + b->len, more, len);
+    b->len += len;
+    return ASX_OK;
+}
+
+/* "word value", on one line whatever is in the value. */
+static void line(FILE *file, const char *word, const char *value)
+{
+    fprintf(file, "%s ", word);
+    for (const char *p = value; *p != '\0'; p++)
+        fputc(*p == '\n' || *p == '\r' ? ' ' : *p, file);
+    fputc('\n', file);
+}
+
+static void surroundings(FILE *file)
+{
+    struct utsname name;
+    fprintf(file, "version %d.%d.%d\n", ASX_VERSION_MAJOR, ASX_VERSION_MINOR, ASX_VERSION_PATCH);
+    if (uname(&name) == 0)
+        fprintf(file, "system %s %s %s\n", name.sysname, name.release, name.machine);
+    line(file, "compiler", __VERSION__);
+    for (char **v = environ; *v != NULL; v++)
+        if (strncmp(*v, "ASX_", 4) == 0)
+            line(file, "environment", *v);
+}
+
+static void interleaving(FILE *file, const char *text)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        fprintf(file, "| %.*s\n", (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static bool record(const request *r, const asx_lab_finding *finding, bytes *ret_trace)
+{
+    asx_explore_options options = r->options;
+    asx_explore_result result;
+    options.schedule = finding->schedule;
+    options.on_failure = NULL;
+    options.on_progress = NULL;
+    options.time_max_ns = 0;
+    options.sink = keep_bytes;
+    options.ctx = ret_trace;
+    options.program = r->test->name;
+    return asx_explore(&options, r->test->fn, NULL, &result) >= 0;
+}
+
+bool pack_write(const request *r, const char *path, const asx_lab_finding *finding)
+{
+    bytes trace = { 0 };
+    bool good = record(r, finding, &trace);
+    FILE *file = fopen(path, "wb");
+    if (file != NULL) {
+        char *program = realpath("/proc/self/exe", NULL);
+        fputs("asx-crash-pack 1\n", file);
+        line(file, "program", program != NULL ? program : r->program);
+        line(file, "test", r->test->name);
+        line(file, "mode", r->search ? "search" : asx_explore_mode_str(r->options.mode));
+        fprintf(file, "seed %llu\n", (unsigned long long)r->options.seed);
+        line(file, "verdict", verdict_names[finding->verdict]);
+        line(file, "failure", finding->text);
+        line(file, "site", finding->site);
+        surroundings(file);
+        interleaving(file, finding->interleaving);
+        line(file, "schedule", finding->schedule);
+        fprintf(file, "trace %zu\n", trace.len);
+        good = fwrite(trace.at, 1, trace.len, file) == trace.len && good;
+        good = ferror(file) == 0 && good;
+        good = fclose(file) == 0 && good;
+        free(program);
+    } else {
+        good = false;
+    }
+    free(trace.at);
+    if (!good)
+        fprintf(stderr, "%s: the crash pack cannot be written: %s\n", path, strerror(errno));
+    else if (!r->json)
+        printf("%s: crash pack written to %s; asx replay %s\n", r->test->name, path, path);
+    return good;
+}
+
+/* The value of the first line that begins with the word; NULL: none. Ends it with a NUL. */
+static char *value_of(char *text, const char *word)
+{
+    size_t len = strlen(word);
+    while (text != NULL && *text != '\0') {
+        if (strncmp(text, word, len) == 0 && (text[len] == ' ' || text[len] == '\n')) {
+            char *value = text + len + (text[len] == ' ');
+            value[strcspn(value, "\n")] = '\0';
+            return value;
+        }
+        text = strchr(text, '\n');
+        text += text != NULL;
+    }
+    return NULL;
+}
+
+bool pack_parse(char *text, char **ret_test, char **ret_schedule)
+{
+    if (strncmp(text, "asx-crash-pack 1\n", 17) != 0 && strncmp(text, "test ", 5) != 0)
+        return false;
+    /* The last one first: each value is cut off at its end. */
+    char *schedule = value_of(text, "schedule");
+    char *test = schedule != NULL ? value_of(text, "test") : NULL;
+    if (test == NULL)
+        return false;
+    *ret_test = test;
+    *ret_schedule = schedule;
+    return true;
+}

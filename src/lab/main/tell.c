@@ -1,0 +1,147 @@
+/* tell.c - what the lab's main prints: failures, progress, summaries. */
+#include "lab/lab_main.h"
+
+#include <unistd.h>
+
+const char *const verdict_names[] = { "good", "deadlock", "failed", "too long" };
+
+typedef unsigned long long ull;
+
+static double rate(const asx_explore_progress *p)
+{
+    return (double)p->executions * 1e9 / (double)(p->elapsed_ns + 1);
+}
+
+static void end_line(request *r)
+{
+    if (r->line_open)
+        fputs("\r\033[K", stderr);
+    r->line_open = false;
+}
+
+void on_failure(void *ctx, const asx_explore_failure *failure)
+{
+    request *r = ctx;
+    asx_lab_finding finding = { .schedule = (char *)(uintptr_t)failure->schedule };
+    if (r->saved)
+        return;
+    r->saved = true;
+    end_line(r);
+    if (r->save != NULL) {
+        FILE *file = fopen(r->save, "w");
+        if (file == NULL ||
+            fprintf(file, "test %s\nschedule %s\n", r->test->name, failure->schedule) < 0)
+            fprintf(stderr, "%s: cannot be written\n", r->save);
+        if (file != NULL)
+            fclose(file);
+    }
+    finding.verdict = failure->verdict;
+    finding.text = (char *)(uintptr_t)failure->text;
+    finding.site = (char *)(uintptr_t)failure->site;
+    finding.interleaving = (char *)(uintptr_t)failure->interleaving;
+    if (r->pack != NULL && r->replay == NULL)
+        (void)pack_write(r, r->pack, &finding);
+    if (!r->json)
+        printf("%s: execution %llu: %s: %s %s\n%s", r->test->name, (ull)failure->execution,
+               verdict_names[failure->verdict], failure->text, failure->site,
+               failure->interleaving);
+}
+
+void tell_finding(const request *r, const asx_lab_finding *finding, const asx_lab_finding *first)
+{
+    printf("%s: schedule %llu: %s: %s %s\n%s", r->test->name, (ull)finding->schedules,
+           verdict_names[finding->verdict], finding->text, finding->site, finding->interleaving);
+    if (!r->no_shrink)
+        printf("%s: shrunk from %llu steps of %llu tasks with %llu switches to %llu steps of %llu "
+               "tasks with %llu switches\n",
+               r->test->name, (ull)first->steps, (ull)first->tasks, (ull)first->switches,
+               (ull)finding->steps, (ull)finding->tasks, (ull)finding->switches);
+}
+
+/* With --progress a line each 65,536 executions; on a terminal one that is written over. */
+bool on_progress(void *ctx, const asx_explore_progress *p)
+{
+    request *r = ctx;
+    bool terminal = !r->progress && !r->json && isatty(STDERR_FILENO);
+    if (!(r->progress && p->executions % 65536 == 0) && !(terminal && p->executions % 4096 == 0))
+        return true;
+    fprintf(stderr, "%s%s: %llu executions, %llu classes, %.0f/s, frontier %llu%s",
+            terminal ? "\r\033[K" : "", r->test->name, (ull)p->executions, (ull)p->classes,
+            rate(p), (ull)p->frontier, terminal ? "" : "\n");
+    r->line_open = terminal;
+    return true;
+}
+
+static const char *mode_name(const request *r, const asx_lab_finding *finding)
+{
+    if (r->replay != NULL)
+        return "replay";
+    if (r->search)
+        return finding != NULL && finding->found ? "search" : "optimal";
+    return asx_explore_mode_str(r->options.mode);
+}
+
+/* A search that found nothing has explored every class: these are its executions, the samples
+ * before them are not counted. One that found something counts every schedule it ran. */
+static uint64_t executions(const asx_explore_result *result, const asx_lab_finding *finding)
+{
+    return finding != NULL && finding->found ? finding->schedules : result->totals.executions;
+}
+
+static void print_json(const request *r, const asx_explore_result *result,
+                       const asx_lab_finding *finding)
+{
+    const asx_explore_progress *t = &result->totals;
+    uint64_t elapsed_ns = finding != NULL && finding->found ? finding->elapsed_ns : t->elapsed_ns;
+    printf("{\"test\":\"%s\",\"mode\":\"%s\",\"executions\":%llu,\"classes\":%llu,"
+           "\"redundant\":%llu,\"blocked\":%llu,\"deadlocks\":%llu,\"bugs\":%llu,"
+           "\"complete\":%s,\"seconds\":%.6f",
+           r->test->name, mode_name(r, finding), (ull)executions(result, finding),
+           (ull)t->classes, (ull)t->redundant, (ull)t->blocked, (ull)t->deadlocks, (ull)t->bugs,
+           result->complete ? "true" : "false", (double)elapsed_ns / 1e9);
+    if (r->verbose)
+        printf(",\"steps\":%llu,\"compared\":%llu,\"too_long\":%llu,\"memory\":%llu,"
+               "\"status\":\"%s\"",
+               (ull)t->steps, (ull)t->compared, (ull)t->too_long, (ull)t->memory_bytes,
+               asx_status_str(result->status));
+    puts("}");
+}
+
+/* Each run of n tasks and k steps finds a bug of depth d with probability 1 / (n k^(d - 1)) at
+ * least; so many runs miss it with the rest to the power of their number. */
+static void print_bound(const request *r, const asx_explore_progress *t)
+{
+    unsigned depth = r->options.depth != 0 ? r->options.depth : 3;
+    double one = 1.0 / (double)t->tasks;
+    for (unsigned i = 1; i < depth; i++)
+        one /= (double)(t->steps_longest != 0 ? t->steps_longest : 1);
+    double missed = 1.0;
+    double rest = 1.0 - one;
+    for (uint64_t n = t->executions; n > 0; n >>= 1, rest *= rest)
+        if (n & 1)
+            missed *= rest;
+    printf("%s: a bug of depth %u is found with probability %.3g per execution at least, %.3g in "
+           "all (%llu tasks, %llu steps)\n",
+           r->test->name, depth, one, 1.0 - missed, (ull)t->tasks, (ull)t->steps_longest);
+}
+
+void tell_result(request *r, const asx_explore_result *result, const asx_lab_finding *finding)
+{
+    const asx_explore_progress *t = &result->totals;
+    end_line(r);
+    if (r->json) {
+        print_json(r, result, finding);
+        return;
+    }
+    printf("%s: %llu executions, %llu classes, %llu redundant, %llu blocked, %llu deadlocks, "
+           "%llu bugs, %llu steps, %.0f/s, %s\n",
+           r->test->name, (ull)executions(result, finding), (ull)t->classes, (ull)t->redundant,
+           (ull)t->blocked, (ull)t->deadlocks, (ull)t->bugs, (ull)t->steps, rate(t),
+           result->complete ? "complete" : "bounded");
+    if (!r->search && r->options.mode == ASX_EXPLORE_PCT && r->replay == NULL)
+        print_bound(r, t);
+    if (result->status < 0)
+        fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
+                result->unsupported != NULL ? " " : "",
+                result->unsupported != NULL ? result->unsupported : "");
+}

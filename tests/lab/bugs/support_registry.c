@@ -1,0 +1,25 @@
+/* The lab's main, as far as a harness test needs it: the tests by name. */
+#include "support_registry.h"
+
+#include <string.h>
+
+static asx_lab_test *first, **end = &first;
+
+void asx_lab_test_register(asx_lab_test *test)
+{
+    *end = test;
+    end = &test->next;
+}
+
+const asx_lab_test *lab_tests(void)
+{
+    return first;
+}
+
+asx_lab_fn lab_program(const char *name)
+{
+    for (const asx_lab_test *test = first; test != NULL; test = test->next)
+        if (strcmp(test->name, name) == 0)
+            return test->fn;
+    return NULL;
+}

@@ -1,0 +1,245 @@
+/* The known bugs: each is found by the default search, soon, whatever the seed; its repair passes,
+ * and is explored completely unless it has too many classes. */
+#include <asx/asx.h>
+
+#include <string.h>
+#include <time.h>
+
+#include "harness.h"
+#include "support_registry.h"
+
+enum { SEEDS = 10, SCHEDULES_MAX = 2000, CLASSES_MAX = 1000000 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || ASX_ASSERT_LEVEL > 0
+enum { MS_MAX = 4000 };
+#else
+enum { MS_MAX = 200 };
+#endif
+
+/* More than a million classes: looked at, not explored completely. */
+static const char *const large[] = { "reorder_10_good",   "reorder_20_good",   "two_stage_19_good",
+                                     "two_stage_49_good", "two_stage_99_good" };
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), n = strlen(end);
+    return len >= n && strcmp(text + len - n, end) == 0;
+}
+
+static double cpu_ms(void)
+{
+    struct timespec ts;
+    CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts) == 0);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static void find(const asx_lab_test *test, uint64_t seed)
+{
+    asx_explore_options options = { .seed = seed };
+    asx_explore_result result;
+    asx_lab_finding finding;
+    double before = cpu_ms();
+    CHECK_STATUS(asx_lab_search(&options, 0, test->fn, NULL, &result, &finding), ASX_OK);
+    double used = cpu_ms() - before;
+    if (result.status < 0 || !finding.found || finding.schedules > SCHEDULES_MAX ||
+        used > MS_MAX * (double)asx_test_scale())
+        asx_test_fail(__FILE__, __LINE__, "%s, seed %u: %s after %u schedules and %.1f ms (%s)",
+                      test->name, (unsigned)seed, finding.found ? "found" : "not found",
+                      (unsigned)finding.schedules, used, asx_status_str(result.status));
+    asx_lab_finding_deinit(&finding);
+}
+
+ASX_TEST_TIMEOUT(every_bug_is_found_within_2000_schedules_and_200_ms_for_ten_seeds, 300)
+{
+    int bugs = 0;
+    for (const asx_lab_test *test = lab_tests(); test != NULL; test = test->next) {
+        if (!ends_with(test->name, "_bad"))
+            continue;
+        bugs++;
+        for (uint64_t seed = 1; seed <= SEEDS; seed++)
+            find(test, seed);
+    }
+    CHECK_GE(bugs, 30);
+}
+
+static bool is_large(const char *name)
+{
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++)
+        if (strcmp(large[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void pass(const asx_lab_test *test)
+{
+    bool cut = is_large(test->name);
+    asx_explore_options options = { .executions_max = cut ? 2000 : CLASSES_MAX };
+    asx_explore_result result;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        asx_explore_options some = { .mode = ASX_EXPLORE_SAMPLE, .seed = seed,
+                                     .executions_max = 200 };
+        CHECK_STATUS(asx_explore(&some, test->fn, NULL, &result), ASX_OK);
+        if (result.status < 0 || result.totals.bugs + result.totals.deadlocks != 0)
+            asx_test_fail(__FILE__, __LINE__, "%s: seed %u does not pass", test->name,
+                          (unsigned)seed);
+    }
+    CHECK_STATUS(asx_explore(&options, test->fn, NULL, &result), ASX_OK);
+    if (result.status < 0 || result.totals.bugs + result.totals.deadlocks +
+        result.totals.too_long != 0 || result.complete == cut || result.totals.redundant != 0)
+        asx_test_fail(__FILE__, __LINE__, "%s: %u executions, %u bugs, %u deadlocks, %s (%s)",
+                      test->name, (unsigned)result.totals.executions,
+                      (unsigned)result.totals.bugs, (unsigned)result.totals.deadlocks,
+                      result.complete ? "complete" : "bounded", asx_status_str(result.status));
+}
+
+ASX_TEST_TIMEOUT(every_repair_passes_and_is_explored_completely, 300)
+{
+    for (const asx_lab_test *test = lab_tests(); test != NULL; test = test->next)
+        if (ends_with(test->name, "_good"))
+            pass(test);
+}
+
+ASX_TEST(every_bug_has_a_repair)
+{
+    for (const asx_lab_test *test = lab_tests(); test != NULL; test = test->next) {
+        char other[128];
+        size_t len = strlen(test->name);
+        if (!ends_with(test->name, "_bad"))
+            continue;
+        memcpy(other, test->name, len - 3);
+        memcpy(other + len - 3, "good", 5);
+        CHECK(lab_program(other) != NULL);
+    }
+}
+
+/* ---- searching and shrinking ---------------------------------------------------------------- */
+
+ASX_TEST(a_search_that_finds_nothing_has_explored_every_class)
+{
+    asx_explore_result result;
+    asx_lab_finding finding;
+    CHECK_STATUS(asx_lab_search(NULL, 10, lab_program("philosophers_5_good"), NULL, &result,
+                                &finding), ASX_OK);
+    CHECK(!finding.found);
+    CHECK(result.complete);
+    CHECK_EQ(result.totals.executions, 30);
+    asx_lab_finding_deinit(&finding);
+}
+
+ASX_TEST(what_sampling_misses_the_exploration_finds)
+{
+    asx_explore_result result;
+    asx_lab_finding finding;
+    asx_explore_options options = { .seed = 1 };
+    CHECK_STATUS(asx_lab_search(&options, 1, lab_program("philosophers_7_bad"), NULL, &result,
+                                &finding), ASX_OK);
+    CHECK(finding.found);
+    CHECK_EQ(finding.verdict, ASX_EXPLORE_DEADLOCK);
+    CHECK_GE(finding.schedules, 2);
+    asx_lab_finding_deinit(&finding);
+}
+
+static asx_lab_finding found(const char *name, uint64_t seed)
+{
+    asx_explore_result result;
+    asx_lab_finding finding;
+    asx_explore_options options = { .seed = seed };
+    CHECK_STATUS(asx_lab_search(&options, 0, lab_program(name), NULL, &result, &finding), ASX_OK);
+    CHECK(finding.found);
+    return finding;
+}
+
+/* Nineteen setters take part, one is enough. */
+ASX_TEST(shrinking_leaves_out_tasks_and_switches_that_are_not_needed)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        asx_lab_finding finding = found("reorder_20_bad", seed);
+        asx_explore_verdict verdict = finding.verdict;
+        CHECK_STATUS(asx_lab_shrink(NULL, 0, lab_program("reorder_20_bad"), NULL, &finding),
+                     ASX_OK);
+        CHECK_EQ(finding.verdict, verdict);
+        CHECK_EQ(finding.tasks, 2);
+        CHECK_LE(finding.switches, 2);
+        CHECK_LE(finding.steps, 4);
+        CHECK(strstr(finding.interleaving, "support_cells.c:") != NULL);
+        asx_lab_finding_deinit(&finding);
+    }
+}
+
+ASX_TEST(what_was_shrunk_fails_again_in_the_same_way)
+{
+    asx_lab_finding finding = found("stack_aba_bad", 3);
+    char site[256];
+    CHECK(strlen(finding.site) < sizeof site);
+    strcpy(site, finding.site);
+    CHECK_STATUS(asx_lab_shrink(NULL, 0, lab_program("stack_aba_bad"), NULL, &finding), ASX_OK);
+    CHECK_STR_EQ(finding.site, site);
+    asx_explore_options options = { .schedule = finding.schedule };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, lab_program("stack_aba_bad"), NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK_EQ(result.totals.bugs, 1);
+    asx_lab_finding_deinit(&finding);
+}
+
+static int choice_made;
+
+static void chooser(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    choice_made = (int)asx_lab_choose(cx, 4);
+    int other = (int)asx_lab_choose(cx, 4);
+    asx_lab_check(cx, choice_made != 3 || other < 0);
+}
+
+ASX_TEST(shrinking_takes_back_choices_that_are_not_needed)
+{
+    asx_explore_result result;
+    asx_lab_finding finding;
+    asx_explore_options options = { .seed = 5 };
+    bool both = false;
+    for (; !both; options.seed++) {
+        CHECK_STATUS(asx_lab_search(&options, 0, chooser, NULL, &result, &finding), ASX_OK);
+        CHECK(finding.found);
+        both = strstr(finding.schedule, "0:3 0:0") == NULL;
+        if (!both)
+            asx_lab_finding_deinit(&finding);
+    }
+    CHECK_STATUS(asx_lab_shrink(NULL, 0, chooser, NULL, &finding), ASX_OK);
+    CHECK_STR_EQ(finding.schedule, "0:3 0:0");
+    asx_lab_finding_deinit(&finding);
+}
+
+static int runs;
+
+/* Fails in its first two executions only. */
+static void moody(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    asx_lab_check(cx, runs++ > 0);
+}
+
+ASX_TEST(a_failure_that_does_not_repeat_is_told)
+{
+    asx_explore_result result;
+    asx_lab_finding finding;
+    runs = 0;
+    CHECK_STATUS(asx_lab_search(NULL, 0, moody, NULL, &result, &finding), ASX_OK);
+    CHECK(finding.found);
+    CHECK_STATUS(asx_lab_shrink(NULL, 0, moody, NULL, &finding), ASX_E_DIVERGED);
+    CHECK(finding.found && finding.schedule != NULL);
+    asx_lab_finding_deinit(&finding);
+}
+
+ASX_TEST(nothing_found_is_not_shrunk)
+{
+    asx_explore_result result;
+    asx_lab_finding finding = { 0 };
+    asx_lab_fn fn = lab_program("account_good");
+    CHECK_STATUS(asx_lab_shrink(NULL, 0, fn, NULL, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(NULL, 0, fn, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_search(NULL, 0, NULL, NULL, &result, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_search(NULL, 0, fn, NULL, NULL, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_search(NULL, 0, fn, NULL, &result, NULL), ASX_E_INVALID_ARGUMENT);
+    asx_lab_finding_deinit(NULL);
+}
