@@ -19,8 +19,10 @@
  * is not older than its thread's view; what it sees raises the view, and if it acquires, so does
  * all that the message released. A store of a thread may be placed behind messages that came later
  * in time, as far as its view allows: this is a store that stays in a store buffer. Read-modify-
- * write takes the newest message and hands on what that released. Sequentially consistent accesses
- * share one more view: stores raise it, loads and fences obey it, fences pass their own on. With
+ * write takes the newest message and hands on what that released. Sequentially consistent stores
+ * have one order, that of the execution. A sequentially consistent load comes after those that its
+ * thread knows of (through its own such accesses and what it has acquired), and sees no older
+ * value; it need not come after all that were executed before it, unless there is a fence. With
  * nothing but relaxed accesses this is weaker than any processor's store buffers; loads that run
  * ahead of the stores they depend on are not modelled, and a compare-and-swap does not fail on a
  * value that is not the newest.
@@ -114,10 +116,11 @@ void model_plant(enum model_fault fault, const char *function, const char *acces
 void model_heal(void);
 
 /* Weakens each site of a file that has an order, one at a time and by one step (sequentially
- * consistent to acquire and release, these to relaxed), and explores. The test fails unless every
- * weakening is found, except those that `spared` names as "function: access order"
- * (NULL-terminated), none of which may be found. Prints a line for each. */
-void model_weaken_all(const model_program *program, const char *file, const char *const *spared);
+ * consistent to acquire and release, these to relaxed), and explores the programs until one fails.
+ * The test fails unless every weakening is found, except those that `spared` names as "function:
+ * access order", none of which may be found. Lists end with NULL. Prints a line for each. */
+void model_weaken_all(const model_program *const *programs, const char *file,
+                      const char *const *spared);
 
 /* ---- plain data ----------------------------------------------------------------------------- */
 
@@ -128,8 +131,10 @@ typedef struct model_data {
     uint64_t execution;                  /* the clocks are of this one */
 } model_data;
 
-uint64_t model_read(model_data *data);
-void model_write(model_data *data, uint64_t value);
+uint64_t model_read_at(model_data *data, const char *file, int line);
+void model_write_at(model_data *data, uint64_t value, const char *file, int line);
+#define model_read(data) model_read_at(data, __FILE__, __LINE__)
+#define model_write(data, value) model_write_at(data, value, __FILE__, __LINE__)
 
 /* ---- atomics -------------------------------------------------------------------------------- */
 

@@ -55,7 +55,7 @@ ASX_TEST(every_order_of_the_lock_is_needed)
     static const char *const spared[] = { NULL };
     model_program p = program(3, 4, 2);
     model_holds(&p);
-    model_weaken_all(&p, "base/atomic.h", spared);
+    model_weaken_all((const model_program *[]){ &p, NULL }, "base/atomic.h", spared);
 }
 
 ASX_TEST(a_lock_that_leaves_sleepers_is_found)
