@@ -31,3 +31,8 @@ if(ASX_TESTS AND lab_bugs)
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_link_libraries(lab-bugs PRIVATE asx_lab_main asx_flags)
 endif()
+if(TARGET lab-bugs AND TARGET asx_tool AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME lab-bugs-story COMMAND sh "${PROJECT_SOURCE_DIR}/tests/lab/bugs/story.sh"
+    $<TARGET_FILE:asx_tool> $<TARGET_FILE:lab-bugs>)
+  set_tests_properties(lab-bugs-story PROPERTIES LABELS lab TIMEOUT 300)
+endif()

@@ -16,12 +16,15 @@ static const char help_text[] =
     "        run one fixture for every identifier of the specification\n"
     "  run FILE [--seed N] [--trace OUT] [--scenario ID] [--vehicle fiber|poll]\n"
     "        run a scenario and record it\n"
-    "  replay TRACE\n"
-    "        run a recorded scenario again; show the first event that differs\n"
+    "  explore PROGRAM [OPTION ...] [TEST ...]\n"
+    "        search the schedules of lab tests for one that fails (PROGRAM --help)\n"
+    "  replay TRACE | replay PACK [--gdb]\n"
+    "        run a recorded scenario, or the failure of a crash pack, again\n"
     "  digest TRACE\n"
     "        print the digest of a recorded run\n"
-    "  trace show TRACE\n"
-    "        print the events of a recorded run\n"
+    "  trace show TRACE, trace foata TRACE, trace diff TRACE TRACE\n"
+    "        print the events of a recorded run; the same in layers of what commutes;\n"
+    "        compare two runs up to the order of what commutes\n"
     "  lint FILE...\n"
     "        flag loops of tasks that cannot be cancelled\n"
     "  doctor\n"
@@ -133,6 +136,7 @@ int cli_main(int argc, char **argv)
     } commands[] = {
         { "conformance", cli_conformance },
         { "run", cli_run },
+        { "explore", cli_explore },
         { "replay", cli_replay },
         { "digest", cli_digest },
         { "trace", cli_trace },

@@ -25,6 +25,12 @@ int cli_digest(int argc, char **argv);
 int cli_trace(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_lint(int argc, char **argv);
+int cli_explore(int argc, char **argv);
+
+/* Opens a trace, or the trace in a crash pack; the caller frees the bytes. False: said why. */
+bool cli_open_trace(const char *path, char **ret_bytes, asx_trace_reader *ret_reader);
+/* Runs a recorded scenario again. */
+int cli_replay_trace(const char *path);
 
 /* "asx: message" to stderr; returns CLI_USAGE. */
 int cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

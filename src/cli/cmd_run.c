@@ -1,4 +1,4 @@
-/* cmd_run.c - `asx run`, `replay`, `digest`, `trace show`.
+/* cmd_run.c - `asx run`, `replay` of a recorded scenario, `digest`.
  *
  * A recorded trace holds its scenario as the trace's program: one comment line that says how it
  * was run, then the text of the section, so that replaying needs nothing but the trace.
@@ -180,28 +180,32 @@ int cli_run(int argc, char **argv)
 
 /* ---- traces ---- */
 
-static bool open_trace(const char *path, char **ret_bytes, asx_trace_reader *ret_reader)
+/* Where the trace of a crash pack begins; 0: it is none, or has none. */
+static size_t trace_in_pack(const char *bytes, size_t len)
+{
+    static const char head[] = "asx-crash-pack 1\n", word[] = "\ntrace ";
+    if (len < sizeof(head) || memcmp(bytes, head, sizeof(head) - 1) != 0)
+        return 0;
+    const char *at = memmem(bytes, len, word, sizeof(word) - 1);
+    const char *end = at != NULL ? strchr(at + 1, '\n') : NULL;
+    return end != NULL ? (size_t)(end + 1 - bytes) : 0;
+}
+
+bool cli_open_trace(const char *path, char **ret_bytes, asx_trace_reader *ret_reader)
 {
     size_t len = 0;
     if (!cli_read_file(path, ret_bytes, &len))
         return false;
-    asx_status st = asx_trace_reader_init(ret_reader, *ret_bytes, len);
+    size_t begin = trace_in_pack(*ret_bytes, len);
+    asx_status st = asx_trace_reader_init(ret_reader, *ret_bytes + begin, len - begin);
     if (st >= 0)
         return true;
     if (st == ASX_E_TRACE_CORRUPT)
-        (void)cli_error("%s: damaged at byte %zu", path, ret_reader->error_offset);
+        (void)cli_error("%s: damaged at byte %zu", path, begin + ret_reader->error_offset);
     else
         (void)cli_error("%s: %s %s", path, asx_status_str(st), asx_status_hint(st));
     free(*ret_bytes);
     return false;
-}
-
-static const char *one_argument(int argc, char **argv, int at)
-{
-    if (argc == at + 1)
-        return argv[at];
-    (void)cli_error("usage: asx %s TRACE", at == 2 ? "trace show" : argv[0]);
-    return NULL;
 }
 
 /* Counts the digest again from the events, when all of them are there. */
@@ -222,38 +226,16 @@ int cli_digest(int argc, char **argv)
     asx_trace_reader reader;
     char *bytes = NULL;
     bool complete = false;
-    const char *path = one_argument(argc, argv, 1);
-    if (path == NULL || !open_trace(path, &bytes, &reader))
+    const char *path = argc == 2 ? argv[1] : NULL;
+    if (path == NULL)
+        return cli_error("usage: asx digest TRACE");
+    if (!cli_open_trace(path, &bytes, &reader))
         return CLI_USAGE;
     bool agrees = digest_agrees(&reader, &complete);
     if (agrees)
         (void)printf("%016" PRIx64 "\n", reader.digest);
     free(bytes);
     return agrees ? CLI_OK : cli_error("%s: the digest does not belong to these events", path);
-}
-
-int cli_trace(int argc, char **argv)
-{
-    asx_trace_reader reader;
-    asx_event event;
-    char *bytes = NULL;
-    char line[512];
-    if (argc < 2 || strcmp(argv[1], "show") != 0)
-        return cli_error("usage: asx trace show TRACE");
-    const char *path = one_argument(argc, argv, 2);
-    if (path == NULL || !open_trace(path, &bytes, &reader))
-        return CLI_USAGE;
-    (void)printf("# seed %" PRIu64 ", %" PRIu64 " of %" PRIu64 " events, digest %016" PRIx64 "\n",
-                 reader.seed, reader.event_count, reader.events_total, reader.digest);
-    asx_status st;
-    while ((st = asx_trace_reader_next(&reader, &event)) >= 0) {
-        (void)asx_event_format(&event, line, sizeof(line));
-        (void)printf("%s\n", line);
-    }
-    free(bytes);
-    if (st != ASX_E_EMPTY)
-        return cli_error("%s: damaged at byte %zu", path, reader.error_offset);
-    return CLI_OK;
 }
 
 /* ---- replay ---- */
@@ -304,15 +286,14 @@ static int replay_scenario(const char *path, const scn *s, unsigned vehicle,
     return CLI_OK;
 }
 
-int cli_replay(int argc, char **argv)
+int cli_replay_trace(const char *path)
 {
     asx_trace_reader reader;
     char *bytes = NULL;
     char vehicle[8], mode[8], file[256];
     unsigned line = 0;
     int head = 0;
-    const char *path = one_argument(argc, argv, 1);
-    if (path == NULL || !open_trace(path, &bytes, &reader))
+    if (!cli_open_trace(path, &bytes, &reader))
         return CLI_USAGE;
     int code = CLI_USAGE;
     char *program = malloc(reader.program_len + 1);

@@ -351,6 +351,8 @@ static void tell(asx__explorer *x, asx_explore_verdict verdict)
         x->stop = true;
     if (verdict == ASX_EXPLORE_GOOD || o->on_failure == NULL)
         return;
+    if (verdict != ASX_EXPLORE_FAILED)
+        asx_lab_failed_here(verdict == ASX_EXPLORE_DEADLOCK ? "deadlock" : "too long", NULL);
     asx__dpor_stats stats;
     asx__dpor_stats_get(x->dpor, &stats);
     asx__text waiting = { 0 };

@@ -18,6 +18,9 @@ typedef struct request {
     bool json, verbose, list, table, progress;
     bool line_open;       /* a progress line stands on the terminal */
     bool saved;           /* the first failure of the test has been told */
+    bool same;            /* replay: it is good if it fails as the pack says */
+    bool seen;            /* ... and it did */
+    const struct pack *expected;
     const asx_lab_test *test;
     char **names;
     int names_len;
@@ -40,9 +43,13 @@ void tell_result(request *r, const asx_explore_result *result, const asx_lab_fin
 /* Runs the schedule of the finding once more to record its trace, and writes all there is to know
  * into a file. False: said why. */
 bool pack_write(const request *r, const char *path, const asx_lab_finding *finding);
-/* The name of the test in a crash pack or a saved schedule, and its schedule; both point into
- * `text`, which is changed. False: it is neither. */
-bool pack_parse(char *text, char **ret_test, char **ret_schedule);
+/* What a replay needs of a crash pack or a saved schedule; all of it points into its text. The last
+ * three are NULL if it does not say. */
+typedef struct pack {
+    char *test, *schedule, *verdict, *failure, *site;
+} pack;
+/* Changes `text`. False: it is neither. */
+bool pack_parse(char *text, pack *ret);
 
 /* table.c */
 int table_print(request *r);

@@ -54,6 +54,7 @@ static const char usage[] =
     "  --no-pack            do not\n"
     "  --no-shrink          show what was found as it was found\n"
     "  --replay FILE        run the schedule of a pack or of --save, once\n"
+    "  --same               replay: success is to fail as the pack says\n"
     "  --table              how many schedules each mode needs, for ten seeds\n"
     "  --unchecked          do not compare classes\n"
     "  --progress           a line on standard error now and then\n"
@@ -117,7 +118,7 @@ static bool flag(request *r, const char *name)
         { "--verbose", &r->verbose },     { "--first", &r->options.stop_at_first },
         { "--table", &r->table },         { "--unchecked", &r->options.unchecked },
         { "--progress", &r->progress },   { "--no-pack", &r->no_pack },
-        { "--no-shrink", &r->no_shrink },
+        { "--no-shrink", &r->no_shrink }, { "--same", &r->same },
     };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(name, flags[i].name) == 0) {
@@ -320,16 +321,21 @@ static char *read_file(const char *path)
 static int replay(request *r)
 {
     char *text = read_file(r->replay);
-    char *name = NULL, *schedule = NULL;
+    pack p;
     if (text == NULL)
         return complain(r->replay, "cannot be read");
-    if (!pack_parse(text, &name, &schedule)) {
+    if (!pack_parse(text, &p)) {
         free(text);
         return complain(r->replay, "is not a schedule");
     }
-    const asx_lab_test *test = test_named(name);
-    r->options.schedule = schedule;
-    int code = test != NULL ? explore(r, test) : complain(name, "there is no such test");
+    const asx_lab_test *test = test_named(p.test);
+    r->options.schedule = p.schedule;
+    r->expected = &p;
+    int code = test != NULL ? explore(r, test) : complain(p.test, "there is no such test");
+    if (r->same && code < 2) {
+        puts(r->seen ? "the same failure again" : "not the failure of the pack");
+        code = !r->seen;
+    }
     free(text);
     return code;
 }

@@ -146,16 +146,18 @@ static char *value_of(char *text, const char *word)
     return NULL;
 }
 
-bool pack_parse(char *text, char **ret_test, char **ret_schedule)
+bool pack_parse(char *text, pack *ret)
 {
     if (strncmp(text, "asx-crash-pack 1\n", 17) != 0 && strncmp(text, "test ", 5) != 0)
         return false;
-    /* The last one first: each value is cut off at its end. */
-    char *schedule = value_of(text, "schedule");
-    char *test = schedule != NULL ? value_of(text, "test") : NULL;
-    if (test == NULL)
+    /* The last ones first: each value is cut off at its end. */
+    pack p = { .schedule = value_of(text, "schedule") };
+    p.site = value_of(text, "site");
+    p.failure = value_of(text, "failure");
+    p.verdict = value_of(text, "verdict");
+    p.test = value_of(text, "test");
+    if (p.test == NULL || p.schedule == NULL)
         return false;
-    *ret_test = test;
-    *ret_schedule = schedule;
+    *ret = p;
     return true;
 }

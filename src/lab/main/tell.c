@@ -1,6 +1,7 @@
 /* tell.c - what the lab's main prints: failures, progress, summaries. */
 #include "lab/lab_main.h"
 
+#include <string.h>
 #include <unistd.h>
 
 const char *const verdict_names[] = { "good", "deadlock", "failed", "too long" };
@@ -19,6 +20,18 @@ static void end_line(request *r)
     r->line_open = false;
 }
 
+/* A value as it stands in a pack: line ends have become spaces. */
+static bool equal(const char *packed, const char *text)
+{
+    if (packed == NULL)
+        return true;
+    while (*packed != '\0' && (*packed == *text || (*packed == ' ' && strchr("\n\r", *text)))) {
+        packed++;
+        text++;
+    }
+    return *packed == '\0' && *text == '\0';
+}
+
 void on_failure(void *ctx, const asx_explore_failure *failure)
 {
     request *r = ctx;
@@ -26,6 +39,9 @@ void on_failure(void *ctx, const asx_explore_failure *failure)
     if (r->saved)
         return;
     r->saved = true;
+    r->seen = r->expected != NULL && equal(r->expected->verdict, verdict_names[failure->verdict]) &&
+              equal(r->expected->failure, failure->text) &&
+              equal(r->expected->site, failure->site);
     end_line(r);
     if (r->save != NULL) {
         FILE *file = fopen(r->save, "w");

@@ -1,0 +1,104 @@
+/* cmd_lab.c - `asx explore` and `asx replay`: lab test programs, which have a main of their own, and
+ * the crash packs that they write (src/lab/main/pack.c has the format). */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PACK_HEAD "asx-crash-pack 1\n"
+
+/* Runs a program with our standard streams; its exit code, or CLI_USAGE when there is none. */
+static int run_program(char *const *argv)
+{
+    int state = 0;
+    (void)fflush(stdout);
+    pid_t child = fork();
+    if (child < 0)
+        return cli_error("%s: %s", argv[0], strerror(errno));
+    if (child == 0) {
+        (void)execvp(argv[0], argv);
+        (void)fprintf(stderr, "asx: %s: %s\n", argv[0], strerror(errno));
+        _exit(127);
+    }
+    while (waitpid(child, &state, 0) < 0)
+        if (errno != EINTR)
+            return cli_error("%s: %s", argv[0], strerror(errno));
+    if (WIFSIGNALED(state))
+        return cli_error("%s: %s", argv[0], strsignal(WTERMSIG(state)));
+    return WEXITSTATUS(state) == 127 ? CLI_USAGE : WEXITSTATUS(state);
+}
+
+int cli_explore(int argc, char **argv)
+{
+    if (argc < 2 || argv[1][0] == '-')
+        return cli_error("usage: asx explore PROGRAM [OPTION ...] [TEST ...]");
+    char **list = calloc((size_t)argc + 1, sizeof(*list));
+    char explore[] = "--explore";
+    if (list == NULL)
+        return cli_error("out of memory");
+    list[0] = argv[1];
+    list[1] = explore;
+    for (int i = 2; i < argc; i++)
+        list[i] = argv[i];
+    int code = run_program(list);
+    free(list);
+    return code;
+}
+
+/* ---- replay ---- */
+
+/* The value of a line of the head of a pack, malloc'd; NULL: no such line. */
+static char *pack_value(const char *text, const char *word)
+{
+    size_t len = strlen(word);
+    while (text != NULL && *text != '\0') {
+        if (strncmp(text, word, len) == 0 && text[len] == ' ')
+            return strndup(text + len + 1, strcspn(text + len + 1, "\n"));
+        text = strchr(text, '\n');
+        text += text != NULL;
+    }
+    return NULL;
+}
+
+static int replay_pack(char *path, char *program, bool gdb)
+{
+    char *plain[] = { program, "--replay", path, "--same", NULL };
+    char *debug[] = { "gdb", "-q", "-nx", "-ex", "set pagination off", "-ex",
+                      "set breakpoint pending on", "-ex", "break asx_lab_failed_here", "-ex", "run",
+                      "-ex", "backtrace", "--args", program, "--replay", path, "--same", NULL };
+    if (!gdb)
+        return run_program(plain);
+    if (isatty(STDIN_FILENO))
+        return run_program(debug);
+    debug[2] = "-batch"; /* nobody is there to debug: show where it fails, and go */
+    return run_program(debug);
+}
+
+int cli_replay(int argc, char **argv)
+{
+    bool gdb = argc == 3 && strcmp(argv[2], "--gdb") == 0;
+    char *text = NULL;
+    size_t len = 0;
+    if (argc != 2 + gdb)
+        return cli_error("usage: asx replay TRACE | asx replay PACK [--gdb]");
+    if (!cli_read_file(argv[1], &text, &len))
+        return CLI_USAGE;
+    bool pack = strncmp(text, PACK_HEAD, sizeof(PACK_HEAD) - 1) == 0;
+    char *program = pack ? pack_value(text, "program") : NULL;
+    int code;
+    if (pack && program == NULL)
+        code = cli_error("%s: names no program", argv[1]);
+    else if (pack)
+        code = replay_pack(argv[1], program, gdb);
+    else if (gdb)
+        code = cli_error("%s: is not a crash pack, there is nothing to debug", argv[1]);
+    else
+        code = cli_replay_trace(argv[1]);
+    free(program);
+    free(text);
+    return code;
+}

@@ -1,0 +1,40 @@
+/* foata.h - a trace up to the order of what commutes: its Foata normal form.
+ *
+ * Words
+ *   resource   something two events can meet at: a task, a region, a channel, an obligation, a timer
+ *   depend     two events that access a common resource, and one of them writes
+ *   layer      an event is in layer 1 + the largest layer of the earlier events it depends on
+ *   name       of an object: who created it, and as which of its kind. Serial numbers count
+ *              creations of all tasks, so they change with the schedule; names do not.
+ *
+ * Two traces have the same normal form iff they have the same events and order those that depend on
+ * each other in the same way. Who was switched to when (task-run, task-park, task-wake, task-yield)
+ * is the schedule, not what the program did, and is left out, as is the seed. But who is woken goes
+ * on after what its waker has done.
+ *
+ * An event writes the task that did it and the object it is about. Starting and ending a task reads
+ * its region, so that tasks of one region commute. An advance of the clock depends on everything.
+ */
+#ifndef ASX_TRACE_FOATA_H
+#define ASX_TRACE_FOATA_H
+
+#include <asx/trace.h>
+
+typedef struct asx__foata_item {
+    uint64_t layer; /* from 1 */
+    uint64_t seq;   /* of the event in its trace */
+    char *text;     /* with names instead of numbers */
+} asx__foata_item;
+
+/* Items by layer, then by text. */
+typedef struct asx__foata {
+    asx__foata_item *items;
+    size_t len, cap;
+    uint64_t layers;
+} asx__foata;
+
+/* Reads the trace to its end. ASX_E_TRACE_CORRUPT, ASX_E_RESOURCE_EXHAUSTED: nothing is made. */
+ASX_MUST_USE asx_status asx__foata_make(asx_trace_reader *reader, asx__foata *ret);
+void asx__foata_deinit(asx__foata *foata);
+
+#endif

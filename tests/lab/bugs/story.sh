@@ -1,0 +1,75 @@
+#!/bin/sh
+# From a bug to its replay, with the tool: story.sh ASX LAB_BUGS.
+set -u
+asx=$1 program=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+
+# expect NAME CODE PATTERN COMMAND...: exit status, and a line of the output.
+expect() {
+    name=$1 code=$2 pattern=$3
+    shift 3
+    "$@" >out 2>&1 </dev/null
+    got=$?
+    if [ $got -ne "$code" ]; then
+        echo "$name: exit status $got, expected $code"
+        cat out
+        bad=1
+    elif ! grep -q -e "$pattern" out; then
+        echo "$name: no line like: $pattern"
+        cat out
+        bad=1
+    fi
+}
+
+expect found 1 '^account_bad: schedule [0-9]*: failed: a == 5 ' "$asx" explore "$program" account_bad
+expect lanes 1 '^1 deposit  *2 withdraw' "$asx" explore "$program" account_bad
+expect where 1 '^load x0 -> 0 .*support_cells.c:[0-9]' "$asx" explore "$program" account_bad
+expect shrunk 1 'shrunk from .* to 8 steps of 2 tasks with 2 switches' \
+    "$asx" explore "$program" account_bad
+expect packed 1 'crash pack written to asx-account_bad.pack' "$asx" explore "$program" account_bad
+for word in program test mode seed verdict failure site version system compiler schedule trace; do
+    grep -a -q "^$word " asx-account_bad.pack || { echo "pack: no $word"; bad=1; }
+done
+grep -a -q '^| load x0 -> 0' asx-account_bad.pack || { echo "pack: no interleaving"; bad=1; }
+expect replayed 0 '^the same failure again$' "$asx" replay asx-account_bad.pack
+sed 's/^failure .*/failure another one/' asx-account_bad.pack >other.pack
+expect another 1 '^not the failure of the pack$' "$asx" replay other.pack
+sed 's/^schedule .*/schedule 1 1 1 1/' asx-account_bad.pack >good.pack
+expect harmless 1 '^not the failure of the pack$' "$asx" replay good.pack
+sed 's/^schedule .*/schedule 7/' asx-account_bad.pack >none.pack
+expect impossible 2 'account_bad' "$asx" replay none.pack
+grep -a -v '^program' asx-account_bad.pack >nobody.pack
+expect no-program 2 'names no program' "$asx" replay nobody.pack
+sed 's,^program .*,program ./no-such-program,' asx-account_bad.pack >gone.pack
+expect program-gone 2 'no-such-program' "$asx" replay gone.pack
+if command -v gdb >/dev/null 2>&1; then
+    expect debugged 0 '^#0 .*asx_lab_failed_here .*a == 5' "$asx" replay asx-account_bad.pack --gdb
+fi
+expect deadlock 1 'deadlock: .*cycle: ' "$asx" explore "$program" --no-pack lock_order_bad
+[ ! -e asx-lock_order_bad.pack ] || { echo "--no-pack: there is one"; bad=1; }
+expect clean 0 '^account_good: 2 executions, 2 classes, 0 redundant, .* complete$' \
+    "$asx" explore "$program" account_good
+[ ! -e asx-account_good.pack ] || { echo "a good test has a pack"; bad=1; }
+expect json 1 '^{"test":"account_bad","mode":"search","executions":[0-9]*,.*"bugs":1,"complete":false,"seconds":[0-9.]*}$' \
+    "$asx" explore "$program" --json account_bad
+expect clean-json 0 '^{"test":"account_good","mode":"optimal","executions":2,"classes":2,.*"complete":true,' \
+    "$asx" explore "$program" --json account_good
+expect table 0 '^| account_bad  *| *[0-9]*\.\.[0-9]* |' "$program" --table account_bad
+expect table-good 0 '^| test ' "$program" --table account_good
+! grep -q account_good out || { echo "table: lists a good one"; bad=1; }
+expect trace 0 'task-spawn' "$asx" trace show asx-account_bad.pack
+expect foata 0 '^1 @0 0 run-begin' "$asx" trace foata asx-account_bad.pack
+expect same 0 '^the same up to the order' "$asx" trace diff asx-account_bad.pack asx-account_bad.pack
+"$program" --mode optimal --pack deadlock.pack lock_order_bad >/dev/null
+expect differ 1 '^layer [0-9]*$' "$asx" trace diff asx-account_bad.pack deadlock.pack
+expect usage 2 'usage: asx explore' "$asx" explore
+expect usage-option 2 'usage: asx explore' "$asx" explore --seed 1
+expect no-such 2 'no-such-program' "$asx" explore ./no-such-program
+expect usage-trace 2 'usage: asx trace' "$asx" trace diff one
+printf "x" >no.trace
+expect no-debug 2 "is not a crash pack" "$asx" replay no.trace --gdb
+[ $bad -eq 0 ] && echo "story: all as expected"
+exit $bad
