@@ -1,5 +1,5 @@
-/* cmd_lab.c - `asx explore` and `asx replay`: lab test programs, which have a main of their own, and
- * the crash packs that they write (src/lab/main/pack.c has the format). */
+/* cmd_lab.c - `asx explore` and `asx replay`: lab test programs, which have a main of their own,
+ * and the crash packs that they write (src/lab/main/pack.c has the format). */
 #include "cli/cli.h"
 
 #include <errno.h>

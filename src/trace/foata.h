@@ -1,7 +1,7 @@
 /* foata.h - a trace up to the order of what commutes: its Foata normal form.
  *
  * Words
- *   resource   something two events can meet at: a task, a region, a channel, an obligation, a timer
+ *   resource   where two events can meet: a task, a region, a channel, an obligation, a timer
  *   depend     two events that access a common resource, and one of them writes
  *   layer      an event is in layer 1 + the largest layer of the earlier events it depends on
  *   name       of an object: who created it, and as which of its kind. Serial numbers count
