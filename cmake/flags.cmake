@@ -14,6 +14,9 @@ set(c_only -Wstrict-prototypes)
 target_compile_options(asx_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wconversion;-Wshadow>"
   "$<$<COMPILE_LANGUAGE:C>:${c_only}>")
+# What dumps of call chains read (docs/design/14-seeing.md); on some processors not the default.
+target_compile_options(asx_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-fasynchronous-unwind-tables>")
 if(ASX_WERROR)
   target_compile_options(asx_flags INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-Werror>")
 endif()

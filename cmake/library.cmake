@@ -1,6 +1,6 @@
 # asx_objects is compiled once, position independent, and linked twice: as the
 # static library (tests, tool, benchmarks) and as the shared one (installed).
-set(ASX_MODULES base kernel fiber time trace sched sync flow lab)
+set(ASX_MODULES base kernel fiber time trace sched see sync flow lab)
 
 set(sources)
 foreach(module IN LISTS ASX_MODULES)

@@ -16,6 +16,7 @@
 #include <asx/region.h>
 #include <asx/runtime.h>
 #include <asx/search.h>
+#include <asx/see.h>
 #include <asx/state.h>
 #include <asx/status.h>
 #include <asx/task.h>

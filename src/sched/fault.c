@@ -1,23 +1,16 @@
 /* fault.c - a stack overflow is reported by name before the process dies.
  *
- * The one global of the library: the list of runtimes that asked for it, looked at by the signal
- * handler only. It runs on a stack of its own, finds the fiber whose guard was hit, writes task,
- * region path and stack size with write(2), and lets the fault take its course.
+ * The handler looks at the runtimes of the process that asked for it. It runs on a stack of its
+ * own, finds the fiber whose guard was hit, writes task, region path and stack size with write(2),
+ * and lets the fault take its course.
  */
-#include "sched/sched.h"
+#include "sched/process.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define ALTERNATE_SIZE ((size_t)64 * 1024)
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static asx_runtime *volatile runtimes;
-static struct sigaction before;
-static unsigned users;
 
 static void put(const char *text)
 {
@@ -49,7 +42,9 @@ static void put_path(const asx__region *region)
 
 static bool report(const void *addr)
 {
-    for (asx_runtime *rt = runtimes; rt != NULL; rt = rt->registry_next) {
+    for (asx_runtime *rt = asx__process.runtimes; rt != NULL; rt = rt->registry_next) {
+        if (rt->alternate == NULL)
+            continue;
         for (int i = 0; i < ASX__STACK_CLASSES; i++) {
             asx__stack *stack;
             bool guard;
@@ -81,7 +76,7 @@ static void handler(int signal_number, siginfo_t *info, void *context)
         abort();
     }
     /* Not ours: whoever was here before gets it when the instruction faults again. */
-    sigaction(signal_number, &before, NULL);
+    sigaction(signal_number, &asx__process.fault_before, NULL);
 }
 
 /* The handler's stack goes to whoever had it before; ours may by now lie under another's. */
@@ -93,8 +88,9 @@ static void give_back_alternate(asx_runtime *rt)
             rt->alternate_before.ss_flags = SS_DISABLE;
         sigaltstack(&rt->alternate_before, NULL);
     }
-    for (asx_runtime *other = runtimes; other != NULL; other = other->registry_next)
-        if (other != rt && other->alternate_before.ss_sp == rt->alternate)
+    for (asx_runtime *other = asx__process.runtimes; other != NULL; other = other->registry_next)
+        if (other != rt && other->alternate != NULL &&
+            other->alternate_before.ss_sp == rt->alternate)
             other->alternate_before = rt->alternate_before;
 }
 
@@ -105,23 +101,19 @@ asx_status asx__fault_register(asx_runtime *rt)
     if (rt->alternate == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     stack_t stack = { .ss_sp = rt->alternate, .ss_size = ALTERNATE_SIZE };
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&asx__process.lock);
     if (sigaltstack(&stack, &rt->alternate_before) != 0)
         st = ASX_E_SYSTEM;
-    if (st == ASX_OK && users == 0) {
+    if (st == ASX_OK && asx__process.fault_users == 0) {
         struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
         sigemptyset(&action.sa_mask);
-        if (sigaction(SIGSEGV, &action, &before) != 0) {
+        if (sigaction(SIGSEGV, &action, &asx__process.fault_before) != 0) {
             give_back_alternate(rt);
             st = ASX_E_SYSTEM;
         }
     }
-    if (st == ASX_OK) {
-        users++;
-        rt->registry_next = runtimes;
-        runtimes = rt;
-    }
-    pthread_mutex_unlock(&lock);
+    asx__process.fault_users += st == ASX_OK;
+    pthread_mutex_unlock(&asx__process.lock);
     if (st < 0) {
         asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
         rt->alternate = NULL;
@@ -133,16 +125,11 @@ void asx__fault_unregister(asx_runtime *rt)
 {
     if (rt->alternate == NULL)
         return;
-    pthread_mutex_lock(&lock);
-    asx_runtime *volatile *at = &runtimes;
-    while (*at != NULL && *at != rt)
-        at = (asx_runtime *volatile *)&(*at)->registry_next;
-    if (*at == rt)
-        *at = rt->registry_next;
-    if (--users == 0)
-        sigaction(SIGSEGV, &before, NULL);
+    pthread_mutex_lock(&asx__process.lock);
+    if (--asx__process.fault_users == 0)
+        sigaction(SIGSEGV, &asx__process.fault_before, NULL);
     give_back_alternate(rt);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&asx__process.lock);
     asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
     rt->alternate = NULL;
 }

@@ -144,9 +144,11 @@ static asx_status add_chunk(asx_runtime *rt, asx__slab *slab)
         }
         if (slab->chunk_count != 0)
             memcpy(chunks, slab->chunks, slab->chunk_count * sizeof *chunks);
-        asx__mem_free(rt, slab->chunks, slab->chunk_cap * sizeof *chunks);
-        slab->chunks = chunks;
+        char **before = slab->chunks;
+        uint32_t cap_before = slab->chunk_cap;
+        slab->chunks = chunks; /* first: a dump may look at any moment */
         slab->chunk_cap = cap;
+        asx__mem_free(rt, before, cap_before * sizeof *chunks);
     }
     if (!is_mapped(rt, size))
         memset(chunk, 0, size); /* mapped memory is zero already */

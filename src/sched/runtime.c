@@ -3,10 +3,11 @@
  * With a static memory block the runtime's own record, its tables and its stacks are carved from
  * the block at creation; the stacks take what the contract says, or half of the block.
  */
-#include "sched/sched.h"
+#include "sched/process.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -244,11 +245,14 @@ static asx_status init_runtime(asx_runtime *rt)
         st = asx__region_create(rt, NULL, NULL, &root, "-", &rt->root);
         rt->near_region = rt->root;
     }
+    if (st == ASX_OK)
+        asx__process_add(rt);
     return st;
 }
 
 static void deinit_runtime(asx_runtime *rt)
 {
+    asx__process_remove(rt);
     asx__fault_unregister(rt);
     asx_close_report_deinit(&rt->deadlock);
     asx__trace_deinit(&rt->trace);
@@ -365,9 +369,21 @@ asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
     return ASX_OK;
 }
 
+/* For dumps: who drives. Asks the system only when it is another one than before. */
+static void note_driver(asx_runtime *rt)
+{
+    pthread_t self = pthread_self();
+    if ((rt->driver_tid != 0 && pthread_equal(rt->driver, self)) ||
+        rt->config.profile == ASX_PROFILE_FREESTANDING)
+        return;
+    rt->driver = self;
+    rt->driver_tid = (int32_t)syscall(SYS_gettid);
+}
+
 /* Drives with the loop's stack being this one. */
 static asx_status drive(asx_runtime *rt, asx_time until)
 {
+    note_driver(rt);
     rt->driving = true;
     asx_status st = asx__drive(rt, until);
     rt->driving = false;
@@ -416,6 +432,7 @@ asx_status asx_runtime_step(asx_runtime *rt, uint64_t max_turns, asx_time *ret_n
         return end_of_run(rt, ASX_OK);
     if (!rt->virtual_clock)
         asx__clock_read(rt);
+    note_driver(rt);
     rt->driving = true;
     bool more = asx__run_some(rt, max_turns);
     rt->driving = false;

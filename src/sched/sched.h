@@ -24,6 +24,7 @@
 #ifndef ASX_SCHED_H
 #define ASX_SCHED_H
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 
@@ -488,7 +489,10 @@ struct asx_runtime {
     asx_close_report deadlock; /* who waited for ever, until asked for */
     bool driving;          /* the loop is on the host's stack */
     bool ended;            /* run-end is in the journal */
-    struct asx_runtime *registry_next; /* fault hook */
+    struct asx_runtime *registry_next; /* process.h */
+    uint64_t registered;   /* process.h: tells a runtime from memory that is none */
+    pthread_t driver;      /* the thread that drives, or drove last ... */
+    int32_t driver_tid;    /* ... as the system knows it; 0: nobody yet */
     void *alternate;       /* fault hook: signal stack */
     stack_t alternate_before;
 };

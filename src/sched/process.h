@@ -1,0 +1,40 @@
+/* process.h - what the library knows of its process: the runtimes in it, and who wants its signals.
+ *
+ * The one mutable global of the library. Debuggers find it by its name (asx__process), signal
+ * handlers and dumps through it, so every runtime is in it from creation to destruction, whether
+ * or not it asked for anything.
+ *
+ * Letters: L under the lock, read without it by signal handlers, dumps and debuggers, which take
+ * whatever they find for possibly wrong: see src/see. */
+#ifndef ASX_SCHED_PROCESS_H
+#define ASX_SCHED_PROCESS_H
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "sched/sched.h"
+
+/* asx_runtime.registered of a runtime that is in the list: its own address, changed. Memory that
+ * was a runtime once, or never, says something else. */
+#define ASX__PROCESS_MARK UINT64_C(0x6d61726b2e617378)
+
+typedef struct asx__process_registry {
+    pthread_mutex_t lock;
+    asx_runtime *volatile runtimes;  /* L: newest first, by registry_next */
+    unsigned fault_users;            /* L: runtimes that want overflows reported */
+    struct sigaction fault_before;   /* L: whose the signal was before */
+    struct asx__listener *volatile listener; /* L: of the dump signal; lives for ever once made */
+} asx__process_registry;
+
+extern asx__process_registry asx__process;
+
+void asx__process_add(asx_runtime *rt);
+/* Also right for a runtime that is not in the list. */
+void asx__process_remove(asx_runtime *rt);
+
+static inline uint64_t asx__process_mark(const asx_runtime *rt)
+{
+    return (uint64_t)(uintptr_t)rt ^ ASX__PROCESS_MARK;
+}
+
+#endif
