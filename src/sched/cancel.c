@@ -33,6 +33,10 @@
 #include <string.h>
 
 #define GRACE_POLLS 8u
+/* In the last grace the low bits of cleanup_left count it down; the others keep how much of the
+ * quota was left when it began. */
+#define GRACE_BITS 4u
+#define GRACE_MASK ((1u << GRACE_BITS) - 1u)
 
 /* ---- reasons -------------------------------------------------------------------------------- */
 
@@ -260,7 +264,7 @@ static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason
                      (uint64_t)reason->kind, stronger, 0);
     if (stronger)
         task->reason = keep_time(task, reason);
-    if (cleanup.poll_quota < task->cleanup_left)
+    if (cleanup.poll_quota < task->cleanup_left && (task->flags & ASX__T_GRACE) == 0)
         task->cleanup_left = (uint16_t)cleanup.poll_quota;
     if (cleanup.priority > task->priority) {
         bool queued = asx__is_queued(task);
@@ -506,6 +510,27 @@ static _Noreturn void abort_overrun(asx_runtime *rt, asx__task *task)
     abort();
 }
 
+static void begin_grace(asx__task *task)
+{
+    task->flags |= ASX__T_GRACE;
+    task->cleanup_left = (uint16_t)((unsigned)task->cleanup_left << GRACE_BITS | GRACE_POLLS);
+}
+
+/* How many more resumptions it has, the last grace not counted before it has begun. */
+static uint32_t polls_left(const asx__task *task)
+{
+    return task->flags & ASX__T_GRACE ? task->cleanup_left & GRACE_MASK : task->cleanup_left;
+}
+
+uint32_t asx__cleanup_used(const asx__task *task)
+{
+    bool grace = (task->flags & ASX__T_GRACE) != 0;
+    uint32_t quota = asx_cancel_cleanup_budget(task->reason->kind).poll_quota;
+    uint32_t left = grace ? (uint32_t)task->cleanup_left >> GRACE_BITS : task->cleanup_left;
+    uint32_t used = quota > left ? quota - left : 0;
+    return grace ? used + GRACE_POLLS - polls_left(task) : used;
+}
+
 /* True: past its last grace. The first time it lifts the masks instead. */
 static bool overrun(asx_runtime *rt, asx__task *task)
 {
@@ -513,8 +538,7 @@ static bool overrun(asx_runtime *rt, asx__task *task)
         abort_overrun(rt, task);
     if (task->flags & ASX__T_GRACE)
         return true;
-    task->flags |= ASX__T_GRACE;
-    task->cleanup_left = GRACE_POLLS;
+    begin_grace(task);
     asx__scopes_catch_up(rt, task);
     return false;
 }
@@ -527,7 +551,7 @@ bool asx__cleanup_charge(asx_runtime *rt, asx__task *task)
         asx__scopes_catch_up(rt, task);
     }
     if (task->region->cleanup != ASX_CLEANUP_SOFT) {
-        if (task->cleanup_left == 0 && overrun(rt, task)) {
+        if (polls_left(task) == 0 && overrun(rt, task)) {
             asx__task_force(rt, task);
             return true;
         }
@@ -572,8 +596,7 @@ void asx__task_force(asx_runtime *rt, asx__task *task)
     rt->tasks_forced++;
     if (rt->tracing)
         asx__journal(rt, ASX_EVENT_TASK_FORCED, asx__serial(task->generation),
-                     (uint64_t)task->reason->kind,
-                     asx_cancel_cleanup_budget(task->reason->kind).poll_quota, 0);
+                     (uint64_t)task->reason->kind, asx__cleanup_used(task), 0);
     asx__region_keep_stack(rt, task);
     asx__task_finish(rt, task, ASX_E_CANCELLED);
 }
@@ -587,7 +610,7 @@ static void cancel_finalizers(asx_runtime *rt, asx__region *region, asx__task *t
     asx__task_cancel(rt, task,
                      asx__reason_make(rt, region, ASX_CANCEL_TIMEOUT, region, NULL,
                                       "finalizers took too long", NULL));
-    task->cleanup_left = GRACE_POLLS;
+    begin_grace(task); /* all of it at once: what it could do until now was not limited */
 }
 
 /* One task of a region whose time for cleanup may be over: lift its masks, then force it. Returns
@@ -608,8 +631,8 @@ static asx_time enforce_on(asx_runtime *rt, asx__region *region, asx__task *task
         due = asx_time_add(due, grace_ns);
     if (due > rt->now)
         return due;
-    if (graced && waits_uncancellably(task)) /* what it waits for has its own bounds */
-        return asx_time_add(rt->now, grace_ns);
+    if (graced && waits_uncancellably(task)) /* what it waits for has its own bounds, or none */
+        return ASX_TIME_NEVER;
     if (overrun(rt, task)) {
         asx__task_force(rt, task);
         return ASX_TIME_NEVER;
@@ -667,16 +690,50 @@ void asx__region_timer_fired(void *arg)
         asx__region_arm(rt, region);
 }
 
-void asx__region_arm(asx_runtime *rt, asx__region *region)
+/* ---- the region's timer --------------------------------------------------------------------- */
+
+/* The next time at which something is to be done for the region. */
+static asx_time next_look(const asx__region *region)
 {
     asx_time at = region->timeout_at < region->deadline_at ? region->timeout_at
                                                            : region->deadline_at;
-    if (region->cleanup_at < at)
-        at = region->cleanup_at;
-    if (at == region->timer_at)
+    return region->cleanup_at < at ? region->cleanup_at : at;
+}
+
+static void forget_unarmed(asx_runtime *rt, asx__region *region)
+{
+    asx__region **at = &rt->unarmed;
+    while (*at != NULL && *at != region)
+        at = &(*at)->unarmed_next;
+    if (*at == region)
+        *at = region->unarmed_next;
+    region->unarmed = false;
+}
+
+/* No memory for its timer: the loop looks at it in each turn. */
+static void remember_unarmed(asx_runtime *rt, asx__region *region)
+{
+    if (region->unarmed)
         return;
+    region->unarmed = true;
+    region->unarmed_next = rt->unarmed;
+    rt->unarmed = region;
+}
+
+void asx__region_disarm(asx_runtime *rt, asx__region *region)
+{
     (void)asx_timer_cancel(&rt->timers, &region->timer);
     region->timer_at = ASX_TIME_NEVER;
+    if (ASX__UNLIKELY(region->unarmed))
+        forget_unarmed(rt, region);
+}
+
+void asx__region_arm(asx_runtime *rt, asx__region *region)
+{
+    asx_time at = next_look(region);
+    if (at == region->timer_at && !region->unarmed)
+        return;
+    asx__region_disarm(rt, region);
     if (at == ASX_TIME_NEVER)
         return;
     asx_waker waker = { asx__region_timer_fired, region };
@@ -687,7 +744,34 @@ void asx__region_arm(asx_runtime *rt, asx__region *region)
     rt->timers.max_timers = UINT64_MAX; /* the ceiling is for users; this one must be had */
     if (asx_timer_register(&rt->timers, armed, waker, &region->timer) == ASX_OK)
         region->timer_at = at;
+    else
+        remember_unarmed(rt, region);
     rt->timers.max_timers = ceiling;
+}
+
+void asx__regions_look(asx_runtime *rt)
+{
+    for (asx__region *region = rt->unarmed; region != NULL;) {
+        if (next_look(region) <= rt->now) {
+            asx__region_timer_fired(region);
+            region = rt->unarmed; /* whatever became of the list */
+        } else {
+            region = region->unarmed_next;
+        }
+    }
+    for (asx__region *region = rt->unarmed, *next; region != NULL; region = next) {
+        next = region->unarmed_next;
+        asx__region_arm(rt, region); /* there may be memory again */
+    }
+}
+
+asx_time asx__next_deadline(asx_runtime *rt)
+{
+    asx_time next = asx_timer_next_deadline(&rt->timers);
+    for (const asx__region *r = rt->unarmed; r != NULL; r = r->unarmed_next)
+        if (next_look(r) < next)
+            next = next_look(r);
+    return next;
 }
 
 /* ---- budgets -------------------------------------------------------------------------------- */
@@ -874,7 +958,7 @@ asx_status asx_task_get_cleanup(const asx_task *handle, asx_budget *ret_budget)
     if (task->reason == NULL)
         return ASX_E_NOT_FOUND;
     asx_budget budget = asx_cancel_cleanup_budget(task->reason->kind);
-    budget.poll_quota = task->cleanup_left;
+    budget.poll_quota = polls_left(task);
     budget.priority = task->priority;
     if (task->region->cleanup != ASX_CLEANUP_SOFT)
         budget.deadline = asx_time_add(requested_at(task->reason), task->region->cleanup_time_ns);

@@ -211,6 +211,7 @@ asx_status asx__region_create(asx_runtime *rt, asx__region *parent, asx__task *o
     asx__region_arm(rt, region);
     if ((region->timeout_at & region->deadline_at) != ASX_TIME_NEVER &&
         region->timer_at == ASX_TIME_NEVER) { /* a deadline that nobody would watch */
+        asx__region_disarm(rt, region);
         region->generation = 0;
         rt->region_generation--;
         asx__slab_release(&rt->regions, region, index);
@@ -515,7 +516,7 @@ static void finish_close(asx_runtime *rt, asx__region *region)
         r = next;
     }
     region->residents = NULL;
-    (void)asx_timer_cancel(&rt->timers, &region->timer);
+    asx__region_disarm(rt, region);
     recycle_tasks(rt, region);
     asx__task_drop_finalizer(rt, region);
     release_kept(rt, region);

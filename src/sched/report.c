@@ -227,14 +227,13 @@ void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__ta
     asx__forced_note *note = asx__region_memory(region, sizeof *note);
     if (note == NULL)
         return; /* n_forced still counts it */
-    uint32_t quota = asx_cancel_cleanup_budget(task->reason->kind).poll_quota;
     bool parked = asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits != NULL;
     *note = (asx__forced_note){
         .next = region->forced,
         .name = asx__region_keep_name(region, task->name),
         .site = task->site,
         .serial = asx__serial(task->generation),
-        .polls = quota > task->cleanup_left ? quota - task->cleanup_left : 0,
+        .polls = asx__cleanup_used(task),
         .waited_for = parked ? task->w.waits->ops->kind : 0,
     };
     region->forced = note;

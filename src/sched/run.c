@@ -549,6 +549,8 @@ static void begin_turn(asx_runtime *rt)
     if (!rt->virtual_clock)
         asx__clock_read(rt);
     fire_timers(rt);
+    if (ASX__UNLIKELY(rt->unarmed != NULL))
+        asx__regions_look(rt);
 }
 
 static void dispatch(asx_runtime *rt, asx__task *task)
@@ -624,7 +626,7 @@ bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
         if (task != NULL)
             dispatch(rt, task);
         else if (rt->next_up == NULL && rt->over == NULL && asx__lanes_are_empty(rt) &&
-                 asx_timer_next_deadline(&rt->timers) > rt->now)
+                 asx__next_deadline(rt) > rt->now)
             return false;
     }
     return false;
@@ -633,7 +635,7 @@ bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
 /* Nothing is runnable: wait for the next timer. False: nothing will ever happen. */
 static bool idle(asx_runtime *rt, asx_time until)
 {
-    asx_time next = asx_timer_next_deadline(&rt->timers);
+    asx_time next = asx__next_deadline(rt);
     rt->cancel_streak = 0;
     if (next == ASX_TIME_NEVER && until == ASX_TIME_NEVER)
         return false;

@@ -441,7 +441,7 @@ asx_status asx_runtime_step(asx_runtime *rt, uint64_t max_turns, asx_time *ret_n
     if (rt->tracing && asx__trace_diverged(&rt->trace))
         return end_of_run(rt, ASX_E_DIVERGED);
     if (ret_next_deadline != NULL)
-        *ret_next_deadline = more ? rt->now : asx_timer_next_deadline(&rt->timers);
+        *ret_next_deadline = more ? rt->now : asx__next_deadline(rt);
     return ASX_E_WOULD_BLOCK;
 }
 

@@ -359,6 +359,8 @@ typedef struct asx__region {
     asx_time cleanup_at;          /* earliest time at which a cancelled task overruns */
     asx_timer_handle timer;       /* one for all three */
     asx_time timer_at;            /* what it is armed for; NEVER: not armed */
+    struct asx__region *unarmed_next; /* in rt->unarmed */
+    bool unarmed;                 /* there was no memory for its timer */
     uint32_t busy;                /* somebody walks it: not to be freed now */
     struct asx__forced_note *forced; /* tasks that were completed by force, newest first */
     asx__finalizer *finalizers;   /* LIFO */
@@ -449,6 +451,7 @@ struct asx_runtime {
     asx__region *cancel_stack; /* regions whose children are to be told of its cancellation ... */
     asx__region *cancel_held;  /* ... and that go on closing when all have been */
     bool cancel_walking;       /* somebody works the stack off */
+    asx__region *unarmed;      /* regions whose timer could not be had: see asx__regions_look() */
     asx__task *main_task;
     bool started, finished;
     bool shut_down;        /* somebody has tried to, as long as he wanted */
@@ -672,7 +675,14 @@ bool asx__cleanup_charge(asx_runtime *rt, asx__task *task);
 /* Ends overdue cancelled tasks of a region and arms its timer again. */
 void asx__region_timer_fired(void *region);
 void asx__region_arm(asx_runtime *rt, asx__region *region);
+void asx__region_disarm(asx_runtime *rt, asx__region *region);
+/* Once per turn while rt->unarmed is not empty: does what the timers of those regions would. */
+void asx__regions_look(asx_runtime *rt);
+/* When something may be due, timers and regions without one; NEVER: nothing is pending. */
+asx_time asx__next_deadline(asx_runtime *rt);
 void asx__task_force(asx_runtime *rt, asx__task *task);
+/* Resumptions that a cancelled task has used for its cleanup, those of the last grace included. */
+uint32_t asx__cleanup_used(const asx__task *task);
 /* For the report: who was completed by force. */
 void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__task *task);
 void asx__region_note_left(asx__region *home, const asx__region *left);

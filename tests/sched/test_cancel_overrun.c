@@ -89,6 +89,7 @@ static void overrun_by_polls(asx_cx *cx, size_t k, bool acknowledges)
     CHECK_EQ(report.item_count, 1);
     CHECK_STR_EQ(report.items[0].name, "deaf");
     CHECK_STR_EQ(report.items[0].state, "Forced");
+    CHECK_EQ(report.items[0].count, kinds[k].quota + GRACE);
     asx_close_report_deinit(&report);
 }
 
@@ -577,4 +578,160 @@ static asx_status grant_goes_back(asx_cx *cx, void *arg)
 ASX_TEST(a_grant_of_a_task_completed_by_force_goes_to_the_next)
 {
     kit_everywhere(grant_goes_back, NULL, ASX_OK);
+}
+
+/* ---- how much was used ---------------------------------------------------------------------- */
+
+static uint64_t forced_used;
+
+static void note_forced(void *ctx, const asx_event *event)
+{
+    (void)ctx;
+    if (event->kind == ASX_EVENT_TASK_FORCED)
+        forced_used = event->b;
+}
+
+/* `*arg` resumptions after the request, then parked for ever under a mask. */
+static asx_status few_then_none(asx_cx *cx, void *arg)
+{
+    asx_waker waker;
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_cx_waker(cx, &waker), ASX_OK);
+    while (!asx_is_cancelled(cx))
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, *(unsigned *)arg - 1), ASX_OK);
+    CHECK_STATUS(asx_wait_external(cx), ASX_E_CANCELLED);
+    while (asx_wait_external(cx) == ASX_E_CANCELLED)
+        continue;
+    return ASX_OK;
+}
+
+static asx_status ends_it(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task t;
+    asx_close_report report;
+    asx_region_options options = { .cleanup_time_ns = 10 * ASX_MS };
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, few_then_none, arg, &t), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
+    CHECK_EQ(report.items[0].count, *(unsigned *)arg + GRACE);
+    asx_close_report_deinit(&report);
+    return ASX_OK;
+}
+
+ASX_TEST(a_forced_task_is_told_of_with_the_resumptions_it_used)
+{
+    for (unsigned used = 1; used < 5; used++) {
+        asx_runtime *rt;
+        asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
+        config.trace = true;
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_observe(rt, note_forced, NULL), ASX_OK);
+        CHECK_STATUS(asx_runtime_run(rt, ends_it, &used), ASX_OK);
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+        CHECK_EQ(forced_used, used + GRACE);
+    }
+}
+
+/* ---- who waits for somebody without bounds --------------------------------------------------- */
+
+static asx_waker patient;
+
+static asx_status masked_wait(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_cx_waker(cx, &patient), ASX_OK);
+    return asx_wait_external(cx);
+}
+
+static asx_status closes_a_soft_one(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_region_options soft = { .name = "soft", .cleanup = ASX_CLEANUP_SOFT };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &soft), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "patient", masked_wait, NULL), ASX_OK);
+    asx_status st = asx_region_close(&r, ASX_OK);
+    say("closed");
+    return st;
+}
+
+/* The closer overran its own time long ago; the time does not run on for that. */
+ASX_TEST(a_shutdown_that_waits_for_a_soft_region_ends_and_names_it)
+{
+    for (int i = 0; i < 2; i++) {
+        asx_runtime *rt;
+        asx_close_report report;
+        asx_runtime_config config = kit_config(i ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
+        config.root.cleanup_time_ns = 2 * ASX_MS;
+        hush();
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_start(rt, closes_a_soft_one, NULL), ASX_OK);
+        CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_runtime_shutdown(rt, 0, &report), ASX_E_TASKS_STILL_ACTIVE);
+        CHECK_EQ(report.item_count, 4); /* two regions, main, the patient one */
+        CHECK_STR_EQ(report.items[1].name, "main");
+        CHECK_STR_EQ(report.items[1].waits_for, "region-close");
+        CHECK_STR_EQ(report.items[3].name, "patient");
+        asx_close_report_deinit(&report);
+        CHECK_STR_EQ(said(), "");
+        patient.wake(patient.arg);
+        CHECK_STATUS(asx_runtime_shutdown(rt, 0, NULL), ASX_OK);
+        CHECK_STR_EQ(said(), "closed");
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
+
+/* ---- without memory ------------------------------------------------------------------------- */
+
+static void nobody(void *arg)
+{
+    (void)arg;
+}
+
+static asx_status no_more_memory(asx_cx *cx, void *arg)
+{
+    kit_heap *heap = arg;
+    asx_region r;
+    asx_task t;
+    asx_region_options options = { .cleanup_time_ns = 10 * ASX_MS };
+    asx_timer_handle timer;
+    asx_waker none = { nobody, NULL };
+    asx_timer_wheel *wheel = asx_runtime_timers(asx_cx_runtime(cx));
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, masked_wait, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    heap->fail_from = 1;
+    while (asx_timer_register(wheel, asx_now(cx) + ASX_SEC, none, &timer) == ASX_OK)
+        continue; /* until no more timer can be had */
+    asx_time begun = asx_now(cx);
+    CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    if (kit_is_virtual(cx))
+        CHECK_EQ(asx_now(cx), begun + 10 * ASX_MS); /* masks lifted: it saw the cancel */
+    else
+        CHECK_GE(asx_now(cx), begun + 10 * ASX_MS);
+    say("told");
+    heap->fail_from = 0;
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(the_time_for_cleanup_is_watched_without_memory_for_a_timer)
+{
+    for (int i = 0; i < 2; i++) {
+        kit_heap heap = { 0 };
+        asx_runtime *rt;
+        asx_runtime_config config = kit_config(i ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, &heap);
+        hush();
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_run(rt, no_more_memory, &heap), ASX_OK);
+        CHECK_STR_EQ(said(), "told");
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+        CHECK_EQ(heap.bytes, 0);
+    }
 }
