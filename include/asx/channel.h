@@ -76,7 +76,8 @@ ASX_API asx_status asx_channel_create_with(const asx_region *region, size_t elem
                                            asx_channel_sender *ret_sender,
                                            asx_channel_receiver *ret_receiver);
 
-/* Waits for capacity. ASX_E_CANCELLED (nothing was taken), ASX_E_DISCONNECTED, ASX_E_WOULD_BLOCK,
+/* Waits for capacity. ASX_E_CANCELLED (nothing was taken; a permit that was on its way is resolved,
+ * also if *ret_permit was written), ASX_E_DISCONNECTED, ASX_E_WOULD_BLOCK,
  * ASX_E_RESOURCE_EXHAUSTED. Returns at the resumption that follows a cancel request. */
 ASX_API asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx,
                                        asx_send_permit *ret_permit);

@@ -84,6 +84,9 @@ bool asx__region_is_valid(const asx__region *region)
     if (region->state == ASX_REGION_CLOSED)
         return region->task_first == 0 && asx__region_live_tasks(region) == 0 &&
                region->live_regions == 0;
+    if (region->state == ASX_REGION_OPEN && region->tasks_max != 0 &&
+        asx__region_live_tasks(region) + region->places > region->tasks_max)
+        return false;
     return tasks_are_valid(region) && children_are_valid(region) &&
            obligations_are_valid(region) && owner_is_valid(region) &&
            (region->reason == NULL || region->state != ASX_REGION_OPEN || region->cancel_listed);

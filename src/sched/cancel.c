@@ -167,18 +167,38 @@ static bool waits_uncancellably(const asx__task *task)
            task->w.waits->ops->uncancellable;
 }
 
+/* A permit that was written for a fiber which has not run since; NULL: it has been resolved. */
+static asx__obligation *permit_on_its_way(const asx__task *task)
+{
+    const asx_send_permit *permit = task->r.io;
+    asx__obligation *o = permit->record_;
+    return o->object != NULL && o->owner == task && o->id == permit->obligation_ ? o : NULL;
+}
+
+bool asx__take_back(asx_runtime *rt, asx__task *task, unsigned exec)
+{
+    if (exec == ASX__EXEC_PERMITTED) {
+        asx__obligation *o = permit_on_its_way(task);
+        if (o != NULL)
+            rt->registry.release[o->kind](rt, o);
+        return o != NULL;
+    }
+    return (task->flags & ASX__T_POLL) == 0 && asx__task_leave_place(rt, task);
+}
+
 /* Puts a newly cancelled task where it will be run from, with the priority that goes with it. */
 static void expedite(asx_runtime *rt, asx__task *task, uint8_t priority)
 {
     bool queued = asx__is_queued(task);
-    bool yielded = asx__exec_state(task) == ASX__EXEC_YIELDED;
+    unsigned exec = asx__exec_state(task);
     if (queued) /* the list it stands in is that of its old priority */
         asx__dequeue(rt, task);
     if (priority > task->priority)
         task->priority = priority;
     task->flags |= ASX__T_RAISED | ASX__T_CANCEL;
-    if (yielded && !asx__task_masked(task))
-        task->w.status = ASX_E_CANCELLED; /* nothing was handed over: the yield may say so */
+    if (queued && !asx__task_masked(task) &&
+        (exec == ASX__EXEC_YIELDED || asx__take_back(rt, task, exec)))
+        task->w.status = ASX_E_CANCELLED; /* it has got nothing that it would keep */
     if (queued)
         asx__enqueue(rt, task);
     else if (asx__exec_state(task) == ASX__EXEC_PARKED && !asx__task_masked(task) &&

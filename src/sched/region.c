@@ -160,16 +160,7 @@ static void close_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bo
         region->closer = NULL;
 }
 
-static void admission_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
-{
-    (void)rt;
-    (void)waitable;
-    if (!granted)
-        asx__list_remove(&task->node);
-}
-
 static const asx__waitable_ops close_ops = { ASX__WAIT_REGION_CLOSE, true, close_unpublish };
-static const asx__waitable_ops admission_ops = { ASX__WAIT_ADMISSION, false, admission_unpublish };
 
 static void init_record(asx_runtime *rt, asx__region *region, uint32_t index)
 {
@@ -181,7 +172,7 @@ static void init_record(asx_runtime *rt, asx__region *region, uint32_t index)
     asx__list_init(&region->children);
     asx__list_init(&region->admission_queue);
     region->close_wait.ops = &close_ops;
-    region->admission_wait.ops = &admission_ops;
+    region->admission_wait.ops = &asx__admission_ops;
     region->close_wait.serial = region->admission_wait.serial = asx__serial(region->generation);
     region->cleanup_at = ASX_TIME_NEVER;
     region->timer_at = ASX_TIME_NEVER;
@@ -317,57 +308,6 @@ asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_regio
     return bury(ret_region, open_in(cx, handle, ret_region, options, site));
 }
 
-/* ---- admission ------------------------------------------------------------------------------ */
-
-asx_status asx__region_admit_task(asx_runtime *rt, asx__region *region)
-{
-    uint64_t generation = region->generation;
-    while (asx__region_live_tasks(region) >= region->tasks_max) {
-        asx__task *task = rt->current;
-        if (region->admission != ASX_ADMISSION_WAIT || task == NULL) {
-            if (rt->tracing)
-                asx__journal(rt, ASX_EVENT_ADMISSION_REFUSED, asx__serial(region->generation),
-                             ASX__REFUSED_TASK, (uint64_t)(int64_t)ASX_E_ADMISSION_CLOSED, 0);
-            return ASX_E_ADMISSION_CLOSED;
-        }
-        asx_status st = asx__checkpoint(rt, task);
-        if (st == ASX_OK)
-            st = asx__wait_prepare(rt, task, &region->admission_wait);
-        if (st < 0)
-            return st;
-        asx__list_push_back(&region->admission_queue, &task->node);
-        st = asx__wait_on(rt, task, &region->admission_wait, NULL);
-        if (st < 0)
-            return st;
-        if (region->generation != generation) /* closed, and the record serves another */
-            return ASX_E_STALE_HANDLE;
-        st = asx__region_gate((asx_region_state)region->state, ASX__GATE_SPAWN_TASK, false);
-        if (st < 0)
-            return st;
-    }
-    return ASX_OK;
-}
-
-static void admit_waiters(asx_runtime *rt, asx__region *region)
-{
-    uint64_t live = asx__region_live_tasks(region);
-    uint64_t room = region->tasks_max > live ? region->tasks_max - live : 0;
-    while (room-- > 0 && !asx__list_empty(&region->admission_queue)) {
-        asx__task *task = (asx__task *)region->admission_queue.next;
-        asx__list_remove(&task->node);
-        asx__wake(rt, task, ASX_OK, false);
-    }
-}
-
-static void refuse_waiters(asx_runtime *rt, asx__region *region)
-{
-    while (!asx__list_empty(&region->admission_queue)) {
-        asx__task *task = (asx__task *)region->admission_queue.next;
-        asx__list_remove(&task->node);
-        asx__wake(rt, task, ASX_E_REGION_NOT_OPEN, false);
-    }
-}
-
 /* ---- closing -------------------------------------------------------------------------------- */
 
 void asx__region_set(asx_runtime *rt, asx__region *region, asx_region_state to)
@@ -402,7 +342,7 @@ void asx__region_begin_close(asx_runtime *rt, asx__region *region)
         closes = r == region || (!r->scoped && r->state == ASX_REGION_OPEN);
         if (closes) {
             asx__region_set(rt, r, ASX_REGION_CLOSING);
-            refuse_waiters(rt, r);
+            asx__region_refuse_waiters(rt, r);
         }
     }
 }
@@ -574,7 +514,7 @@ static bool advance(asx_runtime *rt, asx__region *region)
     switch (region->state) {
     case ASX_REGION_OPEN:
         if (region->tasks_max != 0)
-            admit_waiters(rt, region);
+            asx__region_admit_waiters(rt, region);
         return false;
     case ASX_REGION_CLOSING:
         if (!children && !region->closing_asked)

@@ -30,15 +30,16 @@ static bool charge(asx_runtime *rt, asx__task *task)
         rt->running_seq = asx__journal(rt, ASX_EVENT_TASK_RUN, asx__serial(task->generation),
                                        (uint64_t)asx__lane_of(task), task->priority, cause);
     }
-    bool yielded = asx__exec_state(task) == ASX__EXEC_YIELDED;
+    unsigned exec = asx__exec_state(task);
     asx__exec_set(task, ASX__EXEC_RUNNING);
     if ((task->flags & ASX__T_CANCEL) == 0) {
         if (task->flags & (ASX__T_METERED | ASX__T_TIMED))
             asx__budget_charge(rt, task);
         if ((task->flags & ASX__T_CANCEL) == 0)
             return true;
-        if (yielded && !asx__task_masked(task))
-            task->w.status = ASX_E_CANCELLED; /* exhausted: the yield says so */
+        if (!asx__task_masked(task) &&
+            (exec == ASX__EXEC_YIELDED || asx__take_back(rt, task, exec)))
+            task->w.status = ASX_E_CANCELLED; /* exhausted: what it waits in says so */
     }
     return !asx__cleanup_charge(rt, task);
 }

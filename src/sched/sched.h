@@ -188,7 +188,8 @@ enum asx__exec {
     ASX__EXEC_WAKING,
     ASX__EXEC_DONE,
     ASX__EXEC_CANCELLED,
-    ASX__EXEC_YIELDED /* runnable, and nothing was handed over to it */
+    ASX__EXEC_YIELDED,  /* runnable, and nothing was handed over to it */
+    ASX__EXEC_PERMITTED /* runnable fiber whose waker wrote a send permit to where r.io points */
 };
 
 enum asx__task_flags {
@@ -283,6 +284,8 @@ typedef struct asx__extra {
     struct asx__waker_cell *waker;
     uint64_t wake_seq;           /* journal: event that woke or spawned it */
     uint32_t mask_polls[ASX_MASK_DEPTH_MAX]; /* resumptions each still holds for: see mask.c */
+    struct asx__region *place;   /* where room is kept for a task that it will spawn ... */
+    uint64_t place_generation;   /* ... in this life of the record */
     uint8_t mask_base;           /* masks below are the runtime's, or a caller's */
     uint32_t caps;               /* of those of its region */
     uint32_t stack_class;        /* index + 1 of its pool; 0: the default one */
@@ -350,6 +353,7 @@ typedef struct asx__region {
     asx__task *closer;            /* parked in it */
     asx__waitable admission_wait;
     asx__node admission_queue;
+    uint64_t places;              /* kept for tasks that waited: see admission.c */
     const asx_cancel_reason *reason; /* of its cancellation */
     struct asx__region *cancel_next, *held_next;
     asx_budget budget;            /* what its tasks get at most */
@@ -558,7 +562,7 @@ static inline unsigned asx__exec_state(const asx__task *task)
 static inline bool asx__is_queued(const asx__task *task)
 {
     unsigned state = asx__exec_state(task);
-    return state == ASX__EXEC_RUNNABLE || state == ASX__EXEC_YIELDED;
+    return state == ASX__EXEC_RUNNABLE || state >= ASX__EXEC_YIELDED;
 }
 
 static inline int asx__lane_of(const asx__task *task)
@@ -670,6 +674,10 @@ const asx_cancel_reason *asx__reason_copy(asx_runtime *rt, asx__region *home,
 const asx_cancel_reason *asx__reason_make(asx_runtime *rt, asx__region *home, asx_cancel_kind kind,
                                           const asx__region *origin, const asx__task *origin_task,
                                           const char *message, const asx_cancel_reason *cause);
+/* The task, queued in this execution state, is told before it runs: a place that a fiber waited for
+ * and was given goes to the next. True: its wait has to say so. A poll task's grant goes when it
+ * does not pick it up. */
+bool asx__take_back(asx_runtime *rt, asx__task *task, unsigned exec);
 /* Charges a resumption of a cancelled task; true: it overran and was completed by force. */
 bool asx__cleanup_charge(asx_runtime *rt, asx__task *task);
 /* Ends overdue cancelled tasks of a region and arms its timer again. */
@@ -720,7 +728,13 @@ void asx__region_fold(asx_runtime *rt, asx__region *region, asx__task *task, asx
 asx_status asx__region_run_finalizers(asx_cx *cx, void *region);
 /* Is this the task that runs the region's finalizers? */
 bool asx__region_runs_finalizers(const asx__region *region, const asx__task *task);
+/* Admission: admission.c. Room for one more task in a region with a limit on them; may wait. */
 asx_status asx__region_admit_task(asx_runtime *rt, asx__region *region);
+void asx__region_admit_waiters(asx_runtime *rt, asx__region *region);
+void asx__region_refuse_waiters(asx_runtime *rt, asx__region *region);
+/* What is kept for the task goes to the next; false: nothing was. */
+bool asx__task_leave_place(asx_runtime *rt, asx__task *task);
+extern const asx__waitable_ops asx__admission_ops;
 asx_region asx__region_name(const asx__region *region);
 /* Region's memory; NULL: none left. */
 void *asx__region_memory(asx__region *region, size_t size);

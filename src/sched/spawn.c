@@ -186,8 +186,7 @@ static asx_status spawn_gate(asx_runtime *rt, asx__region *region, bool poll)
                                      finalizer);
     if (st < 0)
         return st;
-    if (region->setup == ASX_OK && region->tasks_max != 0 &&
-        asx__region_live_tasks(region) >= region->tasks_max)
+    if (region->setup == ASX_OK && region->tasks_max != 0)
         st = asx__region_admit_task(rt, region); /* may wait; so all else is asked after it */
     if (st < 0)
         return st;
@@ -229,6 +228,14 @@ static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_reque
     return ASX_OK;
 }
 
+/* The place that the spawn may have had is for the next. */
+static asx_status spawn_refused(asx_runtime *rt, asx__region *region, asx_status st)
+{
+    if (region->tasks_max != 0 && region->state == ASX_REGION_OPEN)
+        asx__region_admit_waiters(rt, region);
+    return st;
+}
+
 static asx_status spawn(const asx_region *handle, spawn_request *request, asx_task *ret_task)
 {
     asx__region *region;
@@ -244,12 +251,12 @@ static asx_status spawn(const asx_region *handle, spawn_request *request, asx_ta
                       (!request->poll && rt->fibers_live >= rt->fiber_ceiling))) {
         st = spawn_gate(rt, region, request->poll);
         if (st < 0)
-            return st;
+            return spawn_refused(rt, region, st);
     }
     asx__task *task = NULL;
     st = spawn_record(rt, region, request, &task);
     if (ASX__UNLIKELY(st < 0))
-        return st;
+        return spawn_refused(rt, region, st);
     if (ret_task != NULL) {
         task->flags |= ASX__T_HANDLE;
         ret_task->task_ = task;

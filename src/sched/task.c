@@ -276,6 +276,7 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
         } while (extra->scopes != NULL || extra->cleanups != NULL);
         if (extra->obligations != NULL || extra->permit.object != NULL)
             asx__obligations_end_task(rt, task);
+        (void)asx__task_leave_place(rt, task);
     }
     if (ASX__UNLIKELY(returned > 0))
         returned = ASX_OK;

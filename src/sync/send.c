@@ -176,7 +176,10 @@ static void serve_waiter(asx__channel *ch)
     }
     if (!done)
         ch->claims--;
+    bool permit = done && task->w.waits != &ch->waits[ASX__CHANNEL_SEND];
     asx__wake(ch->rt, task, done ? ASX_OK : ASX_E_RESOURCE_EXHAUSTED, false);
+    if (permit) /* a cancel that comes before it runs takes it back */
+        asx__exec_set(task, ASX__EXEC_PERMITTED);
 }
 
 void asx__channel_settle_slow(asx__channel *ch)
@@ -223,15 +226,26 @@ typedef enum claim_result {
     REFUSED
 } claim_result;
 
-static claim_result claim(asx__channel *ch, asx__task *task, asx_status *ret_why)
+/* How a poll task waits in a call. */
+static asx__waitable *poll_wait(asx__channel *ch, enum asx__channel_wait which)
+{
+    return &ch->waits[which == ASX__CHANNEL_SEND ? ASX__CHANNEL_SEND : ASX__CHANNEL_RESERVE];
+}
+
+static claim_result claim(asx__channel *ch, asx__task *task, enum asx__channel_wait which,
+                          asx_status *ret_why)
 {
     asx_runtime *rt = ch->rt;
-    asx_status st = asx__checkpoint(rt, task);
+    /* A send that has been let in is as good as done, as a fiber's is: a cancel comes late. */
+    bool done = which == ASX__CHANNEL_SEND && (task->flags & ASX__T_GRANTED) &&
+                task->w.waits == poll_wait(ch, which);
+    asx_status st = done ? ASX_OK : asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0)) {
         *ret_why = st;
         return REFUSED; /* a grant comes back when the resumption is over */
     }
-    bool granted = asx__wait_granted(task, &ch->waits[ASX__CHANNEL_RESERVE]);
+    bool granted = asx__wait_granted(task, &ch->waits[ASX__CHANNEL_RESERVE]) ||
+                   asx__wait_granted(task, &ch->waits[ASX__CHANNEL_SEND]);
     if (ASX__UNLIKELY(granted))
         ch->grants--;
     if (ASX__UNLIKELY(asx__channel_rx_gone(ch))) {
@@ -254,7 +268,7 @@ static asx_status wait_for_room(asx__channel *ch, asx__task *task, enum asx__cha
     asx_runtime *rt = ch->rt;
     bool poll = (task->flags & ASX__T_POLL) != 0;
     if (ASX__UNLIKELY(poll || rt->in_cleanup)) {
-        asx_status st = asx__wait_prepare(rt, task, &ch->waits[ASX__CHANNEL_RESERVE]);
+        asx_status st = asx__wait_prepare(rt, task, poll_wait(ch, which));
         if (st < 0)
             return st;
         ASX__ASSERT(asx__channel_full(ch)); /* no grant of this channel was given back by that */
@@ -263,7 +277,7 @@ static asx_status wait_for_room(asx__channel *ch, asx__task *task, enum asx__cha
     ch->recv_slow |= ASX__RECV_WAITERS;
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     if (ASX__UNLIKELY(poll))
-        return asx__wait_on(rt, task, &ch->waits[ASX__CHANNEL_RESERVE], NULL);
+        return asx__wait_on(rt, task, poll_wait(ch, which), NULL);
     return asx__park(rt, task, &ch->waits[which], io);
 }
 
@@ -285,7 +299,7 @@ static NOINLINE asx_status reserve_slow(asx__channel *ch, asx__task *task,
                                         asx_send_permit *ret_permit)
 {
     asx_status st;
-    switch (claim(ch, task, &st)) {
+    switch (claim(ch, task, ASX__CHANNEL_RESERVE, &st)) {
     case REFUSED:
         return st;
     case MUST_WAIT:
@@ -339,7 +353,7 @@ asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx
     asx__task *task = cx->task_;
     asx__tracked_io io = { .site = site != NULL ? site : "" };
     asx_status st;
-    switch (claim(ch, task, &st)) {
+    switch (claim(ch, task, ASX__CHANNEL_TRACKED, &st)) {
     case REFUSED:
         return st;
     case MUST_WAIT:
@@ -518,7 +532,7 @@ asx_status asx_tracked_permit_abort(asx_tracked_permit *permit, asx_aborted_proo
 static NOINLINE asx_status send_slow(asx__channel *ch, asx__task *task, const void *message)
 {
     asx_status st;
-    switch (claim(ch, task, &st)) {
+    switch (claim(ch, task, ASX__CHANNEL_SEND, &st)) {
     case REFUSED:
         return st;
     case MUST_WAIT:

@@ -63,7 +63,7 @@
 #include "sched/obligation.h"
 
 /* What a task can wait for in a channel; also tells the waker what the task's `io` is. A poll task
- * always waits as RESERVE or RECV, because it repeats its call anyway. */
+ * never waits as TRACKED or RECV_ACK, because it repeats its call anyway. */
 enum asx__channel_wait {
     ASX__CHANNEL_RESERVE,  /* io: asx_send_permit * */
     ASX__CHANNEL_TRACKED,  /* io: asx__tracked_io * */

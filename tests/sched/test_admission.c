@@ -243,3 +243,136 @@ ASX_TEST(outside_a_task_a_waiting_admission_refuses)
     CHECK_STATUS(asx_runtime_shutdown(rt, 0, NULL), ASX_OK);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
+
+/* ---- first come, first served ---------------------------------------------------------------- */
+
+typedef struct queue_jump {
+    asx_region r;
+    asx_waker free; /* lets go of the only place */
+    asx_task first; /* waits for it, with `second` behind */
+    bool poll;
+    bool cancel;
+} queue_jump;
+
+static asx_status holds_the_place(asx_cx *cx, void *arg)
+{
+    queue_jump *q = arg;
+    CHECK_STATUS(asx_cx_waker(cx, &q->free), ASX_OK);
+    return asx_wait_external(cx);
+}
+
+static asx_status lives_long(asx_cx *cx, void *arg)
+{
+    say("%s", (const char *)arg);
+    return asx_sleep(cx, ASX_MS);
+}
+
+static asx_status waits_first(asx_cx *cx, void *arg)
+{
+    queue_jump *q = arg;
+    asx_status st = asx_spawn(&q->r, "1", lives_long, "first");
+    CHECK_STATUS(st, q->cancel ? ASX_E_CANCELLED : ASX_OK);
+    return asx_is_cancelled(cx) ? ASX_OK : st;
+}
+
+static asx_poll waits_first_poll(asx_cx *cx, void *state)
+{
+    queue_jump *q = state;
+    asx_status st = asx_spawn(&q->r, "1", lives_long, "first");
+    if (st == ASX_E_WOULD_BLOCK)
+        return ASX_POLL_PENDING;
+    CHECK_STATUS(st, q->cancel ? ASX_E_CANCELLED : ASX_OK);
+    (void)cx;
+    return ASX_POLL_READY;
+}
+
+static asx_status waits_second(asx_cx *cx, void *arg)
+{
+    queue_jump *q = arg;
+    (void)cx;
+    CHECK_STATUS(asx_spawn(&q->r, "2", lives_long, "second"), ASX_OK);
+    return ASX_OK;
+}
+
+/* Runs between the wake of the first and its next step. */
+static asx_status comes_late(asx_cx *cx, void *arg)
+{
+    queue_jump *q = arg;
+    (void)cx;
+    if (q->cancel)
+        CHECK_STATUS(asx_task_cancel(&q->first, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&q->r, "3", lives_long, "late"), ASX_OK);
+    return ASX_OK;
+}
+
+static asx_status nobody_passes(asx_cx *cx, void *arg)
+{
+    queue_jump *q = arg;
+    asx_region spawners;
+    asx_region_options options = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT };
+    CHECK_STATUS(asx_region_open(cx, &q->r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &spawners, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&q->r, "h", holds_the_place, q), ASX_OK);
+    if (q->poll)
+        CHECK_STATUS(asx_spawn_poll_task(&spawners, NULL, waits_first_poll, q, &q->first), ASX_OK);
+    else
+        CHECK_STATUS(asx_spawn_task(&spawners, NULL, waits_first, q, &q->first), ASX_OK);
+    CHECK_STATUS(asx_spawn(&spawners, "2", waits_second, q), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK); /* both wait */
+    q->free.wake(q->free.arg);
+    CHECK_STATUS(asx_spawn(&spawners, "3", comes_late, q), ASX_OK);
+    CHECK_STATUS(asx_region_close(&spawners, ASX_OK), ASX_OK);
+    CHECK_STR_EQ(said(), q->cancel ? "second late" : "first second late");
+    return asx_region_close(&q->r, ASX_OK);
+}
+
+ASX_TEST(who_waits_for_room_is_not_overtaken)
+{
+    for (int i = 0; i < 4; i++) {
+        queue_jump q = { .poll = (i & 1) != 0, .cancel = (i & 2) != 0 };
+        kit_everywhere(nobody_passes, &q, ASX_OK);
+    }
+}
+
+/* A spawn that had a place and fails all the same leaves it to the next. */
+static asx_status copies_too_much(asx_cx *cx, void *arg)
+{
+    static const char much[4096];
+    (void)cx;
+    CHECK_STATUS(asx_spawn_copy(arg, "c", kit_returns, much, sizeof much),
+                 ASX_E_RESOURCE_EXHAUSTED);
+    say("too much");
+    return ASX_OK;
+}
+
+static asx_status told_of_the_failure(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    CHECK_STATUS(asx_spawn(arg, "x", kit_returns, NULL), ASX_E_RESOURCE_EXHAUSTED);
+    say("refused");
+    return ASX_OK;
+}
+
+static asx_status place_of_a_failure(asx_cx *cx, void *arg)
+{
+    asx_region r, spawners;
+    uint64_t ms = ASX_MS;
+    asx_region_options options = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT,
+                                   .memory_max = 64 };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &spawners, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "s", kit_sleeper, &ms), ASX_OK);
+    CHECK_STATUS(asx_spawn(&spawners, "1", copies_too_much, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn(&spawners, "2", told_of_the_failure, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn(&spawners, "3", told_of_the_failure, &r), ASX_OK);
+    CHECK_STATUS(asx_region_close(&spawners, ASX_OK), ASX_OK);
+    CHECK_STR_EQ(said(), "too much refused refused");
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
+    return ASX_OK;
+}
+
+ASX_TEST(a_spawn_that_fails_after_it_waited_leaves_its_place_to_the_next)
+{
+    kit_everywhere(place_of_a_failure, NULL, ASX_OK);
+}

@@ -235,6 +235,53 @@ ASX_TEST(a_cancelled_reserve_takes_nothing_and_lets_the_next_one_through)
     scenario_check(&sc);
 }
 
+/* The slot was given to the victim, which has not run since. */
+ASX_TEST(a_slot_on_its_way_to_a_cancelled_sender_passes_on)
+{
+    static const struct scenario sc = {
+        .name = "passes on", .capacity = 1, .actor_count = 4,
+        .actors = {
+            { "victim", { S(1, RESERVE, .slot = 0, .want = ASX_E_CANCELLED, .done_ms = 5) } },
+            { "tracks", { S(2, TRACK, .slot = 0, .want = ASX_E_CANCELLED, .done_ms = 5) } },
+            { "next", { S(3, RESERVE, .slot = 0, .done_ms = 5), S(5, RESERVED, .value = 1),
+                        S(5, PSEND, .slot = 0, .value = 3) } },
+            { "other", { S(0, SEND, .value = 1), S(5, RECV, .value = 1), S(0, CANCEL, .value = 0),
+                         S(0, CANCEL, .value = 1), S(6, RECV, .value = 3),
+                         S(0, RESERVED, .value = 0) } },
+        },
+    };
+    scenario_check(&sc);
+}
+
+ASX_TEST(under_a_mask_the_slot_on_its_way_stays_the_senders)
+{
+    static const struct scenario sc = {
+        .name = "masked", .capacity = 1, .actor_count = 2,
+        .actors = {
+            { "victim", { S(1, MASK), S(1, RESERVE, .slot = 0, .done_ms = 5),
+                          S(0, PSEND, .slot = 0, .value = 2), S(0, UNMASK) } },
+            { "other", { S(0, SEND, .value = 1), S(5, RECV, .value = 1), S(0, CANCEL, .value = 0),
+                         S(6, RECV, .value = 2) } },
+        },
+    };
+    scenario_check(&sc);
+}
+
+ASX_TEST(a_send_that_was_let_in_before_the_cancel_is_sent)
+{
+    static const struct scenario sc = {
+        .name = "let in", .capacity = 1, .actor_count = 2,
+        .actors = {
+            { "victim", { S(1, SEND, .value = 66, .done_ms = 5),
+                          S(0, SEND, .value = 67, .want = ASX_E_CANCELLED) } },
+            { "other", { S(0, SEND, .value = 1), S(5, RECV, .value = 1), S(0, CANCEL, .value = 0),
+                         S(6, RECV, .value = 66), S(0, TRY_RECV, .want = ASX_E_EMPTY),
+                         S(0, RESERVED, .value = 0) } },
+        },
+    };
+    scenario_check(&sc);
+}
+
 ASX_TEST(a_cancelled_send_does_not_send)
 {
     static const struct scenario sc = {
