@@ -91,6 +91,14 @@ void *asx__mem_alloc(asx_runtime *rt, size_t size)
     return memory;
 }
 
+void *asx__mem_alloc_dense(asx_runtime *rt, size_t size)
+{
+    void *memory = asx__mem_alloc(rt, size);
+    if (memory != NULL && is_mapped(rt, size))
+        madvise(memory, size, MADV_HUGEPAGE); /* advice: failing it costs speed only */
+    return memory;
+}
+
 void asx__mem_free(asx_runtime *rt, void *memory, size_t size)
 {
     if (memory == NULL)

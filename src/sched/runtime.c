@@ -86,10 +86,15 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static void *wheel_alloc(void *ctx, size_t size)
 {
+    return asx__mem_alloc_dense(ctx, size);
+}
+
+static void *trace_alloc(void *ctx, size_t size)
+{
     return asx__mem_alloc(ctx, size);
 }
 
-static void wheel_free(void *ctx, void *memory, size_t size)
+static void memory_free(void *ctx, void *memory, size_t size)
 {
     asx__mem_free(ctx, memory, size);
 }
@@ -123,7 +128,7 @@ static asx_status init_time(asx_runtime *rt)
     timers.max_timers = rt->config.limits.timers_max;
     timers.coalesce_window_ns = rt->config.coalesce_window_ns;
     timers.coalesce_min_group = rt->config.coalesce_min_group;
-    asx__timer_memory memory = { wheel_alloc, wheel_free, rt };
+    asx__timer_memory memory = { wheel_alloc, memory_free, rt };
     return asx__timer_wheel_init(&rt->timers, &timers, &memory);
 }
 
@@ -131,7 +136,7 @@ static asx_status init_trace(asx_runtime *rt)
 {
     if (!rt->config.trace && !rt->config.lab)
         return ASX_OK;
-    asx__trace_memory memory = { wheel_alloc, wheel_free, rt };
+    asx__trace_memory memory = { trace_alloc, memory_free, rt };
     asx_status st = asx__trace_init(&rt->trace, rt->config.trace_events_max,
                                     rt->config.trace_overflow == ASX_TRACE_REFUSE
                                         ? ASX__TRACE_REFUSE

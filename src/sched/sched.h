@@ -116,6 +116,8 @@ uint32_t asx__slab_index_of(const asx__slab *slab, const void *record);
 
 /* From the runtime's allocator or static block, counted against memory_max. NULL: none left. */
 void *asx__mem_alloc(asx_runtime *rt, size_t size);
+/* The same for what will be used from end to end: a big piece comes in huge pages, if it can. */
+void *asx__mem_alloc_dense(asx_runtime *rt, size_t size);
 void asx__mem_free(asx_runtime *rt, void *memory, size_t size);
 
 /* Region memory: bump blocks, freed together. */

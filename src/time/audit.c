@@ -23,13 +23,13 @@ static bool in_window(const asx_timer_wheel *wheel, asx_time deadline)
            (deadline == wheel->window_end || wheel->window_end - deadline < wheel->window_ns);
 }
 
-static bool entry_is_valid(const asx_timer_wheel *wheel, uint32_t index, census *seen)
+static bool entry_is_valid(const asx_timer_wheel *wheel, uint32_t index, bool young, census *seen)
 {
     if (index >= wheel->used)
         return false;
     const asx__timer_node *node = asx__timer_node_at(wheel, index);
     bool dead = asx__timer_dead_bit(wheel, index);
-    if (dead != (node->wake == NULL))
+    if (dead != (node->wake == NULL) || (!dead && asx__timer_is_young(wheel, node) != young))
         return false;
     if (dead) {
         seen->dead++;
@@ -50,7 +50,7 @@ static bool heap_is_valid(const asx_timer_wheel *wheel, const asx__timer_heap *h
         return false;
     for (uint32_t i = 0; i < heap->count; i++) {
         uint32_t index = *asx__timer_heap_at(heap, head + i);
-        if (!entry_is_valid(wheel, index, seen))
+        if (!entry_is_valid(wheel, index, false, seen))
             return false;
         if (i == 0)
             continue;
@@ -76,7 +76,7 @@ static bool slot_is_valid(const asx_timer_wheel *wheel, unsigned level, uint64_t
         seen->chunks++;
         for (unsigned i = 0; i < len; i++) {
             const asx__timer_node *node = asx__timer_node_at(wheel, chunk->node[i]);
-            if (!entry_is_valid(wheel, chunk->node[i], seen))
+            if (!entry_is_valid(wheel, chunk->node[i], false, seen))
                 return false;
             if ((node->deadline / ASX_MS) >> (8 * level) != stretch)
                 return false;
@@ -107,6 +107,21 @@ static bool level_is_valid(const asx_timer_wheel *wheel, unsigned level, census 
             return false;
     }
     return seen->live + seen->dead - before == wheel->entries[level];
+}
+
+static bool young_are_valid(const asx_timer_wheel *wheel, census *seen)
+{
+    if (wheel->young.count > wheel->capacity ||
+        wheel->sequence - wheel->young_sequence != wheel->young.count)
+        return false;
+    for (uint32_t k = 0; k < wheel->young.count; k++) {
+        if (*asx__timer_heap_at(&wheel->young, k) >= wheel->used)
+            return false;
+        uint32_t index = asx__timer_young_at(wheel, k);
+        if (index != ASX__TIMER_NONE && !entry_is_valid(wheel, index, true, seen))
+            return false;
+    }
+    return true;
 }
 
 /* Every node that was handed out is in exactly one place. */
@@ -175,7 +190,8 @@ bool asx__timer_wheel_is_valid(const asx_timer_wheel *wheel)
         if (asx__timer_node_at(wheel, index)->deadline / ASX_MS <= wheel->cursor)
             return false;
     }
-    if (!nodes_are_valid(wheel, &seen) || !chunks_are_valid(wheel, &seen))
+    if (!young_are_valid(wheel, &seen) || !nodes_are_valid(wheel, &seen) ||
+        !chunks_are_valid(wheel, &seen))
         return false;
     if (wheel->cursor > wheel->now / ASX_MS || wheel->origin / ASX_MS != wheel->cursor ||
         wheel->origin > wheel->now)

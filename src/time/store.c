@@ -3,7 +3,7 @@
  * Invariants
  *     capacity = sum of segment[i].len (one less if that is 2^32)
  *     chunk_capacity >= chunks_needed(capacity)
- *     live + dead + free list + swept_count = used <= capacity
+ *     live + dead + free list + swept_count = used <= capacity    (the young are live)
  *
  * Memory is asked for in growth steps only, each of which succeeds as a whole or changes nothing.
  * It is given back in deinit: a wheel that once held a million timers is likely to do so again,
@@ -39,7 +39,7 @@ static uint64_t request_size(uint64_t payload)
 
 static uint64_t segment_request(uint64_t len)
 {
-    return request_size(len * (sizeof(asx__timer_node) + 2 * sizeof(uint32_t)) + 2 * (len / 8));
+    return request_size(len * (sizeof(asx__timer_node) + 3 * sizeof(uint32_t)) + 2 * (len / 8));
 }
 
 static uint64_t chunks_request(uint64_t count)
@@ -113,6 +113,8 @@ static void segment_carve(asx_timer_wheel *wheel, uint32_t number)
     p += len * sizeof(uint32_t);
     wheel->overflow.part[number] = (uint32_t *)(void *)p;
     p += len * sizeof(uint32_t);
+    wheel->young.part[number] = (uint32_t *)(void *)p;
+    p += len * sizeof(uint32_t);
     segment->dead = (uint64_t *)(void *)p;
     p += len / 8;
     segment->swept = (uint64_t *)(void *)p;
@@ -128,11 +130,13 @@ static void segment_replace(asx_timer_wheel *wheel, uint32_t number,
     asx__timer_node *node = wheel->node[number];
     uint32_t *near = wheel->near.part[number];
     uint32_t *overflow = wheel->overflow.part[number];
+    uint32_t *young = wheel->young.part[number];
     wheel->segment[number] = *fresh;
     segment_carve(wheel, number);
     memcpy(wheel->node[number], node, old.len * sizeof *node);
     memcpy(wheel->near.part[number], near, old.len * sizeof *near);
     memcpy(wheel->overflow.part[number], overflow, old.len * sizeof *overflow);
+    memcpy(wheel->young.part[number], young, old.len * sizeof *young);
     memcpy(wheel->segment[number].dead, old.dead, old.len / 8);
     memcpy(wheel->segment[number].swept, old.swept, old.len / 8);
     memory_free(wheel, old.block, old.block_size);

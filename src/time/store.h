@@ -6,15 +6,17 @@
  *
  * A node is in one of these places:
  *
- *     free list --take--> live --fire--> free list
- *     swept set --take-->  |             free list <--drop-- dead
- *     [used, capacity) ->  +---cancel--> dead --sweep in bulk--> swept set
+ *     free list --take--> young --settle--> placed --fire--> free list
+ *     swept set --take-->   |                  |             free list <--drop-- dead
+ *     [used, capacity) ->   |                  +---cancel--> dead --sweep in bulk--> swept set
+ *                           +--cancel--> free list
  *
  * and everything returns to [used, capacity) when the last live timer goes (purge).
  *
  * What collect() needs must exist when the timer is registered, since collect() cannot fail. So
- * every segment brings, for each node, one place in either heap, and there are always enough
- * chunks for `capacity` entries spread over the slots in the worst way. See chunks_needed().
+ * every segment brings, for each node, one place in either heap and among the young, and there are
+ * always enough chunks for `capacity` entries spread over the slots in the worst way. See
+ * chunks_needed().
  */
 #ifndef ASX_TIME_STORE_H
 #define ASX_TIME_STORE_H
@@ -63,6 +65,21 @@ static inline void asx__timer_dead_bit_flip(asx_timer_wheel *wheel, uint32_t ind
 {
     asx__timer_place place = asx__timer_place_of(index);
     wheel->segment[place.segment].dead[place.offset / 64] ^= UINT64_C(1) << (place.offset % 64);
+}
+
+/* Is this live node in no slot or heap? Sequences as in asx__timer_before(). */
+static inline bool asx__timer_is_young(const asx_timer_wheel *wheel, const asx__timer_node *node)
+{
+    return (int64_t)(node->sequence - wheel->young_sequence) >= 0;
+}
+
+/* The k-th registration since the last settling; ASX__TIMER_NONE: it is gone. */
+static inline uint32_t asx__timer_young_at(const asx_timer_wheel *wheel, uint32_t k)
+{
+    uint32_t index = *asx__timer_heap_at(&wheel->young, k);
+    const asx__timer_node *node = asx__timer_node_at(wheel, index);
+    return node->wake != NULL && node->sequence == wheel->young_sequence + k ? index
+                                                                             : ASX__TIMER_NONE;
 }
 
 /* Firing order. Two timers that are pending together were registered less than 2^63 registrations

@@ -8,6 +8,7 @@
  *   node     32 bytes that hold one timer; named by a 32-bit index that never moves
  *   chunk    64 bytes of slot: a link and the indices of fourteen nodes
  *   dead     cancelled, but an index to the node is still in a slot or heap
+ *   young    registered since the last settling: in no slot or heap yet
  *   near     due now or within the cursor's tick; kept in firing order
  *   cursor   the tick up to which slots have been emptied; behind "now" only while a collection
  *            that did not fit is waiting for the next one
@@ -101,7 +102,7 @@ typedef struct asx__timer_slot {
     bool sorted; /* by deadline, from head to tail */
 } asx__timer_slot;
 
-/* Nodes and, for each of them, room in both heaps and a bit in both sets. */
+/* Nodes and, for each of them, room in both heaps and among the young, and a bit in both sets. */
 typedef struct asx__timer_segment {
     uint64_t *dead;
     uint64_t *swept;
@@ -110,7 +111,7 @@ typedef struct asx__timer_segment {
     uint32_t len;
 } asx__timer_segment;
 
-/* A binary min-heap of node indices by (deadline, sequence). */
+/* Node indices: a binary min-heap by (deadline, sequence), or as they came. */
 typedef struct asx__timer_heap {
     uint32_t *part[ASX__TIMER_SEGMENTS];
     uint32_t count;
@@ -136,6 +137,10 @@ struct asx_timer_wheel {
     uint32_t swept_next;  /* none of those lies below */
     uint32_t segment_count;
     asx__timer_node *node[ASX__TIMER_SEGMENTS];
+
+    /* young: the k-th entry is of the registration young_sequence + k, unless that is gone */
+    asx__timer_heap young; /* a plain list */
+    uint64_t young_sequence;
 
     /* the earliest timer, if `earliest_node` is live and of this sequence; else a lower bound */
     asx_time earliest;
@@ -218,6 +223,9 @@ static inline size_t asx__timer_poll(asx_timer_wheel *wheel, asx_time now,
 
 /* The registration number of a live timer, from 1; 0 for a stale handle. */
 uint64_t asx__timer_serial(const asx_timer_wheel *wheel, const asx_timer_handle *handle);
+
+/* Gives every young timer its place. The wheel does so itself when it must; for tests. */
+void asx__timer_settle(asx_timer_wheel *wheel);
 
 /* Walks the whole wheel: for audits and tests. */
 bool asx__timer_wheel_is_valid(const asx_timer_wheel *wheel);

@@ -21,8 +21,15 @@
  *   2. Every entry of near is earlier than every entry of a level or of overflow: the tick of
  *      near's is at most the cursor, that of the others is greater.
  *   3. cursor <= now / 1 ms.
- *   4. entries of all levels + near + overflow = live + dead.
+ *   4. entries of all levels + near + overflow + young ones = live + dead.
  *   5. no live timer is before `earliest`; nothing is to be done before `quiet_until`.
+ *
+ * Settling. Most timers are time-outs that are cancelled soon. So a new timer is only listed as
+ * young; it gets its place when a collection has something to do, when a question cannot be
+ * answered without it, or when YOUNG_QUIET of them have come together (then the next collection
+ * has something to do, so that none has to place an unlimited number). A young timer that is
+ * cancelled before that leaves nothing behind: no entry points to its node, which can be used again
+ * at once. Which of two timers fires first does not depend on where they wait, nor since when.
  *
  * Collecting. An event is the beginning of an occupied stretch, or the tick of the first entry in
  * overflow. While near holds nothing, the cursor moves to the next event that is not after now;
@@ -34,9 +41,10 @@
  * days is a few looks at bitmaps. Invariant 1 survives because the cursor never passes the
  * beginning of an occupied stretch without emptying it.
  *
- * Cancelling marks the node as dead and leaves its index where it is. Dead entries go when a
- * collection meets them, when a search for the earliest timer meets them, when they outnumber the
- * living by DEAD_SLACK (a sweep, see slot.c), and all at once when no timer is live (purge).
+ * Cancelling a timer that has its place marks the node as dead and leaves its index where it is.
+ * Dead entries go when a collection meets them, when a search for the earliest timer meets them,
+ * when they outnumber the living by DEAD_SLACK (a sweep, see slot.c), and all at once when no timer
+ * is live (purge).
  *
  * Coalescing. With a window W > 0 time is divided into windows (kW, (k+1)W]. (k+1)W is the window's
  * boundary; a deadline that is a multiple of W lies on its own boundary and is never delayed. Let d
@@ -68,6 +76,7 @@
 #define MAX_TIMERS (UINT64_C(0xffffffff) - 1)
 #define MIN_GROUP_DEFAULT 2 /* a timer that is alone gains nothing by waiting */
 #define DEAD_SLACK 64
+#define YOUNG_QUIET 1024
 
 #define LEVEL_RANGE(level) (ASX_MS << (8 * ((level) + 1)))
 
@@ -136,6 +145,7 @@ static bool window_waits(asx_timer_wheel *wheel, asx_time deadline)
 {
     asx_time end = window_end_of(wheel, deadline);
     if (!wheel->window_known || wheel->window_end != end) {
+        asx__timer_settle(wheel);
         wheel->window_count = window_count_all(wheel, end);
         wheel->window_end = end;
         wheel->window_known = true;
@@ -158,7 +168,12 @@ static asx_time promotion_time(const asx_timer_wheel *wheel, asx_time deadline)
     return earlier(deadline - wheel->max_wheel_duration_ns + 1, deadline / ASX_MS * ASX_MS);
 }
 
-static inline void place(asx_timer_wheel *wheel, uint32_t index, asx_time deadline)
+static inline unsigned level_of(uint64_t delta)
+{
+    return delta < LEVEL_RANGE(0) ? 0 : delta < LEVEL_RANGE(1) ? 1 : delta < LEVEL_RANGE(2) ? 2 : 3;
+}
+
+static void place(asx_timer_wheel *wheel, uint32_t index, asx_time deadline)
 {
     uint64_t tick = deadline / ASX_MS;
     if (tick <= wheel->cursor) {
@@ -172,10 +187,7 @@ static inline void place(asx_timer_wheel *wheel, uint32_t index, asx_time deadli
         wheel->quiet_until = earlier(wheel->quiet_until, promotion_time(wheel, deadline));
         return;
     }
-    unsigned level = delta < LEVEL_RANGE(0)   ? 0
-                     : delta < LEVEL_RANGE(1) ? 1
-                     : delta < LEVEL_RANGE(2) ? 2
-                                              : 3;
+    unsigned level = level_of(delta);
     uint64_t stretch = tick >> (8 * level);
     asx__timer_slot_push(wheel, level, stretch, index, deadline);
     wheel->quiet_until = earlier(wheel->quiet_until, (stretch << (8 * level)) * ASX_MS);
@@ -188,6 +200,21 @@ static inline void catch_up_quietly(asx_timer_wheel *wheel)
         wheel->origin = wheel->now;
         wheel->cursor = wheel->now / ASX_MS;
     }
+}
+
+void asx__timer_settle(asx_timer_wheel *wheel)
+{
+    uint32_t count = wheel->young.count;
+    if (count == 0)
+        return;
+    catch_up_quietly(wheel);
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t index = asx__timer_young_at(wheel, k);
+        if (index != ASX__TIMER_NONE)
+            place(wheel, index, asx__timer_node_at(wheel, index)->deadline);
+    }
+    wheel->young.count = 0;
+    wheel->young_sequence = wheel->sequence;
 }
 
 static void purge(asx_timer_wheel *wheel)
@@ -205,6 +232,8 @@ static void purge(asx_timer_wheel *wheel)
     wheel->near_head = 0;
     wheel->near_sorted = true;
     wheel->overflow.count = 0;
+    wheel->young.count = 0;
+    wheel->young_sequence = wheel->sequence;
     wheel->earliest = ASX_TIME_NEVER;
     wheel->earliest_node = ASX__TIMER_NONE;
     wheel->quiet_until = ASX_TIME_NEVER;
@@ -234,6 +263,7 @@ asx_status asx__timer_wheel_init(asx_timer_wheel *wheel, const asx_timer_config 
                                                          : MIN_GROUP_DEFAULT;
     wheel->first_generation = c->first_generation != 0 ? c->first_generation : 1;
     wheel->sequence = wheel->first_generation;
+    wheel->young_sequence = wheel->sequence;
     wheel->first_id = c->first_id;
     wheel->now = c->start;
     wheel->origin = c->start;
@@ -282,7 +312,8 @@ static inline asx_status arm(asx_timer_wheel *wheel, asx_time deadline, asx_wake
         if (st < 0)
             return st;
     }
-    catch_up_quietly(wheel);
+    if (ASX__UNLIKELY(wheel->young.count == wheel->capacity))
+        asx__timer_settle(wheel);
     uint32_t index = asx__timer_node_take(wheel);
     asx__timer_node *node = asx__timer_node_at(wheel, index);
     uint64_t sequence = wheel->sequence++;
@@ -291,7 +322,10 @@ static inline asx_status arm(asx_timer_wheel *wheel, asx_time deadline, asx_wake
     node->wake = waker.wake;
     node->arg = waker.arg;
     wheel->live++;
-    place(wheel, index, deadline);
+    *asx__timer_heap_at(&wheel->young, wheel->young.count) = index;
+    if (ASX__UNLIKELY(++wheel->young.count == YOUNG_QUIET))
+        wheel->quiet_until = earlier(wheel->quiet_until, wheel->now);
+    wheel->quiet_until = earlier(wheel->quiet_until, deadline);
     if (deadline < wheel->earliest) {
         wheel->earliest = deadline;
         wheel->earliest_node = index;
@@ -341,14 +375,20 @@ static inline void kill_node(asx_timer_wheel *wheel, uint32_t index)
     asx__timer_node *node = asx__timer_node_at(wheel, index);
     if (ASX__UNLIKELY(wheel->window_known))
         window_note(wheel, node->deadline, false);
-    node->wake = NULL;
-    asx__timer_dead_bit_flip(wheel, index);
     wheel->live--;
-    wheel->dead++;
-    if (ASX__UNLIKELY(wheel->live == 0))
+    if (asx__timer_is_young(wheel, node)) {
+        asx__timer_node_free(wheel, index);
+    } else {
+        node->wake = NULL;
+        asx__timer_dead_bit_flip(wheel, index);
+        wheel->dead++;
+    }
+    if (ASX__UNLIKELY(wheel->live == 0)) {
+        wheel->purges += wheel->dead == 0; /* the young leave none, and are purged all the same */
         purge(wheel);
-    else
+    } else {
         sweep_if_many_dead(wheel);
+    }
 }
 
 bool asx_timer_cancel(asx_timer_wheel *wheel, const asx_timer_handle *handle)
@@ -518,9 +558,11 @@ static void fire(asx_timer_wheel *wheel, asx__timer_fired *ret_fired)
 size_t asx__timer_collect(asx_timer_wheel *wheel, asx_time now, asx__timer_fired *ret_fired,
                           size_t max)
 {
-    if (now > wheel->now)
-        wheel->now = now;
-    now = wheel->now;
+    if (now < wheel->now)
+        now = wheel->now;
+    if (now >= wheel->quiet_until)
+        asx__timer_settle(wheel); /* before time moves, from where it is quiet up to now */
+    wheel->now = now;
     if (now < wheel->quiet_until)
         return 0;
     size_t count = 0;
@@ -599,6 +641,7 @@ static void find_earliest(asx_timer_wheel *wheel)
         if (node->wake != NULL && node->sequence == wheel->earliest_sequence)
             return;
     }
+    asx__timer_settle(wheel);
     index = asx__timer_near_top(wheel);
     if (index == ASX__TIMER_NONE) {
         for (unsigned level = 0; level < ASX__TIMER_LEVELS; level++)
@@ -634,6 +677,25 @@ uint64_t asx__timer_serial(const asx_timer_wheel *wheel, const asx_timer_handle 
     return handle->generation - wheel->first_generation + 1;
 }
 
+/* The young are counted where they would be placed now. */
+static void count_young(const asx_timer_wheel *wheel, asx_timer_stats *stats)
+{
+    bool behind = wheel->now >= wheel->quiet_until;
+    asx_time origin = behind ? wheel->origin : wheel->now;
+    for (uint32_t k = 0; k < wheel->young.count; k++) {
+        uint32_t index = asx__timer_young_at(wheel, k);
+        if (index == ASX__TIMER_NONE)
+            continue;
+        asx_time deadline = asx__timer_node_at(wheel, index)->deadline;
+        if (deadline / ASX_MS <= origin / ASX_MS)
+            stats->near_entries++;
+        else if (deadline - origin >= wheel->max_wheel_duration_ns)
+            stats->overflow_entries++;
+        else
+            stats->level_entries[level_of(deadline - origin)]++;
+    }
+}
+
 void asx_timer_wheel_stats(const asx_timer_wheel *wheel, asx_timer_stats *ret_stats)
 {
     if (wheel == NULL || ret_stats == NULL)
@@ -648,5 +710,6 @@ void asx_timer_wheel_stats(const asx_timer_wheel *wheel, asx_timer_stats *ret_st
     stats.storage_bytes = wheel->storage_bytes;
     stats.cascades = wheel->cascades;
     stats.purges = wheel->purges;
+    count_young(wheel, &stats);
     *ret_stats = stats;
 }

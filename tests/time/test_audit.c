@@ -20,6 +20,7 @@ static asx_timer_wheel *inhabited(void)
         for (size_t k = 0; k < EACH; k++)
             handles[i][k] = kit_add(wheel, places[i] + k, 1);
     }
+    asx__timer_settle(wheel);
     for (size_t i = 0; i < PLACES; i++)
         CHECK(asx_timer_cancel(wheel, &handles[i][3]));
     FIRES(wheel, 100, 1);
@@ -125,5 +126,22 @@ ASX_TEST(audit_sees_nodes_in_two_states)
     SEES(wheel, wheel->free_head, live);
     SEES(wheel, wheel->free_head, ASX__TIMER_NONE);
     SEES(wheel, wheel->free_head, wheel->used);
+    asx_timer_wheel_destroy(wheel);
+}
+
+ASX_TEST(audit_sees_young_entries_that_are_not_what_they_say)
+{
+    asx_timer_wheel *wheel = inhabited();
+    asx_timer_handle gone = kit_add(wheel, 2 * ASX_SEC, 1);
+    asx_timer_handle kept = kit_add(wheel, 3 * ASX_SEC, 1);
+    CHECK(asx_timer_cancel(wheel, &gone));
+    CHECK_EQ(wheel->young.count, 2);
+    uint32_t index = (uint32_t)kept.id;
+    SEES(wheel, *asx__timer_heap_at(&wheel->young, 1), asx__timer_near_at(wheel, 0));
+    SEES(wheel, *asx__timer_heap_at(&wheel->young, 0), wheel->used);
+    SEES(wheel, wheel->young.count, 1);
+    SEES(wheel, wheel->young_sequence, wheel->young_sequence - 1);
+    SEES(wheel, wheel->segment[0].dead[index / 64],
+         wheel->segment[0].dead[index / 64] ^ UINT64_C(1) << index % 64);
     asx_timer_wheel_destroy(wheel);
 }

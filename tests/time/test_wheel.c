@@ -164,6 +164,7 @@ ASX_TEST(entries_cascade_through_every_level_to_their_deadline)
     asx_timer_wheel *wheel = kit_create(NULL);
     asx_time at = 20 * KIT_HOUR + 11 * ASX_MS + 1;
     kit_add(wheel, at, 1);
+    asx__timer_settle(wheel);
     bool seen[4] = { false };
     for (asx_time left = 20 * KIT_HOUR; left > 0; left /= 2) {
         FIRES_NONE(wheel, at - left);
@@ -183,6 +184,7 @@ ASX_TEST(dead_entries_are_dropped_by_a_cascade)
     asx_timer_wheel *wheel = kit_create(NULL);
     asx_timer_handle victim = kit_add(wheel, ASX_SEC, 1);
     kit_add(wheel, ASX_SEC + 7, 2);
+    asx__timer_settle(wheel);
     CHECK(asx_timer_cancel(wheel, &victim));
     CHECK_EQ(kit_stats(wheel).dead, 1);
     CHECK_EQ(kit_stats(wheel).level_entries[1], 2);
@@ -303,6 +305,7 @@ ASX_TEST(cancel_does_not_touch_the_slot)
     asx_timer_handle handles[5];
     for (uint64_t i = 0; i < 5; i++)
         handles[i] = kit_add(wheel, ASX_SEC, i + 1);
+    asx__timer_settle(wheel);
     asx_timer_stats before = kit_stats(wheel);
     for (size_t i = 0; i < 4; i++)
         CHECK(asx_timer_cancel(wheel, &handles[i]));
@@ -378,6 +381,7 @@ ASX_TEST(nothing_is_kept_when_no_timer_is_live)
     asx_timer_handle handles[60];
     for (size_t i = 0; i < 60; i++)
         handles[i] = kit_add(wheel, deadlines[i % 6], i + 1);
+    asx__timer_settle(wheel);
     for (size_t i = 0; i < 60; i++) {
         CHECK_EQ(kit_stats(wheel).purges, 0);
         CHECK(asx_timer_cancel(wheel, &handles[i]));
@@ -418,6 +422,7 @@ ASX_TEST(dead_entries_never_outnumber_the_living_by_much)
     uint64_t bytes = 0;
     for (uint64_t i = 0; i < 200000; i++) {
         asx_timer_handle handle = kit_add(wheel, base[i % 6] + i % 1000, i);
+        asx__timer_settle(wheel);
         CHECK(asx_timer_cancel(wheel, &handle));
         asx_timer_stats stats = kit_stats(wheel);
         CHECK_LE(stats.dead, stats.live + 64);
@@ -429,6 +434,63 @@ ASX_TEST(dead_entries_never_outnumber_the_living_by_much)
     CHECK_GE(kit_stats(wheel).purges, 100);
     CHECK(asx__timer_wheel_is_valid(wheel));
     FIRES(wheel, 7 * KIT_DAY, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+    asx_timer_wheel_destroy(wheel);
+}
+
+ASX_TEST(a_timer_cancelled_before_it_has_a_place_leaves_nothing_behind)
+{
+    asx_timer_wheel *wheel = kit_create(NULL);
+    kit_add(wheel, ASX_SEC, 1);
+    uint64_t bytes = kit_stats(wheel).storage_bytes;
+    asx_timer_handle before = { 0, 0 };
+    for (uint64_t i = 0; i < 5000; i++) {
+        asx_timer_handle handle = kit_add(wheel, 5 * ASX_MS, 2);
+        CHECK(!asx_timer_cancel(wheel, &before));
+        CHECK(asx_timer_cancel(wheel, &handle));
+        before = handle;
+        CHECK(asx__timer_wheel_is_valid(wheel));
+    }
+    asx_timer_stats stats = kit_stats(wheel);
+    CHECK_EQ(stats.dead, 0);
+    CHECK_EQ(stats.purges, 0);
+    CHECK_EQ(stats.storage_bytes, bytes);
+    CHECK_EQ(asx_timer_next_deadline(wheel), ASX_SEC);
+    FIRES(wheel, 2 * ASX_SEC, 1);
+    asx_timer_handle last = kit_add(wheel, 3 * ASX_SEC, 3);
+    CHECK(asx_timer_cancel(wheel, &last));
+    CHECK_EQ(kit_stats(wheel).purges, 1);
+    asx_timer_wheel_destroy(wheel);
+}
+
+/* Two young entries name one node: the timer that was cancelled, and the one that has its node. */
+ASX_TEST(a_node_that_is_used_again_at_once_is_placed_once)
+{
+    asx_timer_wheel *wheel = kit_create(NULL);
+    kit_add(wheel, 3 * ASX_MS, 3);
+    asx_timer_handle first = kit_add(wheel, ASX_MS, 1);
+    CHECK(asx_timer_cancel(wheel, &first));
+    asx_timer_handle second = kit_add(wheel, 2 * ASX_MS, 2);
+    CHECK_EQ(first.id, second.id);
+    asx__timer_settle(wheel);
+    CHECK_EQ(kit_stats(wheel).level_entries[0], 2);
+    FIRES(wheel, 4 * ASX_MS, 2, 3);
+    asx_timer_wheel_destroy(wheel);
+}
+
+/* So that no collection has to place any number of them. */
+ASX_TEST(many_young_timers_get_their_places_at_the_next_poll)
+{
+    asx_timer_wheel *wheel = kit_create(NULL);
+    asx__timer_fired fired[1];
+    for (uint64_t i = 0; i < 1023; i++)
+        kit_add(wheel, ASX_SEC + i, i + 1);
+    CHECK_EQ(asx__timer_poll(wheel, ASX_MS, fired, 1), 0);
+    CHECK_EQ(wheel->young.count, 1023);
+    kit_add(wheel, ASX_SEC, 1);
+    CHECK_EQ(asx__timer_poll(wheel, ASX_MS, fired, 1), 0);
+    CHECK_EQ(wheel->young.count, 0);
+    CHECK_EQ(kit_stats(wheel).level_entries[1], 1024);
+    CHECK(asx__timer_wheel_is_valid(wheel));
     asx_timer_wheel_destroy(wheel);
 }
 
