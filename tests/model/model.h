@@ -102,6 +102,9 @@ typedef struct model_site {
     bool known;
 } model_site;
 
+/* All that were reached so far. */
+model_site *model_sites(void);
+
 enum model_fault {
     MODEL_WEAKEN,  /* the order is `value` */
     MODEL_TEAR,    /* a read-modify-write is a load and a store */

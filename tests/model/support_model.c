@@ -7,12 +7,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fiber/fiber.h"
 #include "harness.h"
 
-#define OBJECTS_MAX 48
+#define OBJECTS_MAX 20
 #define MESSAGES_MAX 96
 #define CHOICES_MAX 8192
 #define LOG_MAX 4096
@@ -174,20 +173,18 @@ static void switch_to(uint32_t to)
     (void)asx__fiber_switch_on(f->stack, t->stack, &f->sp, t->sp, 0);
 }
 
-static bool can_go(const thread *t)
-{
-    return (t->state == READY && !t->relaxed) || (t->state == AT_FUTEX && t->timed);
-}
-
-/* Those who can go, without `except`. */
-static uint32_t list_others(uint32_t except, uint32_t *ret_list)
+/* Those who can go, without `except`. Those who would be late come last, if they are wanted. */
+static uint32_t list_others(uint32_t except, bool late, uint32_t *ret_list)
 {
     uint32_t n = 0;
     for (uint32_t i = 1; i <= m.program->threads; i++) {
         uint32_t u = (except == NOBODY ? i - 1 : except + i) % m.program->threads;
-        if (u != except && can_go(&m.threads[u]))
+        if (u != except && m.threads[u].state == READY && !m.threads[u].relaxed)
             ret_list[n++] = u;
     }
+    for (uint32_t u = 0; late && u < m.program->threads; u++)
+        if (u != except && m.threads[u].state == AT_FUTEX && m.threads[u].timed)
+            ret_list[n++] = u;
     return n;
 }
 
@@ -219,16 +216,20 @@ static void leave(void)
 {
     uint32_t self = m.self;
     uint32_t list[MODEL_THREADS_MAX];
-    uint32_t n = list_others(self, list);
-    if (n == 0) { /* only those who spin are left, perhaps */
+    uint32_t ready = list_others(self, false, list);
+    if (ready == 0) { /* only those who spin are left, perhaps */
         for (uint32_t u = 0; u < m.program->threads; u++)
             m.threads[u].relaxed = false;
         if (m.threads[self].state == READY)
             return;
-        n = list_others(self, list);
+        ready = list_others(self, false, list);
     }
+    /* Being late while others could go is as good as a preemption; else it is the only way. */
+    uint32_t n = list_others(NOBODY, ready == 0 || m.preemptions_left > 0, list);
     if (n > 0) {
-        resume(list[choose(n)]);
+        uint32_t c = choose(n);
+        m.preemptions_left -= ready > 0 && c >= ready;
+        resume(list[c]);
         return;
     }
     bool over = true;
@@ -249,7 +250,7 @@ static void point(void)
         FAIL("no end in sight: too many steps");
     if (!t->fresh && m.preemptions_left > 0) {
         uint32_t list[MODEL_THREADS_MAX];
-        uint32_t c = choose(1 + list_others(m.self, list));
+        uint32_t c = choose(1 + list_others(m.self, true, list));
         if (c > 0) {
             m.preemptions_left--;
             resume(list[c - 1]);
@@ -825,156 +826,7 @@ void model_explore(const model_program *program, model_result *ret_result)
     m.program = NULL;
 }
 
-static double seconds(void)
+model_site *model_sites(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-void model_holds(const model_program *program)
-{
-    static model_result r;
-    double before = seconds();
-    model_explore(program, &r);
-    if (r.failed)
-        (void)fprintf(stderr, "%s", r.trace);
-    printf("   %s: %llu executions of up to %llu steps, %s, %.2f s\n", program->name,
-           (unsigned long long)r.executions, (unsigned long long)r.steps,
-           r.failed ? r.why : r.complete ? "all" : "not all", seconds() - before);
-    if (r.failed)
-        asx_test_fail(__FILE__, __LINE__, "%s: %s", program->name, r.why);
-    if (!r.complete)
-        asx_test_fail(__FILE__, __LINE__, "%s: not everything was explored", program->name);
-}
-
-void model_breaks(const model_program *program, const char *fault)
-{
-    static model_result r;
-    double before = seconds();
-    model_explore(program, &r);
-    printf("   %s, %s: %s after %llu executions, %.2f s\n", program->name, fault,
-           r.failed ? r.why : "not found", (unsigned long long)r.executions, seconds() - before);
-    if (!r.failed)
-        asx_test_fail(__FILE__, __LINE__, "%s: %s was not found", program->name, fault);
-}
-
-/* ---- faults --------------------------------------------------------------------------------- */
-
-static const char *order_name(memory_order mo)
-{
-    switch (mo) {
-    case memory_order_relaxed:
-        return "relaxed";
-    case memory_order_acquire:
-        return "acquire";
-    case memory_order_release:
-        return "release";
-    case memory_order_acq_rel:
-        return "acq_rel";
-    default:
-        return "seq_cst";
-    }
-}
-
-static model_site *find_site(const char *function, const char *object)
-{
-    char name[160];
-    for (model_site *s = m.sites; s != NULL; s = s->next) {
-        (void)snprintf(name, sizeof name, "%s %s", s->kind, s->object);
-        if (strcmp(s->function, function) == 0 && strcmp(name, object) == 0)
-            return s;
-    }
-    asx_test_fail(__FILE__, __LINE__, "no access to %s in %s was made", object, function);
-}
-
-void model_heal(void)
-{
-    for (model_site *s = m.sites; s != NULL; s = s->next)
-        s->is_weakened = s->torn = s->skipped = s->pretends = s->blind = false;
-}
-
-void model_plant(enum model_fault fault, const char *function, const char *object, uint64_t value)
-{
-    model_site *s = find_site(function, object);
-    switch (fault) {
-    case MODEL_WEAKEN:
-        s->is_weakened = true;
-        s->weakened = (memory_order)value;
-        break;
-    case MODEL_TEAR:
-        s->torn = true;
-        break;
-    case MODEL_BLIND:
-        s->blind = true;
-        break;
-    case MODEL_SKIP:
-        s->skipped = true;
-        break;
-    case MODEL_PRETEND:
-        s->pretends = true;
-        s->pretended = value;
-        break;
-    }
-}
-
-/* The next weaker ones; 0, 1 or 2 of them. */
-static uint32_t weaker(const model_site *s, memory_order *ret_orders)
-{
-    bool load = strcmp(s->kind, "load") == 0;
-    bool store = strcmp(s->kind, "store") == 0;
-    switch (s->order) {
-    case memory_order_relaxed:
-        return 0;
-    case memory_order_seq_cst:
-        ret_orders[0] = load ? memory_order_acquire
-                             : store ? memory_order_release : memory_order_acq_rel;
-        return 1;
-    case memory_order_acq_rel:
-        ret_orders[0] = memory_order_acquire;
-        ret_orders[1] = memory_order_release;
-        return 2;
-    default:
-        ret_orders[0] = memory_order_relaxed;
-        return 1;
-    }
-}
-
-static bool is_spared(const model_site *s, memory_order to, const char *const *spared)
-{
-    char name[160];
-    (void)snprintf(name, sizeof name, "%s: %s %s %s", s->function, s->kind, s->object,
-                   order_name(to));
-    for (; spared != NULL && *spared != NULL; spared++)
-        if (strcmp(*spared, name) == 0)
-            return true;
-    return false;
-}
-
-void model_weaken_all(const model_program *const *programs, const char *file,
-                      const char *const *spared)
-{
-    static model_result r;
-    unsigned found = 0, wrong = 0;
-    for (model_site *s = m.sites; s != NULL; s = s->next) {
-        memory_order orders[2];
-        uint32_t n = strstr(s->file, file) != NULL ? weaker(s, orders) : 0;
-        for (uint32_t i = 0; i < n; i++) {
-            s->is_weakened = true;
-            s->weakened = orders[i];
-            r.failed = false;
-            for (uint32_t k = 0; programs[k] != NULL && !r.failed; k++)
-                model_explore(programs[k], &r);
-            bool spare = is_spared(s, orders[i], spared);
-            printf("   %s: %s %s, %s instead of %s: %s%s\n", s->function, s->kind, s->object,
-                   order_name(orders[i]), order_name(s->order), r.failed ? r.why : "not found",
-                   spare ? " (spared)" : "");
-            s->is_weakened = false;
-            found += r.failed;
-            wrong += r.failed == spare;
-        }
-    }
-    printf("   %u weakened orders found\n", found);
-    CHECK(found > 0);
-    CHECK_EQ(wrong, 0u);
+    return m.sites;
 }
