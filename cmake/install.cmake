@@ -15,6 +15,7 @@ install(EXPORT asxTargets NAMESPACE asx:: DESTINATION "${package_dir}")
 if(TARGET asx_tool)
   install(TARGETS asx_tool)
 endif()
+install(FILES tools/asx-gdb.py DESTINATION "${CMAKE_INSTALL_DATADIR}/asx")
 install(FILES ${public_headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/asx")
 
 configure_package_config_file(cmake/asxConfig.cmake.in

@@ -1,7 +1,17 @@
 /* process.c - the list of all runtimes of the process. */
 #include "sched/process.h"
 
-asx__process_registry asx__process = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static const char *const wait_names[] = {
+#define NAME(name, number, text) [number] = text,
+    ASX__WAIT_LIST(NAME)
+#undef NAME
+};
+
+asx__process_registry asx__process = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .wait_names = wait_names,
+    .wait_count = sizeof wait_names / sizeof *wait_names,
+};
 
 void asx__process_add(asx_runtime *rt)
 {

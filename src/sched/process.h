@@ -24,6 +24,8 @@ typedef struct asx__process_registry {
     unsigned fault_users;            /* L: runtimes that want overflows reported */
     struct sigaction fault_before;   /* L: whose the signal was before */
     struct asx__listener *volatile listener; /* L: of the dump signal; lives for ever once made */
+    const char *const *wait_names;   /* I: by ASX__WAIT_ number, for debuggers */
+    unsigned wait_count;             /* I */
 } asx__process_registry;
 
 extern asx__process_registry asx__process;

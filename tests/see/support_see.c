@@ -21,6 +21,17 @@ const char *see_text(int fd)
     return text;
 }
 
+const char *see_tree(const char *path)
+{
+    static char whole[1024], real[4096];
+    const char *end = strstr(__FILE__, "tests/see/");
+    CHECK(end != NULL);
+    (void)snprintf(whole, sizeof whole, "%.*s%s", (int)(end - __FILE__), __FILE__, path);
+    if (realpath(whole, real) == NULL)
+        asx_test_fail(__FILE__, __LINE__, "there is no %s", whole);
+    return real;
+}
+
 const char *see_task(const char *text, const char *name)
 {
     static char part[8192];

@@ -26,6 +26,9 @@
 int see_file(void);
 const char *see_text(int fd);
 
+/* A path below the top of the source tree. */
+const char *see_tree(const char *path);
+
 /* The part of a dump that speaks of one task: its line and its call chain. */
 const char *see_task(const char *text, const char *name);
 
