@@ -236,8 +236,10 @@ bool asx__task_finish_cancelled(asx_runtime *rt, asx__task *task)
 {
     if ((task->flags & ASX__T_NOT_PLAIN) != ASX__T_CANCEL || task->phase != ASX_TASK_CANCELLING)
         return false;
-    _Static_assert((ASX__TASK_LEGAL & ASX__PAIR_BIT(ASX_TASK_CANCELLING, ASX_TASK_FINALIZING)) &&
-                       (ASX__TASK_LEGAL & ASX__PAIR_BIT(ASX_TASK_FINALIZING, ASX_TASK_COMPLETED)),
+    _Static_assert((ASX__TASK_LEGAL & ASX__PAIR_BIT(ASX_TASK_CANCELLING, ASX_TASK_FINALIZING)) !=
+                           0 &&
+                       (ASX__TASK_LEGAL &
+                        ASX__PAIR_BIT(ASX_TASK_FINALIZING, ASX_TASK_COMPLETED)) != 0,
                    "a cancelling task may finalize and complete");
     asx__region *region = task->region;
     asx_outcome outcome = { ASX_OUTCOME_CANCELLED, ASX_E_CANCELLED,
