@@ -19,6 +19,7 @@
 #include <asx/see.h>
 #include <asx/state.h>
 #include <asx/status.h>
+#include <asx/sync.h>
 #include <asx/task.h>
 #include <asx/time.h>
 #include <asx/timer.h>

@@ -23,7 +23,7 @@ ASX_BEGIN_DECLS
 #define ASX_CAP_LIST(X)                                                                            \
     X(SPAWN, 0)      /* open regions, spawn tasks */                                               \
     X(TIME, 1)       /* sleep, timers */                                                           \
-    X(CHANNEL, 2)    /* reserve, send, receive */                                                  \
+    X(CHANNEL, 2)    /* reserve, send, receive; lock, and all that waits for others */             \
     X(OBLIGATION, 3) /* reserve plain obligations */                                               \
     X(CANCEL, 4)     /* cancel others */                                                           \
     X(TRACE, 5)      /* write user events */                                                       \

@@ -58,7 +58,19 @@ ASX_BEGIN_DECLS
     X(TIMER_FIRE, 71, "timer-fire", "timer", "deadline", "-")                                      \
     X(TIMER_CANCEL, 72, "timer-cancel", "timer", "deadline", "-")                                  \
     X(CLOCK_ADVANCE, 73, "clock-advance", "-", "from", "to")                                       \
-    X(USER, 80, "user", "code", "value", "-")
+    X(USER, 80, "user", "code", "value", "-")                                                      \
+    X(MUTEX_CREATE, 100, "mutex-create", "mutex", "-", "region")                                   \
+    X(MUTEX_LOCK, 101, "mutex-lock", "mutex", "tasks waiting", "-")                                \
+    X(MUTEX_UNLOCK, 102, "mutex-unlock", "mutex", "tasks waiting", "-")                            \
+    X(MUTEX_POISON, 103, "mutex-poison", "mutex", "1 if it is now", "-")                           \
+    X(RWLOCK_CREATE, 104, "rwlock-create", "rwlock", "-", "region")                                \
+    X(RWLOCK_LOCK, 105, "rwlock-lock", "rwlock", "1 to write", "tasks waiting")                    \
+    X(RWLOCK_UNLOCK, 106, "rwlock-unlock", "rwlock", "1 to write", "tasks waiting")                \
+    X(RWLOCK_POISON, 107, "rwlock-poison", "rwlock", "1 if it is now", "-")                        \
+    X(SEMAPHORE_CREATE, 108, "semaphore-create", "semaphore", "permits", "region")                 \
+    X(SEMAPHORE_ACQUIRE, 109, "semaphore-acquire", "semaphore", "permits", "left")                 \
+    X(SEMAPHORE_RELEASE, 110, "semaphore-release", "semaphore", "permits", "left")                 \
+    X(SEMAPHORE_ADD, 111, "semaphore-add", "semaphore", "permits", "left")
 
 typedef enum asx_event_kind {
 #define ASX_EVENT_ENUM_(name, number, text, object, a, b) ASX_EVENT_##name = (number),

@@ -269,7 +269,8 @@ static void deinit_runtime(asx_runtime *rt)
         if (region->generation != 0)
             asx__region_discard(rt, region);
     }
-    asx__slab *slabs[] = { &rt->tasks, &rt->regions, &rt->extras, &rt->channels, &rt->senders };
+    asx__slab *slabs[] = { &rt->tasks, &rt->regions, &rt->extras, &rt->channels, &rt->senders,
+                           &rt->syncs };
     for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
         asx__slab_deinit(rt, slabs[i]);
     for (int i = 0; i < ASX__STACK_CLASSES; i++)

@@ -159,8 +159,8 @@ typedef struct asx__obligation {
     const char *site;
     uint8_t kind;         /* asx_obligation_kind */
     uint8_t state;        /* RESERVED or LEAKED */
-    uint16_t reserved;
-    uint32_t detail;      /* the object's own note (place of an unacknowledged message) */
+    uint16_t note;        /* the object's own, of a new one undefined; so is ... */
+    uint32_t detail;      /* ... this (place of an unacknowledged message), which begins as 0 */
     uint32_t index;       /* in registry.records; ASX__OBLIGATION_OWN: in an extra part */
 } asx__obligation;
 #define ASX__OBLIGATION_OWN UINT32_MAX
@@ -175,7 +175,7 @@ typedef struct asx__registry {
     uint64_t live;        /* reserved ones in `records` */
     uint64_t leaked;      /* ever */
     uint64_t max;         /* ceiling on live ones; 0: none */
-    asx__obligation_release release[8]; /* by kind: what the end of the holding task does */
+    asx__obligation_release release[16]; /* by kind: what the end of the holding task does */
 } asx__registry;
 
 /* ---- tasks --------------------------------------------------------------------------------- */
@@ -191,7 +191,7 @@ enum asx__exec {
     ASX__EXEC_DONE,
     ASX__EXEC_CANCELLED,
     ASX__EXEC_YIELDED,  /* runnable, and nothing was handed over to it */
-    ASX__EXEC_PERMITTED /* runnable fiber whose waker wrote a send permit to where r.io points */
+    ASX__EXEC_PERMITTED /* runnable fiber whose waker wrote a permit or guard to where r.io is */
 };
 
 enum asx__task_flags {
@@ -291,6 +291,7 @@ typedef struct asx__extra {
     uint8_t mask_base;           /* masks below are the runtime's, or a caller's */
     uint32_t caps;               /* of those of its region */
     uint32_t stack_class;        /* index + 1 of its pool; 0: the default one */
+    uint64_t wait_note;          /* poll task: kept for it by what it waits for */
 } asx__extra;
 
 /* ---- regions ------------------------------------------------------------------------------- */
@@ -409,6 +410,7 @@ typedef struct asx__timed_entry {
 
 #define ASX__TURN 64 /* dispatches between two looks at the clock */
 #define ASX__STACK_CLASSES 12
+#define ASX__SYNC_KINDS 10 /* mutex, semaphore, ...: see sync/object.h */
 
 struct asx_runtime {
     /* hot */
@@ -442,8 +444,9 @@ struct asx_runtime {
     asx__rng rng;
 
     asx__registry registry;
-    asx__slab regions, extras, channels, senders;
+    asx__slab regions, extras, channels, senders, syncs;
     uint64_t region_generation, channel_serial, channel_generation;
+    uint64_t sync_serials[ASX__SYNC_KINDS];
     uint64_t live_regions, live_channels, tasks_forced, stacks_kept;
     uint64_t tasks_ended;  /* ever; see asx__live_tasks() */
     uint64_t fibers_live;  /* counted unless `fast` */

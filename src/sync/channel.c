@@ -106,7 +106,7 @@ void asx__channel_discard_queue(asx__channel *ch)
 
 /* ---- creation ------------------------------------------------------------------------------- */
 
-static uint64_t next_generation(asx_runtime *rt)
+uint64_t asx__endpoint_generation(asx_runtime *rt)
 {
     rt->channel_generation = (rt->channel_generation + 1) & ASX__GENERATION_COUNT_MASK;
     return ((uint64_t)rt->number << 48) | rt->channel_generation;
@@ -175,7 +175,7 @@ static asx__sender *add_sender(asx__channel *ch)
         s->next = ch->all_senders;
         ch->all_senders = s;
     }
-    s->generation = next_generation(ch->rt);
+    s->generation = asx__endpoint_generation(ch->rt);
     ch->senders++;
     return s;
 }
@@ -217,7 +217,7 @@ static void init_channel(asx__channel *ch, asx__region *region, const shape *sh,
         ch->scratch = memory;
     }
     asx__list_init(&ch->waiters);
-    ch->generation = next_generation(rt);
+    ch->generation = asx__endpoint_generation(rt);
     ch->rx_generation = ch->generation;
     ch->first_obligation = rt->registry.last_id;
     uint64_t serial = ++rt->channel_serial;

@@ -54,8 +54,8 @@
  * passed on when it was cancelled); returning records of dropped senders to the runtime (then
  * nothing could tell dropped from retired).
  */
-#ifndef ASX_SYNC_H
-#define ASX_SYNC_H
+#ifndef ASX_SYNC_SYNC_H
+#define ASX_SYNC_SYNC_H
 
 #include <string.h>
 
@@ -179,6 +179,8 @@ typedef struct asx__channel {
 extern const asx__waitable_ops asx__channel_wait_ops[ASX__CHANNEL_WAITS];
 
 bool asx__channel_is_valid(const asx__channel *ch);
+/* For an endpoint or object that others name: counts up and never comes again. */
+uint64_t asx__endpoint_generation(asx_runtime *rt);
 /* Why is this not a live endpoint? Never ASX_OK. */
 asx_status asx__sender_refuse(const asx_channel_sender *sender);
 asx_status asx__receiver_refuse(const asx_channel_receiver *receiver);

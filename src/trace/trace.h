@@ -40,7 +40,11 @@
     X(YIELD, 7, "yield")                                                                           \
     X(EXTERNAL, 8, "external")                                                                     \
     X(RACE, 9, "race")                                                                             \
-    X(FINALIZER, 10, "finalizer")
+    X(FINALIZER, 10, "finalizer")                                                                  \
+    X(MUTEX_LOCK, 20, "mutex-lock")                                                                \
+    X(RWLOCK_READ, 21, "rwlock-read")                                                              \
+    X(RWLOCK_WRITE, 22, "rwlock-write")                                                            \
+    X(SEMAPHORE_ACQUIRE, 23, "semaphore-acquire")
 
 typedef enum asx__wait {
 #define ASX__WAIT_ENUM_(name, number, text) ASX__WAIT_##name = (number),

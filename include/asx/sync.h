@@ -1,0 +1,174 @@
+/* sync.h - locks and the like between tasks of one runtime: mutex, read-write lock, semaphore.
+ *
+ * Each belongs to the region it was created in and lives as long; afterwards every call through
+ * its handle says ASX_E_REGION_CLOSED, and so is told who waits for it. A handle is a value and may
+ * be copied. Nothing is allocated by locking and unlocking but the record of the guard, which is
+ * recycled.
+ *
+ * Waiting is fair: what becomes free goes to the task that came first, and nobody passes it. A
+ * cancelled wait has taken nothing. A call that waits is a cancellation point and returns at the
+ * resumption that follows a cancel request; calls that release, signal or try never wait and are
+ * none. To wait for a limited time, wait in a region with a deadline.
+ *
+ * What a task obtains is a guard: a value that is given back exactly once. A copy of one that was
+ * given back is refused with ASX_E_OBLIGATION_ALREADY_RESOLVED. A guard belongs to the task that
+ * obtained it, also when another one gives it back. A task that ends without having given it back
+ * is found out: the guard is released, and the close report of its region names the line that
+ * obtained it. If the task panicked or was completed by force while it could write, a mutex or
+ * read-write lock is poisoned: from then on every call that would lock it says ASX_E_POISONED,
+ * until somebody recovers it.
+ *
+ * Common statuses:
+ *   ASX_E_INVALID_ARGUMENT  NULL, or a handle or guard that never was one
+ *   ASX_E_REGION_CLOSED     the object's region is finalizing or gone
+ * and of calls that take a context: ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL).
+ */
+#ifndef ASX_SYNC_H
+#define ASX_SYNC_H
+
+#include <asx/obligation.h>
+
+ASX_BEGIN_DECLS
+
+struct asx__obligation;
+
+typedef struct asx_lock_info {
+    uint64_t serial;    /* counts creations of its type, as in the journal */
+    uint64_t available; /* permits; 1 if a mutex is free or a lock can be read now; else 0 */
+    uint64_t held;      /* guards, or permits, that tasks have */
+    size_t waiters;
+    bool poisoned;
+} asx_lock_info;
+
+/* ---- mutex ---------------------------------------------------------------------------------- */
+
+struct asx__mutex;
+
+typedef struct asx_mutex {
+    struct asx__mutex *mutex_;
+    uint64_t generation_;
+} asx_mutex;
+
+typedef struct asx_mutex_guard {
+    struct asx__mutex *mutex_;
+    uint64_t obligation_;
+    struct asx__obligation *record_;
+} asx_mutex_guard;
+
+/* `name` is borrowed until the region is closed; may be NULL.
+ *   ASX_E_REGION_NOT_OPEN, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED; the failures stick to the
+ *   region */
+ASX_API asx_status asx_mutex_create(const asx_region *region, const char *name,
+                                    asx_mutex *ret_mutex);
+
+/* Waits until the mutex is the caller's.
+ *   ASX_E_CANCELLED, ASX_E_WOULD_BLOCK
+ *   ASX_E_WOULD_DEADLOCK      the caller has it already
+ *   ASX_E_POISONED            see asx_mutex_recover()
+ *   ASX_E_RESOURCE_EXHAUSTED  no record for the guard, or a ceiling on obligations */
+#define asx_mutex_lock(...) asx_mutex_lock_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_mutex_lock_at(const asx_mutex *mutex, asx_cx *cx,
+                                     asx_mutex_guard *ret_guard, const char *site);
+/* Never waits. ASX_E_BUSY: somebody has it; else as asx_mutex_lock(). */
+#define asx_mutex_try_lock(...) asx_mutex_try_lock_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_mutex_try_lock_at(const asx_mutex *mutex, asx_cx *cx,
+                                         asx_mutex_guard *ret_guard, const char *site);
+/* As asx_mutex_lock(), but takes a poisoned one too, and the poison ends: the caller puts in order
+ * what the mutex protects before it unlocks. */
+#define asx_mutex_recover(...) asx_mutex_recover_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_mutex_recover_at(const asx_mutex *mutex, asx_cx *cx,
+                                        asx_mutex_guard *ret_guard, const char *site);
+/* Hands the mutex to the next who waits; consumes the guard.
+ * ASX_E_OBLIGATION_ALREADY_RESOLVED, ASX_E_BUSY (its task waits with it in a condition). */
+ASX_API asx_status asx_mutex_unlock(asx_mutex_guard *guard);
+ASX_API asx_status asx_mutex_info(const asx_mutex *mutex, asx_lock_info *ret_info);
+
+/* ---- read-write lock ------------------------------------------------------------------------ */
+
+struct asx__rwlock;
+
+typedef struct asx_rwlock {
+    struct asx__rwlock *rwlock_;
+    uint64_t generation_;
+} asx_rwlock;
+
+typedef struct asx_rwlock_guard {
+    struct asx__rwlock *rwlock_;
+    uint64_t obligation_;
+    struct asx__obligation *record_;
+} asx_rwlock_guard;
+
+/* As asx_mutex_create(). */
+ASX_API asx_status asx_rwlock_create(const asx_region *region, const char *name,
+                                     asx_rwlock *ret_rwlock);
+
+/* Many may read at once, one may write and then nobody reads. They are served in the order of
+ * arrival, so that a writer that waits keeps new readers out. Statuses as for asx_mutex_lock().
+ * ASX_E_WOULD_DEADLOCK: the caller would wait for a guard that it has itself. A task may read
+ * twice at once as long as that needs no waiting. */
+#define asx_rwlock_read(...) asx_rwlock_read_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_rwlock_read_at(const asx_rwlock *rwlock, asx_cx *cx,
+                                      asx_rwlock_guard *ret_guard, const char *site);
+#define asx_rwlock_write(...) asx_rwlock_write_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_rwlock_write_at(const asx_rwlock *rwlock, asx_cx *cx,
+                                       asx_rwlock_guard *ret_guard, const char *site);
+/* Never wait. ASX_E_BUSY also when others wait. */
+#define asx_rwlock_try_read(...) asx_rwlock_try_read_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_rwlock_try_read_at(const asx_rwlock *rwlock, asx_cx *cx,
+                                          asx_rwlock_guard *ret_guard, const char *site);
+#define asx_rwlock_try_write(...) asx_rwlock_try_write_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_rwlock_try_write_at(const asx_rwlock *rwlock, asx_cx *cx,
+                                           asx_rwlock_guard *ret_guard, const char *site);
+/* As asx_rwlock_write(), but takes a poisoned one too, and the poison ends. */
+#define asx_rwlock_recover(...) asx_rwlock_recover_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_rwlock_recover_at(const asx_rwlock *rwlock, asx_cx *cx,
+                                         asx_rwlock_guard *ret_guard, const char *site);
+/* Consumes the guard, of either sort. ASX_E_OBLIGATION_ALREADY_RESOLVED. */
+ASX_API asx_status asx_rwlock_unlock(asx_rwlock_guard *guard);
+ASX_API asx_status asx_rwlock_info(const asx_rwlock *rwlock, asx_lock_info *ret_info);
+
+/* ---- semaphore ------------------------------------------------------------------------------ */
+
+struct asx__semaphore;
+
+typedef struct asx_semaphore {
+    struct asx__semaphore *semaphore_;
+    uint64_t generation_;
+} asx_semaphore;
+
+typedef struct asx_semaphore_permit {
+    struct asx__semaphore *semaphore_;
+    uint64_t obligation_;
+    struct asx__obligation *record_;
+} asx_semaphore_permit;
+
+/* No more permits than this, free and held together. */
+#define ASX_SEMAPHORE_PERMITS_MAX (UINT64_MAX / 4)
+
+/* With so many permits, 0 too. Otherwise as asx_mutex_create(). */
+ASX_API asx_status asx_semaphore_create(const asx_region *region, const char *name,
+                                        uint64_t permits, asx_semaphore *ret_semaphore);
+
+/* Waits for `n` permits (at least 1) and takes all of them at once. Who waits for many is not
+ * passed by those who want few. ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED. */
+#define asx_semaphore_acquire(...) asx_semaphore_acquire_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_semaphore_acquire_at(const asx_semaphore *semaphore, asx_cx *cx, uint32_t n,
+                                            asx_semaphore_permit *ret_permit, const char *site);
+/* Never waits. ASX_E_BUSY also when others wait. */
+#define asx_semaphore_try_acquire(...) asx_semaphore_try_acquire_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_semaphore_try_acquire_at(const asx_semaphore *semaphore, asx_cx *cx,
+                                                uint32_t n, asx_semaphore_permit *ret_permit,
+                                                const char *site);
+/* Gives all permits back; consumes the value. ASX_E_OBLIGATION_ALREADY_RESOLVED. */
+ASX_API asx_status asx_semaphore_release(asx_semaphore_permit *permit);
+/* Gives some of them back. More than it has, or 0, is ASX_E_INVALID_ARGUMENT and changes nothing;
+ * all that it has consumes it. ASX_E_OBLIGATION_ALREADY_RESOLVED. */
+ASX_API asx_status asx_semaphore_release_some(asx_semaphore_permit *permit, uint32_t n);
+/* Makes new permits. ASX_E_RESOURCE_EXHAUSTED: there would be more than
+ * ASX_SEMAPHORE_PERMITS_MAX. */
+ASX_API asx_status asx_semaphore_add(const asx_semaphore *semaphore, uint64_t n);
+ASX_API asx_status asx_semaphore_info(const asx_semaphore *semaphore, asx_lock_info *ret_info);
+
+ASX_END_DECLS
+
+#endif
