@@ -710,6 +710,7 @@ static const struct workload {
 struct order {
     const struct workload *workload; /* NULL: count instructions */
     struct icount icount;
+    uint32_t workers;
     bool poll;
 };
 
@@ -736,7 +737,8 @@ static bool parse(char **argv, struct order *ret_order)
         return false;
     }
     ret_order->poll = strcmp(argv[2], "poll") == 0;
-    if ((!ret_order->poll && strcmp(argv[2], "fiber") != 0) || strcmp(argv[3], "1") != 0)
+    ret_order->workers = (uint32_t)strtoul(argv[3], NULL, 10);
+    if ((!ret_order->poll && strcmp(argv[2], "fiber") != 0) || ret_order->workers == 0)
         return false;
     for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++)
         if (strcmp(argv[1], workloads[i].name) == 0)
@@ -748,5 +750,11 @@ int main(int argc, char **argv)
 {
     require(argc == 4, "usage: asx_bench <workload> <fiber|poll> <workers>");
     struct order order = { .workload = NULL };
-    return parse(argv, &order) ? asx_main(obey, &order) : 3;
+    if (!parse(argv, &order))
+        return 3;
+    asx_runtime_config config = { .workers = order.workers };
+    asx_runtime *rt;
+    require(asx_runtime_create(&config, &rt) == ASX_OK, "no runtime");
+    asx_status st = asx_runtime_run(rt, obey, &order);
+    return st == ASX_OK && asx_runtime_destroy(rt) == ASX_OK ? 0 : 1;
 }

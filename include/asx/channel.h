@@ -33,28 +33,33 @@ typedef enum asx_channel_state {
     ASX_CHANNEL_FULLY_CLOSED
 } asx_channel_state;
 
+/* With several workers the first field is NULL and the last one says what is meant. */
 typedef struct asx_channel_sender {
     struct asx__sender *sender_;
     uint64_t generation_;
+    struct asx__sender *shared_;
 } asx_channel_sender;
 
 typedef struct asx_channel_receiver {
     struct asx__channel *channel_;
     uint64_t generation_;
+    struct asx__channel *shared_;
 } asx_channel_receiver;
 
 /* The right to send one message. Resolved exactly once; a copy of a resolved one is refused. */
 typedef struct asx_send_permit {
     struct asx__channel *channel_;
     uint64_t obligation_;
-    struct asx__obligation *record_;
+    struct asx__obligation *record_; /* NULL with several workers */
+    struct asx__obligation *shared_;
 } asx_send_permit;
 
 /* A received message that is not yet accepted. */
 typedef struct asx_ack {
     struct asx__channel *channel_;
     uint64_t obligation_;
-    struct asx__obligation *record_;
+    struct asx__obligation *record_; /* likewise */
+    struct asx__obligation *shared_;
 } asx_ack;
 
 typedef struct asx_channel_options {

@@ -57,6 +57,8 @@ typedef struct asx_allocator {
     void *ctx;
 } asx_allocator;
 
+#define ASX_WORKERS_ALL UINT32_MAX
+
 typedef struct asx_runtime_config {
     asx_profile profile;
     asx_limits limits;
@@ -76,6 +78,7 @@ typedef struct asx_runtime_config {
     size_t memory_size;        /* ... and no allocator is ever called */
     size_t stack_size;         /* default by profile */
     /* Scheduling. */
+    uint32_t workers;           /* 0 or 1: one; ASX_WORKERS_ALL: as many as there are cores */
     uint32_t cancel_streak_max; /* default 16 */
     uint32_t timed_streak_max;  /* timed dispatches in a row while others are ready; default 16 */
     bool no_join_inline;        /* joining a fresh child never runs it next */

@@ -16,8 +16,9 @@ ASX_BEGIN_DECLS
 struct asx__task;
 
 typedef struct asx_task {
-    struct asx__task *task_;
+    struct asx__task *task_; /* NULL with several workers, which is what gate_ is for */
     asx_task_id id;
+    asx_runtime *gate_;
 } asx_task;
 
 typedef asx_status (*asx_task_fn)(asx_cx *cx, void *arg);

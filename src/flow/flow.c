@@ -25,7 +25,7 @@
  */
 #include <asx/flow.h>
 
-#include "sched/sched.h"
+#include "sched/engine.h"
 
 /* The running fiber behind `cx`, which is not cancelled, and branches that can be run. */
 static asx_status enter(asx_cx *cx, const asx_branch *branches, size_t count, asx__task **ret_task)
@@ -33,8 +33,10 @@ static asx_status enter(asx_cx *cx, const asx_branch *branches, size_t count, as
     asx_runtime *rt;
     asx__task *task;
     asx_status st = asx__cx_enter(cx, ASX_CAP_SPAWN, &task, &rt);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_CX(cx, enter(&in, branches, count, ret_task));
         return st;
+    }
     if (branches == NULL && count != 0)
         return ASX_E_INVALID_ARGUMENT;
     for (size_t i = 0; i < count; i++)
@@ -50,10 +52,12 @@ static asx_status enter(asx_cx *cx, const asx_branch *branches, size_t count, as
 
 /* Whoever is told that it was cancelled has been told: that is the acknowledgement. Otherwise a
  * task that passes the status on would end as one that failed. */
-static asx_status tell(asx__task *task, asx_status st)
+static asx_status tell(asx_cx *cx, asx_status st)
 {
-    if (st == ASX_E_CANCELLED)
-        (void)asx__tell_if_needed(task->region->rt, task);
+    if (st != ASX_E_CANCELLED)
+        return st;
+    ASX__GATE_CX(cx, tell(&in, st));
+    (void)asx__tell_if_needed(cx->rt_, cx->task_);
     return st;
 }
 
@@ -142,7 +146,7 @@ asx_status asx_join_all(asx_cx *cx, const asx_branch *branches, size_t count,
     }
     if (ret_outcome != NULL)
         *ret_outcome = all.outcome;
-    return tell(task, st);
+    return tell(cx, st);
 }
 
 /* ---- race ----------------------------------------------------------------------------------- */
@@ -156,6 +160,7 @@ typedef struct race {
     watcher *watchers;
     size_t count;
     size_t finished;
+    bool some_run; /* when the winner was picked */
 } race;
 
 struct watcher {
@@ -175,10 +180,26 @@ static void race_unpublish(asx_runtime *rt, asx__task *task, void *waitable, boo
 
 static const asx__waitable_ops race_ops = { ASX__WAIT_RACE, false, race_unpublish };
 
+/* A branch has ended: the racer is told, if it waits. */
+static asx_status note_finish(asx_cx *cx, const watcher *w)
+{
+    ASX__GATE_CX(cx, note_finish(&in, w));
+    race *r = w->race;
+    size_t i = (size_t)(w - r->watchers);
+    r->finishes[i].at = asx_now(cx);
+    r->finishes[i].outcome = w->result.outcome;
+    r->finished++;
+    if (r->racer != NULL) {
+        asx__task *racer = r->racer;
+        r->racer = NULL;
+        asx__wake(cx->rt_, racer, ASX_OK, false);
+    }
+    return ASX_OK;
+}
+
 static asx_poll watch(asx_cx *cx, void *state)
 {
     watcher *w = state;
-    race *r = w->race;
     asx_join_result result;
     if (!w->masked) { /* a cancel of the race ends the branches, and that must be seen */
         (void)asx_mask_begin(cx, 0); /* fails only in a race that was not set up */
@@ -190,21 +211,14 @@ static asx_poll watch(asx_cx *cx, void *state)
     if (st < 0) /* the branches are drained, and their records gone */
         return ASX_POLL_READY;
     w->result = result;
-    size_t i = (size_t)(w - r->watchers);
-    r->finishes[i].at = asx_now(cx);
-    r->finishes[i].outcome = result.outcome;
-    r->finished++;
-    if (r->racer != NULL) {
-        asx__task *racer = r->racer;
-        r->racer = NULL;
-        asx__wake(asx_cx_runtime(cx), racer, ASX_OK, false);
-    }
+    (void)note_finish(cx, w);
     return ASX_POLL_READY;
 }
 
 /* With the extra part that its mask needs, so that a race that has begun can be watched. */
 static asx_status spawn_watcher(const asx_region *region, watcher *w)
 {
+    ASX__GATE_REGION(region, spawn_watcher(&in, w));
     asx_spawn_options options = { .name = "watcher" };
     asx_task handle;
     asx__task *task;
@@ -242,9 +256,12 @@ static asx_status start_race(race *r, const asx_region *outer, const asx_region 
     return st;
 }
 
-/* Waits until somebody has finished. ASX_E_CANCELLED. */
-static asx_status await_first(asx_runtime *rt, asx__task *task, race *r)
+/* Waits until somebody has finished, and says who wins. ASX_E_CANCELLED. */
+static asx_status await_first(asx_cx *cx, race *r, size_t *ret_winner)
 {
+    ASX__GATE_CX(cx, await_first(&in, r, ret_winner));
+    asx_runtime *rt = cx->rt_;
+    asx__task *task = cx->task_;
     while (asx__race_next(r->count, r->finished, false) == ASX__RACE_WAIT) {
         asx_status st = asx__checkpoint(rt, task);
         if (st < 0)
@@ -254,6 +271,9 @@ static asx_status await_first(asx_runtime *rt, asx__task *task, race *r)
         if (st < 0)
             return st;
     }
+    asx_status st = asx__race_pick(r->finishes, r->count, ret_winner);
+    ASX__ASSERT(st == ASX_OK);
+    r->some_run = asx__race_next(r->count, r->finished, false) == ASX__RACE_CANCEL_LOSERS;
     return ASX_OK;
 }
 
@@ -261,8 +281,7 @@ static asx_status await_first(asx_runtime *rt, asx__task *task, race *r)
 static void drain(race *r, asx_region *inner)
 {
     asx_cancel_reason lost = { .kind = ASX_CANCEL_RACE_LOST };
-    bool cancel = asx__race_next(r->count, r->finished, false) == ASX__RACE_CANCEL_LOSERS;
-    (void)asx_region_close_with(inner, ASX_OK, cancel ? &lost : NULL, NULL);
+    (void)asx_region_close_with(inner, ASX_OK, r->some_run ? &lost : NULL, NULL);
 }
 
 asx_status asx_race(asx_cx *cx, const asx_branch *branches, size_t count, size_t *ret_winner,
@@ -282,18 +301,15 @@ asx_status asx_race(asx_cx *cx, const asx_branch *branches, size_t count, size_t
         (void)asx_region_close(&outer, st);
         return st;
     }
-    asx_runtime *rt = asx_cx_runtime(cx);
     size_t winner = 0;
     st = start_race(&r, &outer, &inner, branches);
     if (st == ASX_OK)
-        st = await_first(rt, task, &r);
+        st = await_first(cx, &r, &winner);
     if (st < 0) {
         (void)asx_region_close(&inner, st);
         (void)asx_region_close(&outer, st);
         return st;
     }
-    st = asx__race_pick(r.finishes, r.count, &winner);
-    ASX__ASSERT(st == ASX_OK);
     asx_join_result result = r.watchers[winner].result;
     drain(&r, &inner);
     (void)asx_region_close(&outer, ASX_OK);
@@ -329,5 +345,5 @@ asx_status asx_timeout(asx_cx *cx, uint64_t duration_ns, asx_task_fn fn, void *a
     } else {
         st = asx_region_close(&region, setup);
     }
-    return setup < 0 ? setup : tell(task, st);
+    return setup < 0 ? setup : tell(cx, st);
 }

@@ -25,6 +25,7 @@
  * A wait that a cancel ends is acknowledged when the task is resumed with ASX_E_CANCELLED: that is
  * the moment it is told.
  */
+#include "sched/engine.h"
 #include "sched/hot.h"
 
 #include <stdarg.h>
@@ -332,8 +333,10 @@ asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reas
     if (!reason_ok(reason))
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__task_resolve(handle, &task);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_TASK(handle, asx_task_cancel(&in, reason));
         return st;
+    }
     if (task->phase == ASX_TASK_COMPLETED)
         return ASX_OK;
     asx_runtime *rt = task->region->rt;
@@ -422,8 +425,10 @@ asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *
     if (!reason_ok(reason))
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(handle, asx_region_cancel(&in, reason));
         return st;
+    }
     if (region->state == ASX_REGION_CLOSED)
         return ASX_OK;
     asx_runtime *rt = region->rt;
@@ -495,12 +500,19 @@ asx_status asx_checkpoint(asx_cx *cx)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    return ASX__UNLIKELY(st < 0) ? st : asx__tell_if_needed(rt, task);
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_checkpoint(&in));
+        return st;
+    }
+    return asx__tell_if_needed(rt, task);
 }
 
 bool asx_is_cancelled(const asx_cx *cx)
 {
-    return cx != NULL && cx->task_ != NULL && (cx->task_->flags & ASX__T_CANCEL) != 0;
+    if (cx == NULL || cx->task_ == NULL)
+        return false;
+    ASX__GATE_CX_AS(bool, cx, asx_is_cancelled(&in));
+    return (cx->task_->flags & ASX__T_CANCEL) != 0;
 }
 
 asx_status asx_cx_cancel_reason(const asx_cx *cx, const asx_cancel_reason **ret_reason)
@@ -508,8 +520,10 @@ asx_status asx_cx_cancel_reason(const asx_cx *cx, const asx_cancel_reason **ret_
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_cx_cancel_reason(&in, ret_reason));
         return st;
+    }
     if (ret_reason == NULL)
         return ASX_E_INVALID_ARGUMENT;
     if (task->reason == NULL)
@@ -645,6 +659,10 @@ static asx_time enforce_on(asx_runtime *rt, asx__region *region, asx__task *task
         cancel_finalizers(rt, region, task);
         return asx_time_add(rt->now, grace_ns);
     }
+    /* A task that runs now, on another worker, is looked at again when it may have stopped. */
+    if (asx__exec_state(task) == ASX__EXEC_RUNNING || asx__exec_state(task) == ASX__EXEC_PARKING ||
+        asx__exec_state(task) == ASX__EXEC_WAKING)
+        return asx_time_add(rt->now, grace_ns);
     bool graced = (task->flags & ASX__T_GRACE) != 0;
     asx_time due = asx_time_add(requested_at(task->reason), region->cleanup_time_ns);
     if (graced)
@@ -821,8 +839,10 @@ asx_status asx_consume_cost(asx_cx *cx, uint64_t cost)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_consume_cost(&in, cost));
         return st;
+    }
     if ((task->flags & ASX__T_METERED) == 0)
         return ASX_OK;
     st = asx_budget_consume_cost(&task->extra->budget, cost);
@@ -833,9 +853,24 @@ asx_status asx_consume_cost(asx_cx *cx, uint64_t cost)
 
 /* ---- links ---------------------------------------------------------------------------------- */
 
+static asx_status link_shared(const asx_task *a, const asx_task *b)
+{
+    if (a->gate_ != b->gate_)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_runtime *rt = a->gate_->behind;
+    bool had_it = asx__engine_enter(rt);
+    asx_task in_a = asx__task_inside(a), in_b = asx__task_inside(b);
+    asx_status st = in_a.task_ != NULL && in_b.task_ != NULL ? asx_task_link(&in_a, &in_b)
+                                                             : ASX_E_STALE_HANDLE;
+    asx__engine_leave(rt, had_it);
+    return st;
+}
+
 asx_status asx_task_link(const asx_task *a, const asx_task *b)
 {
     asx__task *ta, *tb;
+    if (asx__task_is_shared(a) && asx__task_is_shared(b))
+        return link_shared(a, b);
     asx_status st = asx__task_resolve(a, &ta);
     if (st == ASX_OK)
         st = asx__task_resolve(b, &tb);
@@ -910,6 +945,12 @@ void asx_panic(asx_cx *cx, const char *format, ...)
     asx_runtime *rt;
     va_list args;
     va_start(args, format);
+    asx_cx in;
+    if (cx != NULL && asx__is_gate(cx->rt_)) { /* left by a leap, with the engine held */
+        in = (asx_cx){ cx->task_, cx->rt_->behind, cx->caps_, 0 };
+        cx = &in;
+        (void)asx__engine_enter(in.rt_);
+    }
     if (asx__cx_enter(cx, 0, &task, &rt) < 0) {
         fputs("asx: panic outside a running task: ", stderr);
         if (format != NULL)
@@ -927,7 +968,7 @@ void asx_panic(asx_cx *cx, const char *format, ...)
         longjmp(*rt->cleanup_again, 1);
     rt->over = task;
     if (task->flags & ASX__T_POLL)
-        longjmp(rt->loop_again, 1);
+        longjmp(*rt->loop_again, 1);
     asx__leave_for_good(rt, task);
 }
 
@@ -948,8 +989,10 @@ asx_status asx_task_get_witness(const asx_task *handle, asx_cancel_witness *ret_
 {
     asx__task *task;
     asx_status st = asx__task_resolve(handle, &task);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_TASK(handle, asx_task_get_witness(&in, ret_witness));
         return st;
+    }
     if (ret_witness == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_cancel_phase phase;
@@ -971,8 +1014,10 @@ asx_status asx_task_get_cleanup(const asx_task *handle, asx_budget *ret_budget)
 {
     asx__task *task;
     asx_status st = asx__task_resolve(handle, &task);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_TASK(handle, asx_task_get_cleanup(&in, ret_budget));
         return st;
+    }
     if (ret_budget == NULL)
         return ASX_E_INVALID_ARGUMENT;
     if (task->reason == NULL)

@@ -6,7 +6,7 @@
  * Timers are collected in batches, so the timer of a sleep that another timer of the same batch
  * has just ended still fires: it finds the task not asleep and does nothing.
  */
-#include "sched/sched.h"
+#include "sched/engine.h"
 
 /* ---- identity ------------------------------------------------------------------------------- */
 
@@ -42,12 +42,15 @@ asx_region_id asx_cx_region_id(const asx_cx *cx)
 
 asx_time asx_now(const asx_cx *cx)
 {
+    ASX__GATE_CX_AS(asx_time, cx, asx_now(&in));
     return cx != NULL && cx->rt_ != NULL ? cx->rt_->now : 0;
 }
 
 asx_runtime *asx_cx_runtime(const asx_cx *cx)
 {
-    return cx != NULL ? cx->rt_ : NULL;
+    if (cx == NULL)
+        return NULL;
+    return asx__is_gate(cx->rt_) ? cx->rt_->behind : cx->rt_;
 }
 
 asx_status asx_cx_budget(const asx_cx *cx, asx_budget *ret_budget)
@@ -55,8 +58,10 @@ asx_status asx_cx_budget(const asx_cx *cx, asx_budget *ret_budget)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_cx_budget(&in, ret_budget));
         return st;
+    }
     if (ret_budget == NULL)
         return ASX_E_INVALID_ARGUMENT;
     *ret_budget = task->extra != NULL ? task->extra->budget : task->region->budget;
@@ -68,8 +73,10 @@ asx_status asx_trace_user(asx_cx *cx, uint32_t code, uint64_t value)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, ASX_CAP_TRACE, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_trace_user(&in, code, value));
         return st;
+    }
     if (rt->tracing)
         asx__journal(rt, ASX_EVENT_USER, code, value, 0, 0);
     return ASX_OK;
@@ -160,8 +167,10 @@ asx_status asx_sleep_until(asx_cx *cx, asx_time until)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, ASX_CAP_TIME, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_sleep_until(&in, until));
         return st;
+    }
     bool waited = (task->flags & ASX__T_GRANTED) && task->w.waits == &rt->sleep_wait;
     if ((task->flags & (ASX__T_TIMED | ASX__T_CANCEL)) == ASX__T_TIMED && !waited &&
         rt->now >= task->extra->budget.deadline && !asx__task_masked(task)) {
@@ -181,8 +190,10 @@ asx_status asx_sleep(asx_cx *cx, uint64_t duration_ns)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, ASX_CAP_TIME, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_sleep(&in, duration_ns));
         return st;
+    }
     return asx_sleep_until(cx, asx_time_add(asx__clock_read(rt), duration_ns));
 }
 
@@ -190,6 +201,7 @@ asx_status asx_sleep(asx_cx *cx, uint64_t duration_ns)
 
 struct asx__waker_cell {
     asx__task *task; /* NULL: it has ended */
+    asx_runtime *rt; /* I */
 };
 
 void asx__waker_orphan(struct asx__waker_cell *cell)
@@ -197,17 +209,28 @@ void asx__waker_orphan(struct asx__waker_cell *cell)
     cell->task = NULL;
 }
 
-static void wake_external(void *arg)
+static void wake_cell(struct asx__waker_cell *cell)
 {
-    struct asx__waker_cell *cell = arg;
+    asx_runtime *rt = cell->rt;
     asx__task *task = cell->task;
     if (task == NULL)
         return;
-    asx_runtime *rt = task->region->rt;
     if (asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits == &rt->external_wait)
         asx__wake(rt, task, ASX_OK, true);
     else
         task->flags |= ASX__T_EXTERNAL;
+}
+
+static void wake_external(void *arg)
+{
+    struct asx__waker_cell *cell = arg;
+    if (cell->rt->gate == NULL) {
+        wake_cell(cell);
+        return;
+    }
+    bool had_it = asx__engine_enter(cell->rt);
+    wake_cell(cell);
+    asx__engine_leave(cell->rt, had_it);
 }
 
 static void external_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
@@ -233,8 +256,10 @@ asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_cx_waker(&in, ret_waker));
         return st;
+    }
     if (ret_waker == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx__extra *extra = asx__task_extra(rt, task);
@@ -245,6 +270,7 @@ asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker)
         if (extra->waker == NULL)
             return ASX_E_RESOURCE_EXHAUSTED;
         extra->waker->task = task;
+        extra->waker->rt = rt;
     }
     ret_waker->wake = wake_external;
     ret_waker->arg = extra->waker;
@@ -256,8 +282,10 @@ asx_status asx_wait_external(asx_cx *cx)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_wait_external(&in));
         return st;
+    }
     st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

@@ -12,7 +12,7 @@
  * So an inner mask that is used up does not take away the protection of the outer one, and an
  * outer one that is used up stays so when an inner one ends.
  */
-#include "sched/sched.h"
+#include "sched/engine.h"
 
 #define SPENT UINT32_MAX
 
@@ -53,8 +53,10 @@ asx_status asx_mask_begin(asx_cx *cx, uint32_t max_polls)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_mask_begin(&in, max_polls));
         return st;
+    }
     if (task->mask_depth >= ASX_MASK_DEPTH_MAX)
         return ASX_E_MASK_DEPTH;
     asx__extra *extra = asx__task_extra(rt, task);
@@ -79,29 +81,56 @@ asx_status asx_mask_end(asx_cx *cx)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_mask_end(&in));
         return st;
+    }
     if (task->extra == NULL || task->mask_depth <= task->extra->mask_base)
         return ASX_E_MASK_DEPTH;
     end_level(rt, task);
     return ASX_OK;
 }
 
-/* Calls fn one level deeper; masks that fn leaves behind end with it. */
-static asx_status call_masked(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg)
+/* A level that only its maker ends, with what was the lowest of the user's before. */
+typedef struct masked_section {
+    uint8_t base, depth;
+} masked_section;
+
+static asx_status begin_section(asx_cx *cx, uint32_t max_polls, masked_section *ret_section)
 {
-    if (fn == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_CX(cx, begin_section(&in, max_polls, ret_section));
     asx_status st = asx_mask_begin(cx, max_polls);
     if (st < 0)
         return st;
     asx__task *task = cx->task_;
-    uint8_t base = task->extra->mask_base, depth = task->mask_depth;
-    task->extra->mask_base = depth;
-    st = fn(cx, arg);
-    task->extra->mask_base = base;
-    while (task->mask_depth >= depth)
+    ret_section->base = task->extra->mask_base;
+    ret_section->depth = task->mask_depth;
+    task->extra->mask_base = task->mask_depth;
+    return ASX_OK;
+}
+
+/* Masks that were left behind inside end with it. */
+static asx_status end_section(asx_cx *cx, const masked_section *section)
+{
+    ASX__GATE_CX(cx, end_section(&in, section));
+    asx__task *task = cx->task_;
+    task->extra->mask_base = section->base;
+    while (task->mask_depth >= section->depth)
         end_level(cx->rt_, task);
+    return ASX_OK;
+}
+
+/* Calls fn one level deeper. */
+static asx_status call_masked(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg)
+{
+    masked_section section;
+    if (fn == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = begin_section(cx, max_polls, &section);
+    if (st < 0)
+        return st;
+    st = fn(cx, arg);
+    (void)end_section(cx, &section);
     return st;
 }
 
@@ -155,8 +184,10 @@ asx_status asx_task_defer(asx_cx *cx, asx_call_fn fn, void *arg)
     asx_runtime *rt;
     asx__cleanup *cleanup;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_task_defer(&in, fn, arg));
         return st;
+    }
     if (fn == NULL)
         return ASX_E_INVALID_ARGUMENT;
     st = make_cleanup(rt, task, fn, arg, &cleanup);
@@ -165,30 +196,53 @@ asx_status asx_task_defer(asx_cx *cx, asx_call_fn fn, void *arg)
     return st;
 }
 
-asx_status asx_bracket(asx_cx *cx, asx_call_fn acquire, asx_call_fn use, asx_call_fn release,
-                       void *arg)
+/* The release of a bracket, made before it is needed, so that registering it cannot fail. */
+static asx_status prepare_release(asx_cx *cx, asx_call_fn release, void *arg,
+                                  asx__cleanup **ret_cleanup)
 {
     asx__task *task;
     asx_runtime *rt;
-    asx__cleanup *cleanup;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_CX(cx, prepare_release(&in, release, arg, ret_cleanup));
         return st;
-    if (acquire == NULL || use == NULL || release == NULL)
+    }
+    if (release == NULL)
         return ASX_E_INVALID_ARGUMENT;
     if (task->flags & ASX__T_POLL)
         return ASX_E_NOT_SUPPORTED;
-    /* Made before it is needed, so that registering it cannot fail. */
-    st = make_cleanup(rt, task, release, arg, &cleanup);
+    return make_cleanup(rt, task, release, arg, ret_cleanup);
+}
+
+static asx_status arm_release(asx_cx *cx, asx__cleanup *cleanup)
+{
+    ASX__GATE_CX(cx, arm_release(&in, cleanup));
+    register_cleanup(cx->task_, cleanup);
+    return ASX_OK;
+}
+
+/* Takes the release back; ASX_E_MASK_DEPTH: and there is no level left to run it at. */
+static asx_status disarm_release(asx_cx *cx, const asx__cleanup *cleanup)
+{
+    ASX__GATE_CX(cx, disarm_release(&in, cleanup));
+    forget_cleanup(cx->task_, cleanup);
+    return cx->task_->mask_depth < ASX_MASK_DEPTH_MAX ? ASX_OK : ASX_E_MASK_DEPTH;
+}
+
+asx_status asx_bracket(asx_cx *cx, asx_call_fn acquire, asx_call_fn use, asx_call_fn release,
+                       void *arg)
+{
+    asx__cleanup *cleanup;
+    asx_call_fn wanted = acquire != NULL && use != NULL ? release : NULL;
+    asx_status st = prepare_release(cx, wanted, arg, &cleanup);
     if (st < 0)
         return st;
     st = acquire(cx, arg);
     if (st < 0)
         return st;
-    register_cleanup(task, cleanup);
+    (void)arm_release(cx, cleanup);
     st = use(cx, arg);
-    forget_cleanup(task, cleanup);
-    asx_status end = task->mask_depth < ASX_MASK_DEPTH_MAX ? call_masked(cx, 0, release, arg)
+    asx_status end = disarm_release(cx, cleanup) == ASX_OK ? call_masked(cx, 0, release, arg)
                                                            : release(cx, arg);
     return st < 0 ? st : end;
 }

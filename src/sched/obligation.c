@@ -21,6 +21,8 @@
  */
 #include "sched/obligation.h"
 
+#include "sched/engine.h"
+
 #include <string.h>
 
 #define RECORDS_PER_CHUNK_LOG2 5
@@ -263,8 +265,10 @@ asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_ki
         (kind != ASX_OBLIGATION_KIND_PLAIN && kind != ASX_OBLIGATION_KIND_LEASE))
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(region, asx_obligation_reserve_at(&in, kind, ret_obligation, site));
         return st;
+    }
     asx_runtime *rt = r->rt;
     st = asx__region_gate((asx_region_state)r->state, ASX__GATE_RESERVE_OBLIGATION, false);
     if (st < 0)
@@ -276,7 +280,7 @@ asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_ki
         return ASX_E_RESOURCE_EXHAUSTED;
     fill(rt, o, r, r, kind, site, &r->obligations);
     r->live_obligations++;
-    ret_obligation->rt_ = rt;
+    ret_obligation->rt_ = asx__handle_runtime(rt);
     ret_obligation->id = asx_handle_make(ASX_TAG_OBLIGATION, ASX_STATE_MASK_ALL, o->index,
                                          ((uint64_t)rt->number << 48) | o->id);
     return ASX_OK;
@@ -303,9 +307,18 @@ static asx_status resolve_handle(const asx_obligation *obligation, asx__obligati
     return ASX_OK;
 }
 
+#define GATE(obligation, call)                                                                     \
+    do {                                                                                           \
+        if ((obligation) != NULL && asx__is_gate((obligation)->rt_)) {                             \
+            asx_obligation in = { (obligation)->rt_->behind, (obligation)->id };                   \
+            ASX__THROUGH(asx_status, in.rt_, call);                                                \
+        }                                                                                          \
+    } while (0)
+
 static asx_status settle(const asx_obligation *obligation, asx_obligation_state to)
 {
     asx__obligation *o;
+    GATE(obligation, settle(&in, to));
     asx_status st = resolve_handle(obligation, &o);
     if (st < 0)
         return st;
@@ -347,6 +360,7 @@ asx_status asx_obligation_get_state(const asx_obligation *obligation,
     asx__obligation *o;
     if (ret_state == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    GATE(obligation, asx_obligation_get_state(&in, ret_state));
     asx_status st = resolve_handle(obligation, &o);
     if (st < 0)
         return st;
@@ -357,6 +371,7 @@ asx_status asx_obligation_get_state(const asx_obligation *obligation,
 asx_status asx_obligation_probe(const asx_obligation *obligation, asx_obligation_state to)
 {
     asx__obligation *o;
+    GATE(obligation, asx_obligation_probe(&in, to));
     asx_status st = resolve_handle(obligation, &o);
     return st < 0 ? st : asx_obligation_transition_legal((asx_obligation_state)o->state, to);
 }

@@ -12,7 +12,7 @@
  * The record of a Closed region stays until its closer has fetched the result; one that nobody
  * closed (its owner ended first) is folded into its parent and freed at once.
  */
-#include "sched/sched.h"
+#include "sched/engine.h"
 
 #include <string.h>
 
@@ -61,7 +61,7 @@ asx_status asx__region_resolve(const asx_region *handle, uint16_t endpoint_mask,
 
 asx_region asx__region_name(const asx__region *region)
 {
-    asx_region name = { region->rt,
+    asx_region name = { asx__handle_runtime(region->rt),
                         asx_handle_make(ASX_TAG_REGION, ASX_STATE_MASK_ALL, region->index,
                                         region->generation) };
     return name;
@@ -267,8 +267,10 @@ static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, ASX_CAP_SPAWN, &task, &rt);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_CX(cx, open_scope(&in, ret_region, options, site));
         return st;
+    }
     asx__region *parent = task->extra != NULL ? task->extra->scopes : NULL;
     while (parent != NULL && parent->state == ASX_REGION_CLOSED)
         parent = parent->owner_next; /* a poll task has not fetched its result yet */
@@ -290,8 +292,14 @@ static asx_status open_in(const asx_cx *cx, const asx_region *handle, asx_region
     asx_runtime *rt;
     asx__region *parent;
     asx_status st = asx__cx_enter(cx, ASX_CAP_SPAWN, &task, &rt);
-    if (st == ASX_OK)
-        st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &parent);
+    if (st < 0) {
+        ASX__GATE_CX(cx, open_in(&in, handle, ret_region, options, site));
+        return st;
+    }
+    asx_region inside = handle != NULL ? *handle : (asx_region){ NULL, { 0, 0 } };
+    if (asx__is_gate(inside.rt_) && inside.rt_->behind == rt)
+        inside.rt_ = rt;
+    st = asx__region_resolve(handle != NULL ? &inside : NULL, ASX_STATE_MASK_ALL, &parent);
     if (st < 0)
         return st;
     if (parent->rt != rt)
@@ -351,8 +359,10 @@ asx_status asx_region_stop(const asx_region *handle)
 {
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(handle, asx_region_stop(&in));
         return st;
+    }
     if (region->state != ASX_REGION_OPEN)
         return ASX_E_INVALID_TRANSITION;
     asx__region_begin_close(region->rt, region);
@@ -367,6 +377,7 @@ bool asx__region_runs_finalizers(const asx__region *region, const asx__task *tas
 
 asx_status asx__region_run_finalizers(asx_cx *cx, void *arg)
 {
+    ASX__GATE_CX(cx, asx__region_run_finalizers(&in, arg));
     asx__region *region = arg;
     asx_runtime *rt = region->rt;
     asx_status first = ASX_OK;
@@ -376,7 +387,7 @@ asx_status asx__region_run_finalizers(asx_cx *cx, void *arg)
         region->finalizers = f->next;
         region->n_finalized++; /* it may not return */
         asx_status st = rt->in_cleanup ? asx__call_guarded(rt, cx, f->fn, f->arg)
-                                       : f->fn(cx, f->arg);
+                                       : asx__call_out(rt, cx, f->fn, f->arg);
         if (rt->tracing)
             asx__journal(rt, ASX_EVENT_FINALIZER_RUN, asx__serial(region->generation), f->number,
                          (uint64_t)(int64_t)st, 0);
@@ -772,8 +783,10 @@ asx_status asx_region_close_with(asx_region *handle, asx_status body,
 {
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(handle, asx_region_close_with(&in, body, reason, ret_report));
         return st;
+    }
     if (reason != NULL && (unsigned)reason->kind >= ASX_CANCEL_KIND_COUNT)
         return ASX_E_INVALID_ARGUMENT;
     asx_runtime *rt = region->rt;
@@ -813,8 +826,10 @@ asx_status asx_defer(const asx_region *handle, asx_call_fn fn, void *arg)
 {
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(handle, asx_defer(&in, fn, arg));
         return st;
+    }
     if (region->state != ASX_REGION_OPEN)
         return region->state == ASX_REGION_CLOSED ? ASX_E_REGION_CLOSED : ASX_E_REGION_NOT_OPEN;
     if (region->setup < 0)
@@ -838,8 +853,10 @@ asx_status asx_region_alloc(const asx_region *handle, size_t size, void **ret_me
 {
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(handle, asx_region_alloc(&in, size, ret_memory));
         return st;
+    }
     if (ret_memory == NULL || size == 0)
         return ASX_E_INVALID_ARGUMENT;
     st = asx__region_gate((asx_region_state)region->state, ASX__GATE_ACCESS_MEMORY, false);
@@ -856,8 +873,10 @@ asx_status asx_region_get_state(const asx_region *handle, asx_region_state *ret_
 {
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(handle, asx_region_get_state(&in, ret_state));
         return st;
+    }
     if (ret_state == NULL)
         return ASX_E_INVALID_ARGUMENT;
     *ret_state = (asx_region_state)region->state;
@@ -868,8 +887,10 @@ asx_status asx_region_probe(const asx_region *handle, asx_region_state to)
 {
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(handle, asx_region_probe(&in, to));
         return st;
+    }
     asx_region_state state = (asx_region_state)region->state;
     asx__region_facts facts = asx__region_facts_of(region);
     return asx__region_step(&state, to, &facts);
@@ -880,8 +901,10 @@ asx_status asx_cx_region(const asx_cx *cx, asx_region *ret_region)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_cx_region(&in, ret_region));
         return st;
+    }
     if (ret_region == NULL)
         return ASX_E_INVALID_ARGUMENT;
     *ret_region = asx__region_name(task->region);

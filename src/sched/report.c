@@ -2,6 +2,7 @@
  * and what it waits for. A report owns copies of all its strings, since it outlives their region.
  * What does not fit into memory is counted, not lost silently.
  */
+#include "sched/engine.h"
 #include "sched/obligation.h"
 
 #include <stdio.h>
@@ -106,9 +107,12 @@ void asx_close_report_deinit(asx_close_report *report)
     if (report == NULL || report->rt_ == NULL)
         return;
     asx_runtime *rt = report->rt_;
+    bool had_it = rt->gate == NULL || asx__engine_enter(rt);
     for (size_t i = 0; i < report->item_count; i++)
         free_item(rt, &report->items[i]);
     asx__mem_free(rt, report->items, report->item_capacity_ * sizeof *report->items);
+    if (!had_it)
+        asx__engine_leave(rt, false);
     report->items = NULL;
     report->item_count = report->item_capacity_ = 0;
     report->rt_ = NULL;
@@ -298,8 +302,10 @@ asx_status asx_region_report(const asx_region *handle, asx_close_report *ret_rep
 {
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(handle, asx_region_report(&in, ret_report));
         return st;
+    }
     if (ret_report == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx__report_begin(region->rt, ret_report);

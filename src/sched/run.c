@@ -10,6 +10,7 @@
  * The short ways are in hot.h. They are tail-called, and the switch is tail-called from them, so
  * that none leaves an entry in the processor's return predictor.
  */
+#include "sched/engine.h"
 #include "sched/task.h"
 
 #include <errno.h>
@@ -94,6 +95,7 @@ static bool bind_stack(asx_runtime *rt, asx__task *task)
     if (ASX__UNLIKELY(stack == NULL)) {
         asx__task *before = rt->current;
         rt->current = task;
+        asx__exec_set(task, ASX__EXEC_RUNNING); /* it stands in no lane any more */
         asx__task_finish(rt, task, ASX_E_RESOURCE_EXHAUSTED);
         rt->current = before;
         return false;
@@ -102,7 +104,9 @@ static bool bind_stack(asx_runtime *rt, asx__task *task)
     void *arg = task->u.fresh.arg;
     stack->owner = task;
     task->u.fiber.stack = stack;
-    task->u.fiber.sp = asx__fiber_make(asx__stack_top(stack), asx__fiber_main, task);
+    task->u.fiber.sp = asx__fiber_make(
+        asx__stack_top(stack),
+        ASX__LIKELY(rt->gate == NULL) ? asx__fiber_main : asx__fiber_main_shared, task);
     task->w.start = fn; /* asx__fiber_main takes both from here */
     task->r.io = arg;
     first_run(rt, task);
@@ -150,7 +154,10 @@ static asx__task *next_fiber(asx_runtime *rt)
         if (task == NULL)
             return NULL;
         rt->turn_left--;
-        if ((task->flags & ASX__T_POLL) || may_be_forced(task)) {
+        /* Whoever leaves is still on its stack: nothing that might call out may happen there. */
+        bool calls_out = rt->gate != NULL &&
+                         (task->flags & (ASX__T_EXTRA | ASX__T_STARTED)) == ASX__T_EXTRA;
+        if ((task->flags & ASX__T_POLL) || may_be_forced(task) || calls_out) {
             rt->handoff = task;
             return NULL;
         }
@@ -173,7 +180,7 @@ asx_status asx__leave_slow(asx_runtime *rt, asx__task *task)
         }
         if (next == NULL) {
             rt->current = NULL;
-            return (asx_status)asx__fiber_switch_on(stack, &rt->host_stack, &task->u.fiber.sp,
+            return (asx_status)asx__fiber_switch_on(stack, rt->host, &task->u.fiber.sp,
                                                     rt->host_sp, 0);
         }
         if ((next->flags & ASX__T_STARTED) == 0 && !bind_stack(rt, next))
@@ -220,7 +227,7 @@ static __attribute__((noinline)) asx__task *fiber_over(asx_runtime *rt, asx__sta
     rt->current = next;
     asx__stack_release(pool, stack);
     if (next == NULL)
-        asx__fiber_jump_on(stack, &rt->host_stack, rt->host_sp, 0);
+        asx__fiber_jump_on(stack, rt->host, rt->host_sp, 0);
     asx__fiber_jump_on(stack, next->u.fiber.stack, next->u.fiber.sp, next->w.status);
 }
 
@@ -279,11 +286,40 @@ _Noreturn void asx__fiber_main(void *arg, intptr_t ret)
     }
 }
 
+/* The same for a shared runtime: the function runs without the engine. */
+_Noreturn void asx__fiber_main_shared(void *arg, intptr_t ret)
+{
+    asx__task *task = arg;
+    asx_runtime *rt = task->region->rt;
+    asx__stack *stack = task->u.fiber.stack;
+    asx__stack_pool *pool = pool_of(rt, task);
+    (void)ret;
+    asx__fiber_started(stack);
+    for (;;) {
+        asx_task_fn fn = task->w.start;
+        void *user = task->r.io;
+        asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
+        asx__engine_leave(rt, false);
+        asx_status st = fn(&cx, user);
+        (void)asx__engine_enter(rt);
+        if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st)))
+            end_slowly(rt, task, st);
+        task = ASX__LIKELY(pool == rt->pool) ? next_fresh(rt) : NULL;
+        if (task == NULL) {
+            task = fiber_over(rt, stack, pool);
+            continue;
+        }
+        inherit_stack(rt, task, stack);
+        task->flags |= ASX__T_STARTED;
+        task->phase = ASX_TASK_RUNNING;
+    }
+}
+
 _Noreturn void asx__leave_for_good(asx_runtime *rt, asx__task *task)
 {
     asx__stack *stack = task->u.fiber.stack;
     rt->current = NULL;
-    asx__fiber_jump_on(stack, &rt->host_stack, rt->host_sp, 0);
+    asx__fiber_jump_on(stack, rt->host, rt->host_sp, 0);
 }
 
 /* ---- park and wake -------------------------------------------------------------------------- */
@@ -512,6 +548,30 @@ static void run_polls(asx_runtime *rt, asx__task *task)
     rt->current = NULL;
 }
 
+/* The same for one task of a shared runtime: its function runs without the engine. */
+static void run_poll_shared(asx_runtime *rt, asx__task *task)
+{
+    uint32_t flags = task->flags;
+    asx__exec_set(task, ASX__EXEC_RUNNING);
+    rt->current = task;
+    rt->yield_due = (flags & ASX__T_YIELDED) != 0;
+    task->flags = flags & ~(uint32_t)(ASX__T_RENEWED | ASX__T_YIELDED);
+    if ((flags & ASX__T_STARTED) == 0)
+        first_run(rt, task);
+    asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
+    asx_poll_fn fn = task->u.poll.fn;
+    void *state = task->u.poll.state;
+    asx__engine_leave(rt, false);
+    asx_poll result = fn(&cx, state);
+    (void)asx__engine_enter(rt);
+    if (result == ASX_POLL_PENDING)
+        settle_pending(rt, task, (flags & ASX__T_CANCEL) != 0);
+    else if (result != ASX_POLL_READY || task->w.waits != NULL ||
+             !asx__task_finish_plain(rt, task, ASX_OK))
+        poll_over(rt, task, result);
+    rt->current = NULL;
+}
+
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 asx_time asx__clock_read(asx_runtime *rt)
@@ -559,14 +619,17 @@ static void dispatch(asx_runtime *rt, asx__task *task)
     if (!admit(rt, task))
         return;
     if (task->flags & ASX__T_POLL) {
-        run_polls(rt, task);
+        if (ASX__LIKELY(rt->gate == NULL))
+            run_polls(rt, task);
+        else
+            run_poll_shared(rt, task);
         return;
     }
     if ((task->flags & ASX__T_STARTED) == 0 && !bind_stack(rt, task))
         return;
     asx__exec_set(task, ASX__EXEC_RUNNING);
     rt->current = task;
-    asx__fiber_switch_on(&rt->host_stack, task->u.fiber.stack, &rt->host_sp, task->u.fiber.sp,
+    asx__fiber_switch_on(rt->host, task->u.fiber.stack, &rt->host_sp, task->u.fiber.sp,
                          task->w.status);
     rt->current = NULL;
 }
@@ -602,7 +665,7 @@ bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
 {
     volatile uint64_t left = max_dispatches == 0 ? UINT64_MAX : max_dispatches;
     /* A poll function that panics leaves its frames behind and arrives here. */
-    if (setjmp(rt->loop_again) != 0)
+    if (setjmp(*rt->loop_again) != 0)
         rt->current = NULL;
     while (!must_stop(rt)) {
         if (left == 0)
@@ -744,13 +807,19 @@ static asx_status yield_poll(asx_runtime *rt, asx__task *task)
     return ASX_E_WOULD_BLOCK;
 }
 
+static __attribute__((noinline)) asx_status yield_refused(asx_cx *cx, asx_status st)
+{
+    ASX__GATE_CX(cx, asx_yield(&in));
+    return st;
+}
+
 asx_status asx_yield(asx_cx *cx)
 {
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
     if (ASX__UNLIKELY(st < 0))
-        return st;
+        return yield_refused(cx, st);
     asx__node *list = &rt->ready.queue[0];
     asx__task *next = (asx__task *)list->next;
     if (ASX__UNLIKELY(!rt->hot || (task->flags & ASX__T_NOT_DIRECT) != 0 || rt->turn_left <= 1 ||

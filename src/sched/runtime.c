@@ -3,6 +3,7 @@
  * With a static memory block the runtime's own record, its tables and its stacks are carved from
  * the block at creation; the stacks take what the contract says, or half of the block.
  */
+#include "sched/engine.h"
 #include "sched/process.h"
 
 #include <stdlib.h>
@@ -56,6 +57,12 @@ static void apply_profile(asx_runtime_config *config)
         config->timed_streak_max = 16;
     if (config->lab)
         config->clock = ASX_CLOCK_VIRTUAL;
+    if (config->workers == ASX_WORKERS_ALL) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        config->workers = cores > 0 ? (uint32_t)cores : 1;
+    }
+    if (config->workers > ASX__WORKERS_MAX)
+        config->workers = ASX__WORKERS_MAX;
 }
 
 static bool config_ok(const asx_runtime_config *c)
@@ -75,6 +82,12 @@ static bool config_ok(const asx_runtime_config *c)
     return (unsigned)r->policy <= ASX_POLICY_COLLECT &&
            (unsigned)r->cleanup <= ASX_CLEANUP_PANIC && (unsigned)r->leak <= ASX_LEAK_PANIC &&
            (unsigned)r->admission <= ASX_ADMISSION_WAIT;
+}
+
+/* Time that stands still, journals and static blocks are for one worker. */
+static bool is_for_one(const asx_runtime_config *c)
+{
+    return c->lab || c->trace || c->clock == ASX_CLOCK_VIRTUAL || c->memory != NULL;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -175,6 +188,8 @@ asx__stack_pool *asx__runtime_pool(asx_runtime *rt, size_t stack_size, uint32_t 
 static asx_status init_stacks(asx_runtime *rt)
 {
     asx__stack_adopt_host(&rt->host_stack);
+    rt->host = &rt->host_stack;
+    rt->loop_again = &rt->loop_here;
     uint32_t stack_class;
     if (rt->block == NULL) {
         rt->pool = asx__runtime_pool(rt, rt->config.stack_size, &stack_class);
@@ -276,6 +291,7 @@ static void deinit_runtime(asx_runtime *rt)
     for (int i = 0; i < ASX__STACK_CLASSES; i++)
         if (rt->pool_ready[i])
             asx__stack_pool_deinit(&rt->pools[i]);
+    asx__engine_destroy(rt);
 }
 
 static void free_runtime(asx_runtime *rt)
@@ -320,12 +336,16 @@ asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **re
         config = &none;
     if (ret_runtime == NULL || !config_ok(config))
         return ASX_E_INVALID_ARGUMENT;
+    if (config->workers > 1 && is_for_one(config))
+        return ASX_E_NOT_SUPPORTED;
     asx_runtime *rt = alloc_runtime(config);
     if (rt == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     rt->config = *config;
     apply_profile(&rt->config);
     asx_status st = init_runtime(rt);
+    if (st == ASX_OK && rt->config.workers > 1)
+        st = asx__engine_create(rt, rt->config.workers);
     if (st < 0) {
         deinit_runtime(rt);
         free_runtime(rt);
@@ -339,10 +359,17 @@ asx_status asx_runtime_destroy(asx_runtime *rt)
 {
     if (rt == NULL)
         return ASX_OK;
-    if (rt->current != NULL || rt->driving)
+    bool had_it = rt->gate == NULL || asx__engine_enter(rt);
+    bool in_use = rt->current != NULL || rt->driving;
+    bool at_rest = rt->finished || rt->shut_down;
+    if (!had_it)
+        asx__engine_leave(rt, false);
+    if (in_use)
         return ASX_E_WRONG_CONTEXT;
-    if (!rt->finished && !rt->shut_down)
+    if (!at_rest)
         (void)asx_runtime_shutdown(rt, 0, NULL);
+    if (rt->gate != NULL)
+        (void)asx__engine_enter(rt); /* nobody else may be there any more */
     deinit_runtime(rt);
     free_runtime(rt);
     return ASX_OK;
@@ -354,11 +381,13 @@ asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
 {
     if (rt == NULL || fn == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_start(rt, fn, arg));
     if (rt->current != NULL || rt->driving)
         return ASX_E_WRONG_CONTEXT;
     if (rt->started || rt->finished)
         return ASX_E_INVALID_TRANSITION;
     asx_region root = asx__region_name(rt->root);
+    root.rt_ = rt; /* we are inside */
     asx_task main_task;
     asx_spawn_options options = { .name = "main" };
     asx_status st = asx__slab_reserve(rt, &rt->extras, 1); /* for the extra part below */
@@ -390,6 +419,8 @@ static void note_driver(asx_runtime *rt)
 static asx_status drive(asx_runtime *rt, asx_time until)
 {
     note_driver(rt);
+    if (rt->gate != NULL)
+        return asx__drive_shared(rt, until);
     rt->driving = true;
     asx_status st = asx__drive(rt, until);
     rt->driving = false;
@@ -398,6 +429,7 @@ static asx_status drive(asx_runtime *rt, asx_time until)
 
 static asx_status end_of_run(asx_runtime *rt, asx_status driven)
 {
+    ASX__GATE_RUNTIME(rt, end_of_run(rt, driven));
     asx_status st = driven == ASX_OK ? rt->result : driven;
     if (rt->lab && st == ASX_OK && rt->leaks_refused != 0)
         st = ASX_E_OBLIGATION_LEAKED;
@@ -426,10 +458,35 @@ asx_status asx_runtime_run(asx_runtime *rt, asx_task_fn fn, void *arg)
     return end_of_run(rt, st);
 }
 
+/* Several workers: a step is the caller's alone. */
+static asx_status step_shared(asx_runtime *rt, uint64_t max_turns, asx_time *ret_next_deadline)
+{
+    bool had_it = asx__engine_enter(rt);
+    asx_status st = rt->current != NULL || rt->driving ? ASX_E_WRONG_CONTEXT
+                    : !rt->started                     ? ASX_E_INVALID_TRANSITION
+                                                       : ASX_OK;
+    bool finished = rt->finished;
+    asx__engine_leave(rt, had_it);
+    if (st < 0)
+        return st;
+    bool more = !finished && asx__step_shared(rt, max_turns);
+    had_it = asx__engine_enter(rt);
+    finished = rt->finished;
+    asx_time next = more ? rt->now : asx_timer_next_deadline(&rt->timers);
+    asx__engine_leave(rt, had_it);
+    if (finished)
+        return end_of_run(rt, ASX_OK);
+    if (ret_next_deadline != NULL)
+        *ret_next_deadline = next;
+    return ASX_E_WOULD_BLOCK;
+}
+
 asx_status asx_runtime_step(asx_runtime *rt, uint64_t max_turns, asx_time *ret_next_deadline)
 {
     if (rt == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    if (rt->gate != NULL)
+        return step_shared(rt, max_turns, ret_next_deadline);
     if (rt->current != NULL || rt->driving)
         return ASX_E_WRONG_CONTEXT;
     if (!rt->started)
@@ -487,6 +544,7 @@ asx_status asx_runtime_quiescent(asx_runtime *rt)
 {
     if (rt == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_quiescent(rt));
     if (asx__live_tasks(rt) != 0)
         return ASX_E_TASKS_STILL_ACTIVE;
     if (asx__obligations_live(rt) != 0)
@@ -510,29 +568,9 @@ static void request_shutdown(asx_runtime *rt)
                                         NULL, NULL));
 }
 
-asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_report *ret_report)
+static asx_status end_shutdown(asx_runtime *rt, asx_close_report *ret_report)
 {
-    if (rt == NULL)
-        return ASX_E_INVALID_ARGUMENT;
-    if (rt->current != NULL) {
-        if (!rt->finished)
-            request_shutdown(rt);
-        if (ret_report != NULL)
-            asx__report_begin(rt, ret_report);
-        return ASX_OK;
-    }
-    if (rt->driving)
-        return ASX_E_WRONG_CONTEXT;
-    if (!rt->finished) {
-        asx__clock_read(rt);
-        bool manual = rt->manual_clock;
-        rt->manual_clock = false;
-        rt->shut_down = true;
-        request_shutdown(rt);
-        rt->started = true;
-        (void)drive(rt, timeout_ns == 0 ? ASX_TIME_NEVER : asx_time_add(rt->now, timeout_ns));
-        rt->manual_clock = manual;
-    }
+    ASX__GATE_RUNTIME(rt, end_shutdown(rt, ret_report));
     if (ret_report != NULL) {
         asx__report_begin(rt, ret_report);
         if (!rt->finished)
@@ -543,10 +581,48 @@ asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_
     return asx_runtime_quiescent(rt);
 }
 
+/* Asks everyone to end. ASX_E_WOULD_BLOCK: and now they have to be driven there. */
+static asx_status begin_shutdown(asx_runtime *rt, asx_close_report *ret_report)
+{
+    ASX__GATE_RUNTIME(rt, begin_shutdown(rt, ret_report));
+    if (rt->current != NULL || (rt->driving && rt->gate != NULL)) {
+        if (!rt->finished)
+            request_shutdown(rt);
+        if (ret_report != NULL)
+            asx__report_begin(rt, ret_report);
+        return ASX_OK;
+    }
+    if (rt->driving)
+        return ASX_E_WRONG_CONTEXT;
+    if (rt->finished)
+        return end_shutdown(rt, ret_report);
+    asx__clock_read(rt);
+    rt->shut_down = true;
+    request_shutdown(rt);
+    rt->started = true;
+    return ASX_E_WOULD_BLOCK;
+}
+
+asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_report *ret_report)
+{
+    if (rt == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = begin_shutdown(rt, ret_report);
+    if (st != ASX_E_WOULD_BLOCK)
+        return st;
+    bool manual = rt->manual_clock;
+    rt->manual_clock = false;
+    (void)drive(rt, timeout_ns == 0 ? ASX_TIME_NEVER
+                                    : asx_time_add(asx_runtime_now(rt), timeout_ns));
+    rt->manual_clock = manual;
+    return end_shutdown(rt, ret_report);
+}
+
 asx_status asx_runtime_report(asx_runtime *rt, asx_close_report *ret_report)
 {
     if (rt == NULL || ret_report == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_report(rt, ret_report));
     if (rt->deadlock.rt_ != NULL) {
         *ret_report = rt->deadlock; /* handed over, once */
         memset(&rt->deadlock, 0, sizeof rt->deadlock);
@@ -562,24 +638,27 @@ asx_status asx_runtime_root(asx_runtime *rt, asx_region *ret_region)
 {
     if (rt == NULL || ret_region == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_root(rt, ret_region));
     *ret_region = asx__region_name(rt->root);
     return ASX_OK;
 }
 
 asx_time asx_runtime_now(const asx_runtime *rt)
 {
+    ASX__GATE_RUNTIME_AS(asx_time, rt, asx_runtime_now(rt));
     return rt != NULL ? rt->now : 0;
 }
 
 asx_timer_wheel *asx_runtime_timers(asx_runtime *rt)
 {
-    return rt != NULL ? &rt->timers : NULL;
+    return rt != NULL && rt->gate == NULL ? &rt->timers : NULL;
 }
 
 asx_status asx_runtime_set_governor(asx_runtime *rt, asx_governor governor)
 {
     if (rt == NULL || (unsigned)governor > ASX_GOVERNOR_DRAIN_REGIONS)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_set_governor(rt, governor));
     rt->governor = governor;
     return ASX_OK;
 }
@@ -588,6 +667,7 @@ asx_status asx_runtime_certificate(const asx_runtime *rt, asx_fairness_certifica
 {
     if (rt == NULL || ret == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_certificate(rt, ret));
     asx_fairness_certificate c = rt->cert;
     uint32_t gone = ASX__TURN - rt->turn_left;
     c.ready_dispatches += gone > rt->turn_slow ? gone - rt->turn_slow : 0;
@@ -625,6 +705,7 @@ asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
 {
     if (rt == NULL || ret_stats == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_stats(rt, ret_stats));
     asx_stats s = {
         .tasks_live = asx__live_tasks(rt),
         .tasks_spawned = asx__serial(rt->task_generation),

@@ -8,8 +8,9 @@
  *   waitable  anything a task can wait for. It begins with a pointer to its ops.
  *   site      "file:line" of the creation.
  *
- * Threads. A runtime is driven by one thread. Letters on shared fields:
- *   I set at init   W the driving thread only
+ * Threads. This is the code of one thread. A runtime with several workers lets one of them at a
+ * time into it: engine.h says how. Letters on shared fields:
+ *   I set at init   W the driving thread only, or whoever holds the engine
  * Everything is W unless it says I.
  *
  * Park and wake. A task is RUNNABLE (in one lane), RUNNING (rt->current), PARKED (in one waitable),
@@ -430,6 +431,10 @@ struct asx_runtime {
     asx_time now;
     void *host_sp;         /* the loop, while a fiber runs */
     asx__stack host_stack;
+    asx__stack *host;      /* the stack that the loop runs on */
+    struct asx_runtime *gate;   /* I: what handles of a shared runtime carry; else NULL */
+    struct asx_runtime *behind; /* I: of a gate: the runtime; else NULL */
+    struct asx__engine *engine; /* I: of a shared runtime; else NULL */
 
     asx__queue ready;
     asx__queue cancel;
@@ -490,7 +495,8 @@ struct asx_runtime {
     uint64_t memory_bytes;
 
     jmp_buf *cleanup_again; /* runtime-side cleanup that may panic: back to here */
-    jmp_buf loop_again;    /* where a poll function that panicked is left to */
+    jmp_buf *loop_again;   /* where a poll function that panicked is left to */
+    jmp_buf loop_here;     /* that, of a runtime with one worker */
     asx__task *over;       /* task that asked the loop to end it (panic) */
     asx__task *handoff;    /* taken out of its lane by a fiber for the loop to run */
     asx__task *next_up;    /* goes next, before the lanes (join) */
@@ -625,6 +631,7 @@ asx_status asx__task_resolve(const asx_task *task, asx__task **ret_task);
 /* A task that called asx_panic() and was left by its worker. */
 void asx__task_end_panicked(asx_runtime *rt, asx__task *task);
 _Noreturn void asx__fiber_main(void *arg, intptr_t ret);
+_Noreturn void asx__fiber_main_shared(void *arg, intptr_t ret);
 /* The pool of stacks of this size, made on first use. NULL: no such class. */
 asx__stack_pool *asx__runtime_pool(asx_runtime *rt, size_t stack_size, uint32_t *ret_class);
 static inline uint32_t asx__task_caps(const asx__task *task)

@@ -8,6 +8,8 @@
  */
 #include "sched/task.h"
 
+#include "sched/engine.h"
+
 #include <string.h>
 
 #define REFILL 16u
@@ -343,7 +345,16 @@ static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const 
     return ASX_OK;
 }
 
-/* The long ways behind the plain ones; they also see to it that the next one finds a record. */
+/* From inside to outside. */
+static asx_status handed_out(asx_runtime *rt, asx_status st, asx_task *task)
+{
+    if (st == ASX_OK && task != NULL)
+        asx__task_outside(rt, task);
+    return st;
+}
+
+/* The long ways behind the plain ones, through the gate if there is one; they also see to it that
+ * the next one finds a record. */
 
 static void prepare_next(const asx_region *region)
 {
@@ -355,6 +366,7 @@ static void prepare_next(const asx_region *region)
 static __attribute__((noinline)) asx_status spawn_slow(const asx_region *region, const char *name,
                                                        asx_task_fn fn, void *arg, const char *site)
 {
+    ASX__GATE_REGION(region, asx_spawn_at(&in, name, fn, arg, site));
     asx_spawn_options options = { .name = name };
     prepare_next(region);
     return spawn_with(region, &options, false, (void *)(uintptr_t)fn, arg, NULL, site);
@@ -364,6 +376,7 @@ static __attribute__((noinline)) asx_status spawn_poll_slow(const asx_region *re
                                                             const char *name, asx_poll_fn fn,
                                                             void *state, const char *site)
 {
+    ASX__GATE_REGION(region, asx_spawn_poll_at(&in, name, fn, state, site));
     asx_spawn_options options = { .name = name };
     prepare_next(region);
     return spawn_with(region, &options, true, (void *)(uintptr_t)fn, state, NULL, site);
@@ -374,6 +387,9 @@ static __attribute__((noinline)) asx_status spawn_task_slow(const asx_region *re
                                                             asx_task_fn fn, void *arg,
                                                             asx_task *ret_task, const char *site)
 {
+    ASX__GATE_REGION(region, handed_out(in.rt_, asx_spawn_task_at(&in, options, fn, arg, ret_task,
+                                                                  site),
+                                        ret_task));
     prepare_next(region);
     return spawn_with(region, options, false, (void *)(uintptr_t)fn, arg, ret_task, site);
 }
@@ -384,6 +400,9 @@ static __attribute__((noinline)) asx_status spawn_poll_task_slow(const asx_regio
                                                                  asx_task *ret_task,
                                                                  const char *site)
 {
+    ASX__GATE_REGION(region, handed_out(in.rt_, asx_spawn_poll_task_at(&in, options, fn, state,
+                                                                       ret_task, site),
+                                        ret_task));
     prepare_next(region);
     return spawn_with(region, options, true, (void *)(uintptr_t)fn, state, ret_task, site);
 }
@@ -409,6 +428,7 @@ asx_status asx_spawn_poll_at(const asx_region *region, const char *name, asx_pol
 asx_status asx_spawn_copy_at(const asx_region *region, const char *name, asx_task_fn fn,
                              const void *source, size_t size, const char *site)
 {
+    ASX__GATE_REGION(region, asx_spawn_copy_at(&in, name, fn, source, size, site));
     asx_spawn_options options = { .name = name, .copy = source, .copy_size = size };
     if (source == NULL || size == 0)
         fn = NULL; /* refused as a bad argument, and sticks */

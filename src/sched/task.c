@@ -10,6 +10,8 @@
  */
 #include "sched/task.h"
 
+#include "sched/engine.h"
+
 #include <string.h>
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -77,7 +79,7 @@ asx_status asx__call_guarded(asx_runtime *rt, asx_cx *cx, asx_call_fn fn, void *
     volatile asx_status st = ASX_E_PANICKED;
     rt->cleanup_again = &again;
     if (setjmp(again) == 0)
-        st = fn(cx, arg);
+        st = asx__call_out(rt, cx, fn, arg);
     rt->cleanup_again = outer;
     return st;
 }
@@ -104,7 +106,7 @@ void asx__task_run_cleanups(asx_runtime *rt, asx__task *task, bool runtime_side)
         if (runtime_side)
             (void)asx__call_guarded(rt, &cx, cleanup->fn, cleanup->arg);
         else
-            (void)cleanup->fn(&cx, cleanup->arg);
+            (void)asx__call_out(rt, &cx, cleanup->fn, cleanup->arg);
     }
     task->mask_depth--;
     rt->in_cleanup = in_cleanup;
@@ -392,14 +394,24 @@ static asx_status join_wait(asx_runtime *rt, asx__task *task, asx__task *child,
     return asx__wait_on(rt, task, &rt->join_wait, &io);
 }
 
+static asx_status join_inside(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
+{
+    if (!asx__task_is_shared(handle) || handle->gate_->behind != cx->rt_)
+        return asx_join(cx, handle, ret_result);
+    asx_task in = asx__task_inside(handle);
+    return in.task_ != NULL ? asx_join(cx, &in, ret_result) : ASX_E_STALE_HANDLE;
+}
+
 static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task *handle,
                                                       asx_join_result *ret_result)
 {
     asx__task *task, *child;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (ASX__UNLIKELY(st < 0))
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, join_inside(&in, handle, ret_result));
         return st;
+    }
     st = asx__task_resolve(handle, &child);
     if (ASX__UNLIKELY(st < 0))
         return st;
@@ -452,8 +464,10 @@ asx_status asx_task_set_value(asx_cx *cx, uint64_t value)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (ASX__UNLIKELY(st < 0))
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_task_set_value(&in, value));
         return st;
+    }
     task->r.value = value;
     task->flags |= ASX__T_VALUE;
     return ASX_OK;
@@ -468,6 +482,7 @@ asx_poll asx_poll_fail(asx_cx *cx, asx_status status)
 {
     asx__task *task;
     asx_runtime *rt;
+    ASX__GATE_CX_AS(asx_poll, cx, asx_poll_fail(&in, status));
     if (asx__cx_enter(cx, 0, &task, &rt) == ASX_OK) {
         rt->poll_failure = status < 0 ? status : ASX_E_INVALID_ARGUMENT;
         rt->poll_failed = task->generation;
@@ -479,8 +494,10 @@ asx_status asx_task_get_state(const asx_task *handle, asx_task_state *ret_state)
 {
     asx__task *task;
     asx_status st = asx__task_resolve(handle, &task);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_TASK(handle, asx_task_get_state(&in, ret_state));
         return st;
+    }
     if (ret_state == NULL)
         return ASX_E_INVALID_ARGUMENT;
     *ret_state = (asx_task_state)task->phase;
@@ -491,7 +508,11 @@ asx_status asx_task_probe(const asx_task *handle, asx_task_state to)
 {
     asx__task *task;
     asx_status st = asx__task_resolve(handle, &task);
-    return st < 0 ? st : asx_task_transition_legal((asx_task_state)task->phase, to);
+    if (st < 0) {
+        ASX__GATE_TASK(handle, asx_task_probe(&in, to));
+        return st;
+    }
+    return asx_task_transition_legal((asx_task_state)task->phase, to);
 }
 
 asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task)
@@ -499,12 +520,15 @@ asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task)
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_CX(cx, asx_cx_task(&in, ret_task));
         return st;
+    }
     if (ret_task == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ret_task->task_ = task;
     ret_task->id = asx_handle_make(ASX_TAG_TASK, ASX_STATE_MASK_ALL, task->index,
                                    task->generation);
+    asx__task_outside(rt, ret_task);
     return ASX_OK;
 }

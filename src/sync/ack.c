@@ -164,6 +164,7 @@ static asx_status find_ack(const asx_ack *ack, asx__obligation **ret_o)
 asx_status asx_ack_commit(asx_ack *ack)
 {
     asx__obligation *o = NULL;
+    ASX__GATE_CLAIM(asx_ack, ack, asx_ack_commit(&in));
     asx_status st = find_ack(ack, &o);
     if (st < 0)
         return st;
@@ -176,6 +177,7 @@ asx_status asx_ack_commit(asx_ack *ack)
 asx_status asx_ack_nack(asx_ack *ack)
 {
     asx__obligation *o = NULL;
+    ASX__GATE_CLAIM(asx_ack, ack, asx_ack_nack(&in));
     asx_status st = find_ack(ack, &o);
     if (st < 0)
         return st;

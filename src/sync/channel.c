@@ -171,6 +171,8 @@ static asx__sender *add_sender(asx__channel *ch)
         if (s == NULL)
             return NULL;
         s->index = index;
+        if (s->home == NULL)
+            s->home = ch->rt;
         s->channel = ch;
         s->next = ch->all_senders;
         ch->all_senders = s;
@@ -178,6 +180,15 @@ static asx__sender *add_sender(asx__channel *ch)
     s->generation = asx__endpoint_generation(ch->rt);
     ch->senders++;
     return s;
+}
+
+/* What the user gets. */
+static void name_sender(asx__sender *s, asx_channel_sender *ret_sender)
+{
+    bool shared = s->home->gate != NULL;
+    ret_sender->sender_ = shared ? NULL : s;
+    ret_sender->shared_ = shared ? s : NULL;
+    ret_sender->generation_ = s->generation;
 }
 
 static void finalize(asx_runtime *rt, asx__resident *resident);
@@ -252,7 +263,9 @@ static asx_status create(asx__region *region, size_t element_size, size_t capaci
     uint32_t index;
     asx__channel *ch = asx__slab_alloc(rt, &rt->channels, &index);
     ASX__ASSERT(ch != NULL);
-    memset(ch, 0, sizeof *ch);
+    memset(ch, 0, offsetof(asx__channel, home));
+    if (ch->home == NULL)
+        ch->home = rt;
     ch->index = index;
     init_channel(ch, region, &sh, memory, options);
     *ret_channel = ch;
@@ -267,8 +280,11 @@ asx_status asx_channel_create_with(const asx_region *region, size_t element_size
     asx__region *r;
     asx__channel *ch = NULL;
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_REGION(region, asx_channel_create_with(&in, element_size, capacity, options,
+                                                         ret_sender, ret_receiver));
         return st;
+    }
     st = asx__region_gate((asx_region_state)r->state, ASX__GATE_CREATE_CHANNEL, false);
     if (st < 0)
         return st;
@@ -284,9 +300,10 @@ asx_status asx_channel_create_with(const asx_region *region, size_t element_size
     if (r->rt->tracing)
         asx__channel_journal(ch, r->rt->current, ASX_EVENT_CHANNEL_CREATE, capacity,
                              asx__serial(r->generation), 0);
-    ret_sender->sender_ = s;
-    ret_sender->generation_ = s->generation;
-    ret_receiver->channel_ = ch;
+    name_sender(s, ret_sender);
+    bool shared = r->rt->gate != NULL;
+    ret_receiver->channel_ = shared ? NULL : ch;
+    ret_receiver->shared_ = shared ? ch : NULL;
     ret_receiver->generation_ = ch->rx_generation;
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     return ASX_OK;
@@ -343,13 +360,14 @@ asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
     if (ret_sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = live_sender(sender, &s);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_SENDER(sender, NULL, asx_channel_sender_clone(&in, ret_sender));
         return st;
+    }
     s = add_sender(s->channel);
     if (s == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
-    ret_sender->sender_ = s;
-    ret_sender->generation_ = s->generation;
+    name_sender(s, ret_sender);
     return ASX_OK;
 }
 
@@ -357,8 +375,10 @@ asx_status asx_channel_sender_drop(asx_channel_sender *sender)
 {
     asx__sender *s = NULL;
     asx_status st = live_sender(sender, &s);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_SENDER(sender, NULL, asx_channel_sender_drop(&in));
         return st;
+    }
     asx__channel *ch = s->channel;
     s->generation = ASX__NO_GENERATION;
     s->next_free = ch->free_senders;
@@ -396,8 +416,10 @@ asx_status asx_channel_receiver_drop(asx_channel_receiver *receiver)
 {
     asx__channel *ch = NULL;
     asx_status st = live_receiver(receiver, &ch);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_RECEIVER(receiver, NULL, asx_channel_receiver_drop(&in));
         return st;
+    }
     if (ch->rt->tracing)
         asx__channel_journal(ch, ch->rt->current, ASX_EVENT_CHANNEL_RECEIVER_DROP, 0, 0, 0);
     close_receiver(ch, ASX_E_STALE_HANDLE); /* another task was receiving through this endpoint */
@@ -501,8 +523,10 @@ asx_status asx_channel_receiver_info(const asx_channel_receiver *receiver,
     if (ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = live_receiver(receiver, &ch);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_RECEIVER(receiver, NULL, asx_channel_receiver_info(&in, ret_info));
         return st;
+    }
     describe(ch, ret_info);
     return ASX_OK;
 }
@@ -513,8 +537,10 @@ asx_status asx_channel_sender_info(const asx_channel_sender *sender, asx_channel
     if (ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = live_sender(sender, &s);
-    if (st < 0)
+    if (st < 0) {
+        ASX__GATE_SENDER(sender, NULL, asx_channel_sender_info(&in, ret_info));
         return st;
+    }
     describe(s->channel, ret_info);
     return ASX_OK;
 }

@@ -135,11 +135,18 @@ static NOINLINE asx_status recv_empty(asx__channel *ch, asx__task *task, void *r
     return asx__park_fiber(rt, task, &ch->waits[ASX__CHANNEL_RECV], ret_message);
 }
 
+static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *cx,
+                                        void *ret_message)
+{
+    ASX__GATE_RECEIVER(receiver, cx, asx_channel_recv(&in, in_cx, ret_message));
+    return refuse(receiver, cx, ret_message);
+}
+
 asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *ret_message)
 {
     asx__channel *ch = enter(receiver, cx, ret_message);
     if (ASX__UNLIKELY(ch == NULL))
-        return refuse(receiver, cx, ret_message);
+        return recv_refused(receiver, cx, ret_message);
     asx__task *task = cx->task_;
     uint64_t head = ch->head;
     if (ASX__UNLIKELY(head == ch->tail))
@@ -154,8 +161,10 @@ asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *re
 
 asx_status asx_channel_try_recv(asx_channel_receiver *receiver, void *ret_message)
 {
-    if (receiver == NULL || receiver->channel_ == NULL || ret_message == NULL)
+    if (receiver == NULL || receiver->channel_ == NULL || ret_message == NULL) {
+        ASX__GATE_RECEIVER(receiver, NULL, asx_channel_try_recv(&in, ret_message));
         return ASX_E_INVALID_ARGUMENT;
+    }
     asx__channel *ch = receiver->channel_;
     if (ch->rx_generation != receiver->generation_)
         return asx__receiver_refuse(receiver);
@@ -170,8 +179,12 @@ asx_status asx_channel_recv_with_ack(asx_channel_receiver *receiver, asx_cx *cx,
                                      void *ret_message, asx_ack *ret_ack)
 {
     asx__channel *ch = enter(receiver, cx, ret_message);
-    if (ASX__UNLIKELY(ch == NULL))
+    if (ASX__UNLIKELY(ch == NULL)) {
+        ASX__GATE_RECEIVER(receiver, cx,
+                           asx__ack_out(asx_channel_recv_with_ack(&in, in_cx, ret_message, ret_ack),
+                                        rt, ret_ack));
         return refuse(receiver, cx, ret_message);
+    }
     if (ret_ack == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx__task *task = cx->task_;

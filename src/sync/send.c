@@ -309,11 +309,19 @@ static NOINLINE asx_status reserve_slow(asx__channel *ch, asx__task *task,
     }
 }
 
+static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *cx,
+                                           asx_send_permit *ret_permit)
+{
+    ASX__GATE_SENDER(sender, cx,
+                     asx__permit_out(asx_channel_reserve(&in, in_cx, ret_permit), rt, ret_permit));
+    return refuse(sender, cx, ret_permit);
+}
+
 asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_permit *ret_permit)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
-        return refuse(sender, cx, ret_permit);
+        return reserve_refused(sender, cx, ret_permit);
     asx__task *task = cx->task_;
     asx__extra *extra = task->extra;
     uint64_t claims = ch->claims;
@@ -330,12 +338,21 @@ asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_
     return ASX_OK;
 }
 
+static NOINLINE asx_status try_reserve_refused(asx_channel_sender *sender, asx_cx *cx,
+                                               asx_send_permit *ret_permit)
+{
+    ASX__GATE_SENDER(
+        sender, cx,
+        asx__permit_out(asx_channel_try_reserve(&in, in_cx, ret_permit), rt, ret_permit));
+    return refuse(sender, cx, ret_permit);
+}
+
 asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
                                    asx_send_permit *ret_permit)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
-        return refuse(sender, cx, ret_permit);
+        return try_reserve_refused(sender, cx, ret_permit);
     if (asx__channel_rx_gone(ch))
         return ASX_E_DISCONNECTED;
     if (asx__channel_full(ch)) /* also when others wait */
@@ -344,12 +361,23 @@ asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
     return make_permit(ch, cx->task_, ASX_OBLIGATION_KIND_SEND_PERMIT, NULL, ret_permit);
 }
 
+static NOINLINE asx_status reserve_tracked_refused(asx_channel_sender *sender, asx_cx *cx,
+                                                   asx_tracked_permit *ret_permit,
+                                                   const char *site)
+{
+    ASX__GATE_SENDER(
+        sender, cx,
+        asx__permit_out(asx_channel_reserve_tracked_at(&in, in_cx, ret_permit, site), rt,
+                        &ret_permit->permit));
+    return refuse(sender, cx, ret_permit);
+}
+
 asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx,
                                           asx_tracked_permit *ret_permit, const char *site)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
-        return refuse(sender, cx, ret_permit);
+        return reserve_tracked_refused(sender, cx, ret_permit, site);
     asx__task *task = cx->task_;
     asx__tracked_io io = { .site = site != NULL ? site : "" };
     asx_status st;
@@ -462,10 +490,16 @@ static NOINLINE asx_status permit_to_parked(asx__channel *ch, asx__obligation *o
     return ASX_OK;
 }
 
+static NOINLINE asx_status permit_send_outside(asx_send_permit *permit, const void *message)
+{
+    ASX__GATE_CLAIM(asx_send_permit, permit, asx_send_permit_send(&in, message));
+    return ASX_E_INVALID_ARGUMENT;
+}
+
 asx_status asx_send_permit_send(asx_send_permit *permit, const void *message)
 {
     if (ASX__UNLIKELY(permit == NULL || permit->record_ == NULL || message == NULL))
-        return ASX_E_INVALID_ARGUMENT;
+        return permit_send_outside(permit, message);
     asx__obligation *o = permit->record_;
     asx__channel *ch = permit->channel_;
     if (ASX__UNLIKELY(o->id != permit->obligation_ || o->object != ch || ch == NULL))
@@ -484,6 +518,7 @@ asx_status asx_send_permit_send(asx_send_permit *permit, const void *message)
 asx_status asx_send_permit_abort(asx_send_permit *permit)
 {
     asx__obligation *o = NULL;
+    ASX__GATE_CLAIM(asx_send_permit, permit, asx_send_permit_abort(&in));
     asx_status st = find_permit(permit, permit, &o);
     if (st < 0)
         return st;
@@ -497,6 +532,8 @@ asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *messa
     asx__obligation *o = NULL;
     if (permit == NULL || ret_proof == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_CLAIM(asx_send_permit, &permit->permit,
+                    asx_tracked_permit_send(&(asx_tracked_permit){ in }, message, ret_proof));
     asx_status st = find_permit(&permit->permit, message, &o);
     if (st < 0)
         return st;
@@ -517,6 +554,8 @@ asx_status asx_tracked_permit_abort(asx_tracked_permit *permit, asx_aborted_proo
     asx__obligation *o = NULL;
     if (permit == NULL || ret_proof == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_CLAIM(asx_send_permit, &permit->permit,
+                    asx_tracked_permit_abort(&(asx_tracked_permit){ in }, ret_proof));
     asx_status st = find_permit(&permit->permit, ret_proof, &o);
     if (st < 0)
         return st;
@@ -554,11 +593,17 @@ static NOINLINE asx_status send_to_parked(asx__channel *ch, asx__task *task, con
     return ASX_OK;
 }
 
+static NOINLINE asx_status send_refused(asx_channel_sender *sender, asx_cx *cx, const void *message)
+{
+    ASX__GATE_SENDER(sender, cx, asx_channel_send(&in, in_cx, message));
+    return refuse(sender, cx, message);
+}
+
 asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *message)
 {
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
-        return refuse(sender, cx, message);
+        return send_refused(sender, cx, message);
     asx__task *task = cx->task_;
     uint64_t claims = ch->claims;
     if (ASX__UNLIKELY((task->flags & SPECIAL) != 0 || claims - ch->head >= ch->room))
@@ -574,11 +619,18 @@ asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *
     return ASX_OK;
 }
 
+static NOINLINE asx_status try_send_refused(asx_channel_sender *sender, asx_cx *cx,
+                                            const void *message)
+{
+    ASX__GATE_SENDER(sender, cx, asx_channel_try_send(&in, in_cx, message));
+    return refuse(sender, cx, message);
+}
+
 asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx, const void *message)
 {
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
-        return refuse(sender, cx, message);
+        return try_send_refused(sender, cx, message);
     if (asx__channel_rx_gone(ch))
         return ASX_E_DISCONNECTED;
     if (asx__channel_full(ch)) /* also when others wait */
@@ -605,13 +657,23 @@ static void evict(asx__channel *ch, asx__task *task, void *ret_evicted)
     ch->evicted++;
 }
 
+static NOINLINE asx_status send_evict_oldest_refused(asx_channel_sender *sender, asx_cx *cx,
+                                                     const void *message, void *ret_evicted,
+                                                     bool *ret_did_evict)
+{
+    ASX__GATE_SENDER(sender, cx,
+                     asx_channel_send_evict_oldest(&in, in_cx, message, ret_evicted,
+                                                   ret_did_evict));
+    return refuse(sender, cx, message);
+}
+
 asx_status asx_channel_send_evict_oldest(asx_channel_sender *sender, asx_cx *cx,
                                          const void *message, void *ret_evicted,
                                          bool *ret_did_evict)
 {
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
-        return refuse(sender, cx, message);
+        return send_evict_oldest_refused(sender, cx, message, ret_evicted, ret_did_evict);
     if (ret_did_evict == NULL || ret_evicted == message)
         return ASX_E_INVALID_ARGUMENT;
     if (asx__channel_rx_gone(ch))

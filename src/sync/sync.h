@@ -59,6 +59,7 @@
 
 #include <string.h>
 
+#include "sched/engine.h"
 #include "sched/hot.h"
 #include "sched/obligation.h"
 
@@ -130,6 +131,7 @@ typedef struct asx__sender {
     struct asx__sender *next;      /* of the same channel, dropped ones included */
     struct asx__sender *next_free; /* dropped ones */
     uint32_t index;
+    asx_runtime *home;             /* I: set once, for all lives of the record */
 } asx__sender;
 
 typedef struct asx__channel {
@@ -172,6 +174,7 @@ typedef struct asx__channel {
     uint64_t evicted_lost;  /* ... of these without a place to go */
     uint64_t lost;          /* discarded otherwise */
     uint32_t index;
+    asx_runtime *home;      /* I: set once, for all lives of the record; the last field */
 } asx__channel;
 
 /* ---- channel.c ------------------------------------------------------------------------------ */
@@ -326,6 +329,64 @@ static inline char *asx__slot_of_8(const asx__channel *ch, uint64_t number)
 {
     return ch->ring + (number & ch->mask) * 8;
 }
+
+/* ---- several workers ------------------------------------------------------------------------ */
+
+/* Handles for the outside have their record in `shared_`, so that no short way looks at it. */
+static inline asx_status asx__permit_out(asx_status st, const asx_runtime *rt,
+                                         asx_send_permit *permit)
+{
+    if (st == ASX_OK && rt->gate != NULL) {
+        permit->shared_ = permit->record_;
+        permit->record_ = NULL;
+    }
+    return st;
+}
+
+static inline asx_status asx__ack_out(asx_status st, const asx_runtime *rt, asx_ack *ack)
+{
+    if (st == ASX_OK && rt->gate != NULL) {
+        ack->shared_ = ack->record_;
+        ack->record_ = NULL;
+    }
+    return st;
+}
+
+/* Through the gate with `in`, the sender, and `in_cx`. */
+#define ASX__GATE_SENDER(sender, cx, call)                                                         \
+    do {                                                                                           \
+        if ((sender) != NULL && (sender)->sender_ == NULL && (sender)->shared_ != NULL) {          \
+            asx_runtime *rt = (sender)->shared_->home;                                             \
+            asx_channel_sender in = { (sender)->shared_, (sender)->generation_, NULL };            \
+            asx_cx cx_;                                                                            \
+            asx_cx *in_cx = asx__cx_inside(cx, rt, &cx_);                                          \
+            (void)in_cx;                                                                           \
+            ASX__THROUGH(asx_status, rt, call);                                                    \
+        }                                                                                          \
+    } while (0)
+
+#define ASX__GATE_RECEIVER(receiver, cx, call)                                                     \
+    do {                                                                                           \
+        if ((receiver) != NULL && (receiver)->channel_ == NULL && (receiver)->shared_ != NULL) {   \
+            asx_runtime *rt = (receiver)->shared_->home;                                           \
+            asx_channel_receiver in = { (receiver)->shared_, (receiver)->generation_, NULL };      \
+            asx_cx cx_;                                                                            \
+            asx_cx *in_cx = asx__cx_inside(cx, rt, &cx_);                                          \
+            (void)in_cx;                                                                           \
+            ASX__THROUGH(asx_status, rt, call);                                                    \
+        }                                                                                          \
+    } while (0)
+
+/* Through the gate with `in`, a permit or an ack. */
+#define ASX__GATE_CLAIM(type, claim, call)                                                         \
+    do {                                                                                           \
+        if ((claim) != NULL && (claim)->record_ == NULL && (claim)->channel_ != NULL &&            \
+            (claim)->shared_ != NULL) {                                                            \
+            type in = *(claim);                                                                    \
+            in.record_ = in.shared_;                                                               \
+            ASX__THROUGH(asx_status, in.channel_->home, call);                                     \
+        }                                                                                          \
+    } while (0)
 
 /* The channel's state after an operation. */
 static inline void asx__channel_settle(asx__channel *ch)

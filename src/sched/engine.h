@@ -1,0 +1,205 @@
+/* engine.h - many workers around one engine.
+ *
+ * Words
+ *   engine    everything below the public calls: regions, tasks, lanes, channels, timers. It is the
+ *             code of the one-thread runtime, and with several workers one of them at a time runs
+ *             it: the one that holds the engine.
+ *   registers what in asx_runtime belongs to one worker (current, turn_left, ...). The engine has
+ *             one set of them, that of the worker whose they are now: `loaded`.
+ *   gate      what the handles of a shared runtime carry instead of the runtime: an asx_runtime
+ *             that is never written to once it is made, in which nobody runs and nothing is
+ *             found. So every short way fails on it without looking at anything that others
+ *             write, and the long way sees the gate, enters, and makes the same call with the
+ *             real runtime.
+ *   seat      a thread's own record: which worker it is, if any. Its address names the thread.
+ *   visitor   a thread that is no worker of this runtime and has entered.
+ *
+ * Who holds the engine
+ *   Code of the runtime runs with the engine held, a user's code without it. A switch from fiber to
+ *   fiber happens with the engine held: who goes on after it has it, and lets go of it on the way
+ *   out to the user's code. So parking and waking need no protocol between them, and "parked"
+ *   is true for everyone at once.
+ *   What runs inside all the same: allocators and drop callbacks. They must be short, may not wait,
+ *   and may not take a lock around which somebody calls asx.
+ *
+ * Letters on shared fields: I set before the others can see it, L with the engine held, A atomic.
+ */
+#ifndef ASX_SCHED_ENGINE_H
+#define ASX_SCHED_ENGINE_H
+
+#include <pthread.h>
+
+#include "base/atomic.h"
+#include "sched/sched.h"
+
+#define ASX__WORKERS_MAX 256u
+
+typedef struct asx__registers {
+    asx__task *current, *next_up, *handoff, *over;
+    void *host_sp;
+    asx__stack *host;
+    jmp_buf *cleanup_again, *loop_again;
+    uint32_t turn_left, turn_slow, inline_streak;
+    bool in_cleanup, yield_due;
+    asx_status poll_failure;
+    uint64_t poll_failed;
+} asx__registers;
+
+typedef struct asx__worker {
+    asx_runtime *rt;           /* I */
+    uint32_t index;            /* I */
+    asx__registers r;          /* L: while they are not loaded */
+    asx__stack host_stack;     /* of its thread */
+    jmp_buf loop_again;
+    pthread_t thread;          /* I: not of worker 0 */
+    bool asleep;               /* L */
+    uint64_t entries_seen;     /* L: when it last looked how things go ... */
+    asx_time looked_at;        /* L: ... and when that was */
+    asx__atomic_u32 bell;      /* rung when it is to wake up */
+    struct asx__worker *next_asleep; /* L */
+} asx__worker;
+
+typedef struct asx__thread {
+    asx__worker *worker; /* of the runtime that this thread drives or works for; NULL: none */
+} asx__thread;
+
+typedef struct asx__engine {
+    asx__lock lock;
+    asx__atomic_ptr owner;     /* A: the seat of who holds it; only its owner finds itself there */
+    asx__worker *loaded;       /* L: whose registers are in the runtime */
+    asx__worker visitor;       /* L: the registers of whoever is no worker */
+    asx__worker *workers;      /* I */
+    uint32_t workers_max;      /* I: as configured */
+    uint32_t workers_here;     /* L: 0 while nobody drives */
+    uint32_t sleepers;         /* L */
+    asx__worker *asleep;       /* L: the last to fall asleep first */
+    asx__worker *watch;        /* L: the sleeper that wakes up by itself; NULL: none */
+    asx_time watch_until;      /* L: when */
+    asx_time quiet_known;      /* L: timers.quiet_until when it was last compared with that */
+    bool polling;              /* L: it looks in every LOOK_NS */
+    bool stop;                 /* L: workers go home */
+    uint64_t entries;          /* L: ever */
+    uint64_t entries_seen;     /* L: at the last look */
+    asx_time looked_at;        /* L: when that was */
+    bool coarse;               /* L: tasks are long enough to be worth a core each */
+    uint32_t quiet_looks;      /* L: without a backlog, in a row */
+} asx__engine;
+
+/* This thread's. Never keep it across anything that may suspend a task. */
+asx__thread *asx__thread_self(void);
+
+/* Makes the engine and the gate of a runtime that is to have so many workers. */
+asx_status asx__engine_create(asx_runtime *rt, uint32_t workers);
+void asx__engine_destroy(asx_runtime *rt);
+
+/* Takes the engine of a shared runtime. True: this thread had it already; pass that on to leave. */
+bool asx__engine_enter(asx_runtime *rt);
+void asx__engine_leave(asx_runtime *rt, bool had_it);
+bool asx__engine_is_mine(const asx_runtime *rt);
+
+/* Inside, on the way out: a sleeper whose bell has been rung and whose futex is to be woken. */
+asx__worker *asx__workers_whom_to_wake(asx_runtime *rt);
+/* Drives with all workers; the caller becomes worker 0. */
+asx_status asx__drive_shared(asx_runtime *rt, asx_time until);
+/* One step on the calling thread alone. */
+bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches);
+
+/* What a public handle carries. */
+static inline asx_runtime *asx__handle_runtime(asx_runtime *rt)
+{
+    return ASX__UNLIKELY(rt->gate != NULL) ? rt->gate : rt;
+}
+
+static inline bool asx__is_gate(const asx_runtime *rt)
+{
+    return rt != NULL && rt->behind != NULL;
+}
+
+/* Calls a user's function from inside: without the engine, with a context that knows the gate. */
+static inline asx_status asx__call_out(asx_runtime *rt, asx_cx *cx, asx_call_fn fn, void *arg)
+{
+    if (ASX__LIKELY(rt->gate == NULL))
+        return fn(cx, arg);
+    asx_cx out = { cx->task_, rt->gate, cx->caps_, 0 };
+    asx__engine_leave(rt, false);
+    asx_status st = fn(&out, arg);
+    (void)asx__engine_enter(rt);
+    return st;
+}
+
+/* On the way of a call that cannot be made as it is: through the gate, if there is one, and back
+ * with the result of the same call on `in`. Else nothing. */
+#define ASX__THROUGH(type, rt_expr, call)                                                          \
+    do {                                                                                           \
+        asx_runtime *inside_ = (rt_expr);                                                          \
+        bool had_it_ = asx__engine_enter(inside_);                                                 \
+        type result_ = (call);                                                                     \
+        asx__engine_leave(inside_, had_it_);                                                       \
+        return result_;                                                                            \
+    } while (0)
+
+#define ASX__GATE_CX_AS(type, cx, call)                                                            \
+    do {                                                                                           \
+        if ((cx) != NULL && asx__is_gate((cx)->rt_)) {                                             \
+            asx_cx in = { (cx)->task_, (cx)->rt_->behind, (cx)->caps_, 0 };                        \
+            ASX__THROUGH(type, in.rt_, call);                                                      \
+        }                                                                                          \
+    } while (0)
+#define ASX__GATE_CX(cx, call) ASX__GATE_CX_AS(asx_status, cx, call)
+
+/* The context for a call inside; NULL stays NULL, and another runtime's what it is. */
+static inline asx_cx *asx__cx_inside(const asx_cx *cx, const asx_runtime *rt, asx_cx *in)
+{
+    if (cx == NULL)
+        return NULL;
+    *in = *cx;
+    if (asx__is_gate(in->rt_) && in->rt_->behind == rt)
+        in->rt_ = in->rt_->behind;
+    return in;
+}
+
+#define ASX__GATE_REGION(handle, call)                                                             \
+    do {                                                                                           \
+        if ((handle) != NULL && asx__is_gate((handle)->rt_)) {                                     \
+            asx_region in = { (handle)->rt_->behind, (handle)->id };                               \
+            ASX__THROUGH(asx_status, in.rt_, call);                                                \
+        }                                                                                          \
+    } while (0)
+
+/* The handle of a task of a shared runtime has the gate and no record. */
+static inline bool asx__task_is_shared(const asx_task *handle)
+{
+    return handle != NULL && handle->task_ == NULL && handle->gate_ != NULL;
+}
+/* With the record; inside. A number that was never given out gives NULL. */
+asx_task asx__task_inside(const asx_task *handle);
+/* The same handle for the outside. */
+static inline void asx__task_outside(asx_runtime *rt, asx_task *handle)
+{
+    if (rt->gate != NULL) {
+        handle->task_ = NULL;
+        handle->gate_ = rt->gate;
+    }
+}
+
+#define ASX__GATE_TASK(handle, call)                                                               \
+    do {                                                                                           \
+        if (asx__task_is_shared(handle)) {                                                         \
+            asx_runtime *of_ = (handle)->gate_->behind;                                            \
+            bool had_ = asx__engine_enter(of_);                                                    \
+            asx_task in = asx__task_inside(handle);                                                \
+            asx_status st_ = in.task_ != NULL ? (call) : ASX_E_STALE_HANDLE;                       \
+            asx__engine_leave(of_, had_);                                                          \
+            return st_;                                                                            \
+        }                                                                                          \
+    } while (0)
+
+/* Calls with the runtime itself: inside once, then as ever. */
+#define ASX__GATE_RUNTIME_AS(type, rt, call)                                                       \
+    do {                                                                                           \
+        if ((rt) != NULL && (rt)->gate != NULL && !asx__engine_is_mine(rt))                        \
+            ASX__THROUGH(type, (asx_runtime *)(uintptr_t)(rt), call);                              \
+    } while (0)
+#define ASX__GATE_RUNTIME(rt, call) ASX__GATE_RUNTIME_AS(asx_status, rt, call)
+
+#endif

@@ -1,0 +1,342 @@
+/* workers.c - the threads of a shared runtime: who works, who sleeps, who watches.
+ *
+ * The thread that drives is worker 0; the others are made when it begins and end when it is done.
+ * One that cannot be made is done without.
+ *
+ * Sleeping. A worker with nothing to do sleeps on a futex of its own. One of the sleepers is the
+ * watch: it sleeps until the next timer. Its bell is counted up with the engine held, and a
+ * sleeper reads it with the engine held before it lets go, so no ringing is lost.
+ *
+ * Spreading. A hand-over of a few cache lines costs more than a tiny task does, and waking a core
+ * costs hundreds of them. So nobody is woken because something is runnable, as long as those who
+ * are awake get through it quickly. While there is a backlog the watch looks in every LOOK_NS
+ * ("polling"), and gets up when
+ *     nobody entered the engine since its last look: a worker is busy with something long, or
+ *     the time between two entries is at least COARSE_NS: tasks are worth a core each.
+ * Then `coarse` is set, and from there on whoever leaves a backlog behind wakes the next sleeper at
+ * once. A worker that finds entries closer than FINE_NS while others work lies down again.
+ * A backlog with nobody awake wakes somebody at once, always.
+ *
+ * Looking in ends after QUIET_LOOKS looks without a backlog, so that a runtime that rests, or that
+ * waits for a long computation, uses no time at all.
+ */
+#include "sched/engine.h"
+#include "sched/hot.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define LOOK_NS (500 * ASX_US)
+#define COARSE_NS 4000u
+#define FINE_NS 1500u
+#define QUIET_LOOKS 20u
+/* So late may a timer be while others are awake, who would fire it in their next turn. */
+#define TIMER_SLACK_NS (200 * ASX_US)
+/* Dispatches between two looks of a worker at how things go. */
+#define STRETCH (16 * ASX__TURN)
+
+/* ---- bells ---------------------------------------------------------------------------------- */
+
+static void forget_sleeper(asx__engine *e, asx__worker *w)
+{
+    asx__worker **at = &e->asleep;
+    while (*at != w)
+        at = &(*at)->next_asleep;
+    *at = w->next_asleep;
+    w->asleep = false;
+    e->sleepers--;
+    if (e->watch == w)
+        e->watch = NULL;
+}
+
+static asx__worker *ring(asx__worker *w)
+{
+    asx__store_relaxed(&w->bell, asx__load_relaxed(&w->bell) + 1);
+    return w;
+}
+
+/* Somebody has to watch, if there is somebody. Returns whom to wake so that he does. */
+static asx__worker *appoint_watch(asx_runtime *rt, asx__engine *e)
+{
+    if (e->watch != NULL || e->asleep == NULL)
+        return NULL;
+    e->watch = e->asleep;
+    e->watch_until = ASX_TIME_NEVER;
+    return e->polling || asx__next_deadline(rt) != ASX_TIME_NEVER ? ring(e->watch) : NULL;
+}
+
+static bool has_backlog(asx_runtime *rt)
+{
+    return !asx__list_empty(&rt->ready.queue[0]) || rt->next_up != NULL ||
+           !asx__lanes_are_empty(rt);
+}
+
+/* Was a timer armed that the watch does not know of? */
+static bool timer_before_watch(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    if (rt->timers.quiet_until >= e->watch_until || rt->timers.quiet_until == e->quiet_known)
+        return false;
+    e->quiet_known = rt->timers.quiet_until;
+    return asx_time_add(asx__next_deadline(rt), TIMER_SLACK_NS) < e->watch_until;
+}
+
+asx__worker *asx__workers_whom_to_wake(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    asx__worker *due = appoint_watch(rt, e);
+    if (due != NULL)
+        return due;
+    bool all_asleep = e->sleepers == e->workers_here;
+    if ((e->coarse || all_asleep) && has_backlog(rt)) {
+        asx__worker *w = e->asleep;
+        forget_sleeper(e, w);
+        return ring(w);
+    }
+    if (e->polling || e->watch == NULL)
+        return NULL;
+    if (!timer_before_watch(rt) && (all_asleep || !has_backlog(rt)))
+        return NULL;
+    e->polling = true;
+    e->quiet_looks = 0;
+    return ring(e->watch);
+}
+
+static void ring_all(asx__engine *e)
+{
+    while (e->asleep != NULL) {
+        asx__worker *w = e->asleep;
+        forget_sleeper(e, w);
+        asx__futex_wake(&ring(w)->bell, 1);
+    }
+}
+
+/* ---- how things go -------------------------------------------------------------------------- */
+
+/* Time between two entries of a busy worker since *seen, when it was *at. NEVER: no entry. */
+static uint64_t grain(asx_runtime *rt, uint64_t *seen, asx_time *at)
+{
+    const asx__engine *e = rt->engine;
+    uint64_t entries = e->entries - *seen;
+    uint64_t awake = e->workers_here - e->sleepers;
+    asx_time now = asx__clock_read(rt);
+    uint64_t elapsed = now - *at;
+    *seen = e->entries;
+    *at = now;
+    return entries <= 1 ? ASX_TIME_NEVER : elapsed * (awake != 0 ? awake : 1) / entries;
+}
+
+/* The watch looks in. True: it is needed. */
+static bool look(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    uint64_t between = grain(rt, &e->entries_seen, &e->looked_at);
+    if (!has_backlog(rt)) {
+        if (++e->quiet_looks >= QUIET_LOOKS)
+            e->polling = false;
+        return false;
+    }
+    e->quiet_looks = 0;
+    if (between < COARSE_NS)
+        return false;
+    e->coarse = true;
+    return true;
+}
+
+/* A worker that works. True: others get through it better without it. */
+static bool is_in_the_way(asx_runtime *rt, asx__worker *w)
+{
+    asx__engine *e = rt->engine;
+    uint64_t between = grain(rt, &w->entries_seen, &w->looked_at);
+    if (e->workers_here - e->sleepers < 2 || between >= FINE_NS)
+        return false;
+    e->coarse = false;
+    e->polling = true;
+    return true;
+}
+
+/* ---- sleeping ------------------------------------------------------------------------------- */
+
+static asx_time sooner(asx_time a, asx_time b)
+{
+    return a < b ? a : b;
+}
+
+/* When this sleeper has to wake up by itself. */
+static asx_time wake_time(asx_runtime *rt, asx__worker *w, asx_time until)
+{
+    asx__engine *e = rt->engine;
+    asx_time own = w->index == 0 ? until : ASX_TIME_NEVER;
+    asx_time next = asx__next_deadline(rt);
+    if (e->sleepers < e->workers_here)
+        next = asx_time_add(next, TIMER_SLACK_NS);
+    if (e->watch == NULL || next < e->watch_until)
+        e->watch = w;
+    if (e->watch != w)
+        return own;
+    if (e->polling)
+        next = sooner(next, asx_time_add(rt->now, LOOK_NS));
+    e->watch_until = next;
+    e->quiet_known = 0;
+    return sooner(next, own);
+}
+
+static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
+{
+    if (at == ASX_TIME_NEVER)
+        return ASX__FUTEX_FOREVER;
+    return asx__futex_clock_ns() + (at > rt->now ? at - rt->now : 0);
+}
+
+/* Sleeps until there is something for this worker to do, or its time has come. */
+static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
+{
+    asx__engine *e = rt->engine;
+    w->asleep = true;
+    w->next_asleep = e->asleep;
+    e->asleep = w;
+    e->sleepers++;
+    for (;;) {
+        (void)asx__clock_read(rt);
+        uint32_t bell = asx__load_relaxed(&w->bell);
+        uint64_t deadline = futex_deadline(rt, wake_time(rt, w, until));
+        asx__engine_leave(rt, false);
+        (void)asx__futex_wait(&w->bell, bell, deadline);
+        (void)asx__engine_enter(rt);
+        if (!w->asleep)
+            break;
+        asx_time now = asx__clock_read(rt);
+        bool due = e->watch == w && asx__next_deadline(rt) <= now;
+        if (e->stop || rt->finished || (w->index == 0 && now >= until) || due ||
+            (e->watch == w && e->polling && look(rt))) {
+            forget_sleeper(e, w);
+            break;
+        }
+    }
+    w->entries_seen = e->entries;
+    w->looked_at = rt->now;
+}
+
+/* ---- working -------------------------------------------------------------------------------- */
+
+/* What this worker kept for itself is anybody's again, and what was left to it is done. */
+static void give_back(asx_runtime *rt)
+{
+    while (rt->over != NULL) {
+        asx__task *task = rt->over;
+        rt->over = NULL;
+        asx__task_end_panicked(rt, task);
+    }
+    asx__task *kept[] = { rt->handoff, rt->next_up };
+    rt->handoff = rt->next_up = NULL;
+    for (int i = 0; i < 2; i++) {
+        if (kept[i] == NULL)
+            continue;
+        kept[i]->flags &= ~(uint32_t)ASX__T_INLINE;
+        asx__enqueue(rt, kept[i]);
+    }
+}
+
+static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
+{
+    asx__engine *e = rt->engine;
+    asx_status st = ASX_OK;
+    w->entries_seen = e->entries;
+    w->looked_at = asx__clock_read(rt);
+    while (!rt->finished && !e->stop) {
+        bool more = asx__run_some(rt, STRETCH);
+        if (rt->finished || e->stop)
+            break;
+        if (w->index == 0 && rt->now >= until) {
+            st = ASX_E_TIMEOUT;
+            break;
+        }
+        if (more && !is_in_the_way(rt, w))
+            continue;
+        give_back(rt);
+        rest(rt, w, until);
+    }
+    give_back(rt);
+    e->stop = true;
+    ring_all(e);
+    return st;
+}
+
+static void sit_down(asx__worker *w)
+{
+    asx__thread_self()->worker = w;
+    asx__stack_adopt_host(&w->host_stack);
+}
+
+static void *worker_main(void *arg)
+{
+    asx__worker *w = arg;
+    asx_runtime *rt = w->rt;
+    sit_down(w);
+    (void)asx__engine_enter(rt);
+    (void)work(rt, w, ASX_TIME_NEVER);
+    rt->engine->workers_here--;
+    asx__engine_leave(rt, false);
+    return NULL;
+}
+
+/* Makes the other threads; returns how many there are. They get none of the process's signals. */
+static uint32_t start_threads(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    uint32_t made = 0;
+    for (uint32_t i = 1; i < e->workers_max; i++) {
+        asx__worker *w = &e->workers[i];
+        e->workers_here++;
+        if (pthread_create(&w->thread, NULL, worker_main, w) != 0) {
+            e->workers_here--;
+            break;
+        }
+        made++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return made;
+}
+
+asx_status asx__drive_shared(asx_runtime *rt, asx_time until)
+{
+    asx__engine *e = rt->engine;
+    asx__worker *before = asx__thread_self()->worker;
+    sit_down(&e->workers[0]);
+    (void)asx__engine_enter(rt);
+    rt->driving = true;
+    e->stop = false;
+    e->coarse = false;
+    e->workers_here = 1;
+    uint32_t made = start_threads(rt);
+    asx_status st = work(rt, &e->workers[0], until);
+    e->workers_here--;
+    asx__engine_leave(rt, false);
+    for (uint32_t i = 1; i <= made; i++)
+        pthread_join(e->workers[i].thread, NULL);
+    (void)asx__engine_enter(rt);
+    rt->driving = false;
+    if (rt->finished)
+        st = ASX_OK;
+    asx__engine_leave(rt, false);
+    asx__thread_self()->worker = before;
+    return st;
+}
+
+bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches)
+{
+    asx__engine *e = rt->engine;
+    asx__worker *before = asx__thread_self()->worker;
+    sit_down(&e->workers[0]);
+    (void)asx__engine_enter(rt);
+    rt->driving = true;
+    (void)asx__clock_read(rt);
+    bool more = asx__run_some(rt, max_dispatches);
+    rt->driving = false;
+    asx__engine_leave(rt, false);
+    asx__thread_self()->worker = before;
+    return more;
+}

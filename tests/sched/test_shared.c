@@ -1,0 +1,425 @@
+/* Several workers: the same programs, in parallel, without a lost wake-up or a lost task. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <asx/asx.h>
+
+#include "harness.h"
+
+static uint32_t workers = 4;
+
+static asx_runtime *make(uint32_t count)
+{
+    asx_runtime_config config = { .workers = count };
+    asx_runtime *rt = NULL;
+    CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
+    return rt;
+}
+
+static void run(asx_task_fn fn, void *arg)
+{
+    asx_runtime *rt = make(workers);
+    CHECK_EQ(asx_runtime_run(rt, fn, arg), ASX_OK);
+    CHECK_EQ(asx_runtime_quiescent(rt), ASX_OK);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+}
+
+static void burn(uint64_t ns)
+{
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &b);
+    while ((uint64_t)(b.tv_sec - a.tv_sec) * ASX_SEC + (uint64_t)b.tv_nsec - (uint64_t)a.tv_nsec <
+           ns);
+}
+
+/* ---- spawn and join -------------------------------------------------------------------------- */
+
+static asx_status leaf(asx_cx *cx, void *arg)
+{
+    burn((uintptr_t)arg % 7 * 1000);
+    return asx_task_set_value(cx, (uintptr_t)arg);
+}
+
+static asx_status tree(asx_cx *cx, void *arg)
+{
+    uint64_t want = 0, got = 0;
+    asx_region r;
+    asx_task tasks[64];
+    (void)arg;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int round = 0; round < 20; round++) {
+        for (uintptr_t i = 0; i < 64; i++) {
+            CHECK_EQ(asx_spawn_task(&r, NULL, leaf, (void *)i, &tasks[i]), ASX_OK);
+            want += i;
+        }
+        for (int i = 0; i < 64; i++) {
+            asx_join_result result;
+            CHECK_EQ(asx_join(cx, &tasks[i], &result), ASX_OK);
+            got += result.value;
+        }
+    }
+    CHECK_EQ(got, want);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(every_child_is_joined_once_with_its_value)
+{
+    run(tree, NULL);
+}
+
+/* ---- parallel -------------------------------------------------------------------------------- */
+
+typedef struct meeting {
+    atomic_int here;
+    int wanted;
+} meeting;
+
+/* Ends only when so many run at the same time. */
+static asx_status meet(asx_cx *cx, void *arg)
+{
+    meeting *m = arg;
+    (void)cx;
+    atomic_fetch_add(&m->here, 1);
+    while (atomic_load(&m->here) < m->wanted)
+        sched_yield();
+    return ASX_OK;
+}
+
+static asx_poll meet_poll(asx_cx *cx, void *arg)
+{
+    return meet(cx, arg) == ASX_OK ? ASX_POLL_READY : ASX_POLL_ERROR;
+}
+
+static asx_status all_at_once(asx_cx *cx, void *arg)
+{
+    meeting *m = arg;
+    asx_region r;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < m->wanted; i++)
+        CHECK_EQ(i % 2 ? asx_spawn(&r, "meet", meet, m) : asx_spawn_poll(&r, "meet", meet_poll, m),
+                 ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(as_many_tasks_run_at_once_as_there_are_workers)
+{
+    meeting m = { .wanted = (int)workers };
+    run(all_at_once, &m);
+}
+
+/* ---- channels -------------------------------------------------------------------------------- */
+
+enum { PRODUCERS = 8, MESSAGES = 4000 };
+
+typedef struct pipe {
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    uint64_t sum, count;
+} pipe;
+
+static asx_status produce(asx_cx *cx, void *arg)
+{
+    pipe *p = arg;
+    for (uint64_t i = 1; i <= MESSAGES; i++) {
+        if (i % 3 == 0) {
+            CHECK_EQ(asx_channel_send(&p->tx, cx, &i), ASX_OK);
+        } else {
+            asx_send_permit permit;
+            CHECK_EQ(asx_channel_reserve(&p->tx, cx, &permit), ASX_OK);
+            if (i % 5 == 0)
+                burn(2000);
+            CHECK_EQ(asx_send_permit_send(&permit, &i), ASX_OK);
+            CHECK(asx_send_permit_send(&permit, &i) < 0);
+        }
+    }
+    return ASX_OK;
+}
+
+static asx_status consume(asx_cx *cx, void *arg)
+{
+    pipe *p = arg;
+    uint64_t message;
+    while (p->count < (uint64_t)PRODUCERS * MESSAGES) {
+        if (p->count % 16 == 0) {
+            asx_ack ack;
+            CHECK_EQ(asx_channel_recv_with_ack(&p->rx, cx, &message, &ack), ASX_OK);
+            if (p->count % 32 == 0) {
+                CHECK_EQ(asx_ack_nack(&ack), ASX_OK);
+                CHECK_EQ(asx_channel_recv(&p->rx, cx, &message), ASX_OK);
+            } else {
+                CHECK_EQ(asx_ack_commit(&ack), ASX_OK);
+            }
+        } else {
+            CHECK_EQ(asx_channel_recv(&p->rx, cx, &message), ASX_OK);
+        }
+        p->sum += message;
+        p->count++;
+    }
+    return ASX_OK;
+}
+
+static asx_status many_to_one(asx_cx *cx, void *arg)
+{
+    pipe p = { .sum = 0 };
+    asx_region r;
+    (void)arg;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, sizeof(uint64_t), 4, &p.tx, &p.rx), ASX_OK);
+    for (int i = 0; i < PRODUCERS; i++)
+        CHECK_EQ(asx_spawn(&r, "produce", produce, &p), ASX_OK);
+    CHECK_EQ(asx_spawn(&r, "consume", consume, &p), ASX_OK);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_EQ(p.sum, (uint64_t)PRODUCERS * MESSAGES * (MESSAGES + 1) / 2);
+    return ASX_OK;
+}
+
+ASX_TEST(messages_arrive_exactly_once_across_workers)
+{
+    run(many_to_one, NULL);
+}
+
+/* ---- cancel ---------------------------------------------------------------------------------- */
+
+static asx_status released(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    atomic_fetch_add((atomic_int *)arg, 1);
+    return ASX_OK;
+}
+
+static asx_status sleeper(asx_cx *cx, void *arg)
+{
+    CHECK_EQ(asx_task_defer(cx, released, arg), ASX_OK);
+    asx_status st;
+    do
+        st = asx_sleep(cx, (uint64_t)asx_cx_task_id(cx).generation % 5 * ASX_MS);
+    while (st == ASX_OK);
+    return st;
+}
+
+static asx_status busy(asx_cx *cx, void *arg)
+{
+    CHECK_EQ(asx_task_defer(cx, released, arg), ASX_OK);
+    while (!asx_is_cancelled(cx))
+        burn(1000);
+    return asx_checkpoint(cx);
+}
+
+static asx_status cancel_all(asx_cx *cx, void *arg)
+{
+    atomic_int *count = arg;
+    asx_region r;
+    asx_region_options options = { .name = "storm", .timeout_ns = 30 * ASX_MS };
+    CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
+    for (int i = 0; i < 300; i++)
+        CHECK_EQ(asx_spawn(&r, "sleeper", sleeper, count), ASX_OK);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(asx_spawn(&r, "busy", busy, count), ASX_OK);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
+    CHECK_EQ(atomic_load(count), 302);
+    return ASX_OK;
+}
+
+ASX_TEST(a_deadline_reaches_parked_and_running_tasks_on_all_workers)
+{
+    atomic_int count = 0;
+    run(cancel_all, &count);
+}
+
+/* ---- outside --------------------------------------------------------------------------------- */
+
+typedef struct outsider {
+    asx_runtime *rt;
+    asx_region region;
+    asx_waker waker;
+    atomic_int ready;
+    int spawned;
+    atomic_int ran;
+} outsider;
+
+static asx_status guest(asx_cx *cx, void *arg)
+{
+    outsider *o = arg;
+    (void)cx;
+    atomic_fetch_add(&o->ran, 1);
+    return ASX_OK;
+}
+
+static void *from_outside(void *arg)
+{
+    outsider *o = arg;
+    while (atomic_load(&o->ready) == 0)
+        sched_yield();
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQ(asx_spawn(&o->region, "guest", guest, o), ASX_OK);
+        asx_stats stats;
+        CHECK_EQ(asx_runtime_stats(o->rt, &stats), ASX_OK);
+        CHECK_GE(stats.tasks_live, 1u);
+    }
+    CHECK_EQ(asx_runtime_quiescent(o->rt), ASX_E_TASKS_STILL_ACTIVE);
+    CHECK_EQ(asx_runtime_destroy(o->rt), ASX_E_WRONG_CONTEXT);
+    o->waker.wake(o->waker.arg);
+    return NULL;
+}
+
+static asx_status host(asx_cx *cx, void *arg)
+{
+    outsider *o = arg;
+    asx_region r;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_cx_waker(cx, &o->waker), ASX_OK);
+    o->region = r;
+    o->rt = asx_cx_runtime(cx);
+    atomic_store(&o->ready, 1);
+    CHECK_EQ(asx_wait_external(cx), ASX_OK);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_EQ(atomic_load(&o->ran), 100);
+    return ASX_OK;
+}
+
+ASX_TEST(other_threads_may_spawn_ask_and_wake)
+{
+    outsider o = { .spawned = 0 };
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, from_outside, &o), 0);
+    run(host, &o);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+static asx_cx *leaked;
+
+static void *use_leaked(void *arg)
+{
+    (void)arg;
+    CHECK_EQ(asx_checkpoint(leaked), ASX_E_WRONG_CONTEXT);
+    CHECK_EQ(asx_sleep(leaked, 1), ASX_E_WRONG_CONTEXT);
+    return NULL;
+}
+
+static asx_status leak_context(asx_cx *cx, void *arg)
+{
+    pthread_t thread;
+    (void)arg;
+    leaked = cx;
+    CHECK_EQ(pthread_create(&thread, NULL, use_leaked, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    return ASX_OK;
+}
+
+ASX_TEST(a_context_is_refused_on_a_thread_that_does_not_run_its_task)
+{
+    run(leak_context, NULL);
+}
+
+static void *stop_it(void *arg)
+{
+    outsider *o = arg;
+    while (atomic_load(&o->ready) == 0)
+        sched_yield();
+    CHECK_EQ(asx_runtime_shutdown(o->rt, 0, NULL), ASX_OK);
+    return NULL;
+}
+
+static asx_status wait_for_ever(asx_cx *cx, void *arg)
+{
+    outsider *o = arg;
+    o->rt = asx_cx_runtime(cx);
+    atomic_store(&o->ready, 1);
+    return asx_sleep_until(cx, ASX_TIME_NEVER);
+}
+
+ASX_TEST(another_thread_may_ask_for_the_shutdown)
+{
+    outsider o = { .spawned = 0 };
+    pthread_t thread;
+    asx_runtime *rt = make(workers);
+    CHECK_EQ(pthread_create(&thread, NULL, stop_it, &o), 0);
+    CHECK_EQ(asx_runtime_run(rt, wait_for_ever, &o), ASX_E_CANCELLED);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+}
+
+/* ---- panic, finalizers ----------------------------------------------------------------------- */
+
+static asx_status panicker(asx_cx *cx, void *arg)
+{
+    CHECK_EQ(asx_task_defer(cx, released, arg), ASX_OK);
+    asx_panic(cx, "on purpose");
+}
+
+static asx_poll poll_panicker(asx_cx *cx, void *arg)
+{
+    CHECK_EQ(asx_task_defer(cx, released, arg), ASX_OK);
+    asx_panic(cx, "on purpose");
+}
+
+static asx_status panics(asx_cx *cx, void *arg)
+{
+    atomic_int *count = arg;
+    for (int i = 0; i < 50; i++) {
+        asx_region r;
+        asx_region_options options = { .policy = ASX_POLICY_COLLECT };
+        CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
+        CHECK_EQ(asx_defer(&r, released, count), ASX_OK);
+        CHECK_EQ(asx_spawn(&r, "p", panicker, count), ASX_OK);
+        CHECK_EQ(asx_spawn_poll(&r, "p", poll_panicker, count), ASX_OK);
+        CHECK_EQ(asx_spawn(&r, "q", released, count), ASX_OK);
+        CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_PANICKED);
+    }
+    CHECK_EQ(atomic_load(count), 200);
+    return ASX_OK;
+}
+
+ASX_TEST(panics_stay_in_their_region_and_cleanups_run_once)
+{
+    atomic_int count = 0;
+    run(panics, &count);
+}
+
+/* ---- rest ------------------------------------------------------------------------------------ */
+
+static uint64_t cpu_ns(void)
+{
+    struct rusage use;
+    CHECK_EQ(getrusage(RUSAGE_SELF, &use), 0);
+    return (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * ASX_SEC +
+           (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * ASX_US;
+}
+
+static asx_status doze(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 20; i++)
+        CHECK_EQ(asx_sleep(cx, 5 * ASX_MS), ASX_OK); /* whatever polls begins to */
+    CHECK_EQ(asx_sleep(cx, 100 * ASX_MS), ASX_OK);
+    uint64_t before = cpu_ns();
+    CHECK_EQ(asx_sleep(cx, 4000 * ASX_MS), ASX_OK);
+    CHECK_LE(cpu_ns() - before, 2 * ASX_MS);
+    return ASX_OK;
+}
+
+ASX_TEST(an_idle_runtime_uses_no_processor)
+{
+    run(doze, NULL);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+ASX_TEST(laboratory_journal_and_virtual_time_are_for_one_worker)
+{
+    asx_runtime *rt = NULL;
+    asx_runtime_config lab = { .workers = 2, .lab = true };
+    asx_runtime_config journal = { .workers = 2, .trace = true };
+    asx_runtime_config virtual_time = { .workers = 2, .clock = ASX_CLOCK_VIRTUAL };
+    CHECK_EQ(asx_runtime_create(&lab, &rt), ASX_E_NOT_SUPPORTED);
+    CHECK_EQ(asx_runtime_create(&journal, &rt), ASX_E_NOT_SUPPORTED);
+    CHECK_EQ(asx_runtime_create(&virtual_time, &rt), ASX_E_NOT_SUPPORTED);
+    lab.workers = 1;
+    CHECK_EQ(asx_runtime_create(&lab, &rt), ASX_OK);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+}
