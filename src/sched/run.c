@@ -140,7 +140,7 @@ static bool timers_due(const asx_runtime *rt)
 static inline bool may_be_forced(const asx__task *task)
 {
     return (task->flags & ASX__T_CANCEL) != 0 &&
-           (task->cleanup_left == 0 || task->mask_depth != 0);
+           (task->cleanup_left == 0 || task->mask_depth != 0 || (task->flags & ASX__T_GRACE) != 0);
 }
 
 /* The next fiber that can be switched to; NULL: the loop must go on (poll task in `handoff`, end of
