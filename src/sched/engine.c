@@ -12,10 +12,10 @@ static const asx__region no_region = { .generation = UINT64_MAX };
 
 asx__thread *asx__thread_self(void)
 {
-    static _Thread_local asx__thread seat;
+    static _Thread_local asx__thread self;
     /* Not a function of nothing: it must not be called once for two threads. */
     __asm__ __volatile__("" ::: "memory");
-    return &seat;
+    return &self;
 }
 
 /* ---- registers ------------------------------------------------------------------------------ */
@@ -79,13 +79,13 @@ bool asx__engine_is_mine(const asx_runtime *rt)
 bool asx__engine_enter(asx_runtime *rt)
 {
     asx__engine *e = rt->engine;
-    asx__thread *seat = asx__thread_self();
-    if (asx__load_relaxed(&e->owner) == seat)
+    asx__thread *self = asx__thread_self();
+    if (asx__load_relaxed(&e->owner) == self)
         return true;
     asx__lock_take(&e->lock);
-    asx__store_relaxed(&e->owner, seat);
+    asx__store_relaxed(&e->owner, self);
     e->entries++;
-    asx__worker *worker = seat->worker;
+    asx__worker *worker = self->worker;
     if (worker == NULL || worker->rt != rt)
         worker = &e->visitor;
     if (e->loaded != worker)

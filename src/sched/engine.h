@@ -11,7 +11,7 @@
  *             found. So every short way fails on it without looking at anything that others
  *             write, and the long way sees the gate, enters, and makes the same call with the
  *             real runtime.
- *   seat      a thread's own record: which worker it is, if any. Its address names the thread.
+ *   thread    a thread's own record: which worker it is, if any. Its address names the thread.
  *   visitor   a thread that is no worker of this runtime and has entered.
  *
  * Who holds the engine
@@ -65,7 +65,7 @@ typedef struct asx__thread {
 
 typedef struct asx__engine {
     asx__lock lock;
-    asx__atomic_ptr owner;     /* A: the seat of who holds it; only its owner finds itself there */
+    asx__atomic_ptr owner;     /* A: the thread that holds it; only its owner finds itself there */
     asx__worker *loaded;       /* L: whose registers are in the runtime */
     asx__worker visitor;       /* L: the registers of whoever is no worker */
     asx__worker *workers;      /* I */
