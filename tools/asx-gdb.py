@@ -38,7 +38,7 @@ def lookup_type(name):
 def runtimes():
     lookup_type("asx__task")
     try:
-        at = gdb.parse_and_eval("asx__process")["runtimes"]
+        at = gdb.parse_and_eval("(asx_runtime *)asx__process.runtimes.v_")
     except gdb.error:
         raise Missing("there is no asx__process here: the program does not use asx, or has not "
                       "been started, or its symbols were stripped.")

@@ -40,9 +40,14 @@ static void put_path(const asx__region *region)
     put(region->name != NULL && *region->name ? region->name : "-");
 }
 
+static asx_runtime *first_runtime(void)
+{
+    return asx__load_acquire(&asx__process.runtimes);
+}
+
 static bool report(const void *addr)
 {
-    for (asx_runtime *rt = asx__process.runtimes; rt != NULL; rt = rt->registry_next) {
+    for (asx_runtime *rt = first_runtime(); rt != NULL; rt = rt->registry_next) {
         if (rt->alternate == NULL)
             continue;
         for (int i = 0; i < ASX__STACK_CLASSES; i++) {
@@ -88,7 +93,7 @@ static void give_back_alternate(asx_runtime *rt)
             rt->alternate_before.ss_flags = SS_DISABLE;
         sigaltstack(&rt->alternate_before, NULL);
     }
-    for (asx_runtime *other = asx__process.runtimes; other != NULL; other = other->registry_next)
+    for (asx_runtime *other = first_runtime(); other != NULL; other = other->registry_next)
         if (other != rt && other->alternate != NULL &&
             other->alternate_before.ss_sp == rt->alternate)
             other->alternate_before = rt->alternate_before;

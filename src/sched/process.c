@@ -16,22 +16,25 @@ asx__process_registry asx__process = {
 void asx__process_add(asx_runtime *rt)
 {
     pthread_mutex_lock(&asx__process.lock);
-    rt->registry_next = asx__process.runtimes;
+    rt->registry_next = asx__load_relaxed(&asx__process.runtimes);
     rt->registered = asx__process_mark(rt);
-    /* A handler on this thread may look at any moment: link only what is complete. */
-    __asm__ volatile("" ::: "memory");
-    asx__process.runtimes = rt;
+    /* Release: a dump that finds it finds it complete. */
+    asx__store_release(&asx__process.runtimes, rt);
     pthread_mutex_unlock(&asx__process.lock);
 }
 
 void asx__process_remove(asx_runtime *rt)
 {
     pthread_mutex_lock(&asx__process.lock);
-    asx_runtime *volatile *at = &asx__process.runtimes;
-    while (*at != NULL && *at != rt)
-        at = (asx_runtime *volatile *)&(*at)->registry_next;
-    if (*at == rt)
-        *at = rt->registry_next;
+    asx_runtime *before = NULL, *at = asx__load_relaxed(&asx__process.runtimes);
+    while (at != NULL && at != rt) {
+        before = at;
+        at = at->registry_next;
+    }
+    if (at == rt && before != NULL)
+        before->registry_next = rt->registry_next;
+    else if (at == rt)
+        asx__store_release(&asx__process.runtimes, rt->registry_next);
     rt->registered = 0;
     pthread_mutex_unlock(&asx__process.lock);
 }

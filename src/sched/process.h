@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "base/atomic.h"
 #include "sched/sched.h"
 
 /* asx_runtime.registered of a runtime that is in the list: its own address, changed. Memory that
@@ -20,10 +21,10 @@
 
 typedef struct asx__process_registry {
     pthread_mutex_t lock;
-    asx_runtime *volatile runtimes;  /* L: newest first, by registry_next */
+    asx__atomic_ptr runtimes;        /* L: newest first, by registry_next */
     unsigned fault_users;            /* L: runtimes that want overflows reported */
     struct sigaction fault_before;   /* L: whose the signal was before */
-    struct asx__listener *volatile listener; /* L: of the dump signal; lives for ever once made */
+    asx__atomic_ptr listener;        /* L: of the dump signal; lives for ever once made */
     const char *const *wait_names;   /* I: by ASX__WAIT_ number, for debuggers */
     unsigned wait_count;             /* I */
 } asx__process_registry;

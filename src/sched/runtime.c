@@ -404,15 +404,18 @@ asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
     return ASX_OK;
 }
 
-/* For dumps: who drives. Asks the system only when it is another one than before. */
+/* Who drives: dumps want to know, and the sanitizers know one stack of a thread from another's.
+ * Asks the system only when it is another one than before. */
 static void note_driver(asx_runtime *rt)
 {
     pthread_t self = pthread_self();
-    if ((rt->driver_tid != 0 && pthread_equal(rt->driver, self)) ||
-        rt->config.profile == ASX_PROFILE_FREESTANDING)
+    if (rt->driver_known && pthread_equal(rt->driver, self))
         return;
+    rt->driver_known = true;
     rt->driver = self;
-    rt->driver_tid = (int32_t)syscall(SYS_gettid);
+    asx__stack_adopt_host(&rt->host_stack);
+    if (rt->config.profile != ASX_PROFILE_FREESTANDING)
+        rt->driver_tid = (int32_t)syscall(SYS_gettid);
 }
 
 /* Drives with the loop's stack being this one. */

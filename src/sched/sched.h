@@ -510,7 +510,8 @@ struct asx_runtime {
     struct asx_runtime *registry_next; /* process.h */
     uint64_t registered;   /* process.h: tells a runtime from memory that is none */
     pthread_t driver;      /* the thread that drives, or drove last ... */
-    int32_t driver_tid;    /* ... as the system knows it; 0: nobody yet */
+    int32_t driver_tid;    /* ... as the system knows it; 0: nobody yet, or it was not asked */
+    bool driver_known;
     void *alternate;       /* fault hook: signal stack */
     stack_t alternate_before;
 };

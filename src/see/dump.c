@@ -363,7 +363,7 @@ void asx__dump_runtime(asx__look *look, const asx_runtime *rt)
 void asx__dump_process(asx__look *look)
 {
     uint64_t count = 0;
-    const asx_runtime *rt = asx__process.runtimes;
+    const asx_runtime *rt = asx__load_acquire(&asx__process.runtimes);
     for (; rt != NULL && count < RUNTIMES_MAX && is_runtime(look, rt); count++)
         if (!PEEK_FIELD(look, rt, registry_next, &rt))
             break;
@@ -372,7 +372,7 @@ void asx__dump_process(asx__look *look)
     asx__put(look, ", ");
     COUNTED(look, count, "runtime");
     asx__put(look, "\n");
-    rt = asx__process.runtimes;
+    rt = asx__load_acquire(&asx__process.runtimes);
     for (uint64_t i = 0; i < count && rt != NULL && is_runtime(look, rt); i++) {
         asx__dump_runtime(look, rt);
         if (!PEEK_FIELD(look, rt, registry_next, &rt))

@@ -22,8 +22,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/atomic.h"
-
 #define ANSWER_NS (300 * ASX_MS)
 
 enum ask_state { FREE, HELD, WANTED, TAKEN, GIVEN };
@@ -36,7 +34,7 @@ typedef struct asx__listener {
     uint64_t sequence;       /* of dumps into the file */
     struct sigaction before; /* under the process' lock */
     asx__atomic_u32 ask;     /* enum ask_state */
-    int32_t ask_tid;         /* who is asked; written by the asker while HELD ... */
+    asx__atomic_u32 ask_tid; /* who is asked; written by the asker while HELD ... */
     asx__regs ask_regs;      /* ... and this by the asked while TAKEN */
 } asx__listener;
 
@@ -71,14 +69,14 @@ static bool wait_for_answer(asx__listener *l)
 
 bool asx__ask_thread(int32_t tid, asx__regs *ret)
 {
-    asx__listener *l = asx__process.listener;
+    asx__listener *l = asx__load_acquire(&asx__process.listener);
     int before = errno;
     bool given = false;
     uint32_t expected = FREE;
     int signo = l != NULL ? (int)asx__load_acquire(&l->signo) : 0;
     if (signo == 0 || !asx__cas_acquire(&l->ask, &expected, HELD))
         return false;
-    l->ask_tid = tid;
+    asx__store_relaxed(&l->ask_tid, (uint32_t)tid);
     asx__store_seq_cst(&l->ask, WANTED);
     if (send_value(tid, signo, &l->ask))
         given = wait_for_answer(l);
@@ -95,7 +93,7 @@ bool asx__ask_thread(int32_t tid, asx__regs *ret)
 static void answer(asx__listener *l, const void *ucontext)
 {
     uint32_t expected = WANTED;
-    if (l->ask_tid != (int32_t)syscall(SYS_gettid) ||
+    if (asx__load_relaxed(&l->ask_tid) != (uint32_t)syscall(SYS_gettid) ||
         !asx__cas_acquire(&l->ask, &expected, TAKEN))
         return;
     asx__regs_of_context(ucontext, &l->ask_regs);
@@ -137,7 +135,7 @@ static void dump(asx__listener *l, int fd, int64_t at, const void *ucontext)
 
 static void handler(int signal_number, siginfo_t *info, void *ucontext)
 {
-    asx__listener *l = asx__process.listener;
+    asx__listener *l = asx__load_acquire(&asx__process.listener);
     int before = errno;
     bool queued = info->si_code == SI_QUEUE;
     uint32_t expected = 0;
@@ -200,12 +198,12 @@ static void give_up(asx__listener *l)
 
 static asx_status begin(int signo, int fd)
 {
-    asx__listener *l = asx__process.listener;
+    asx__listener *l = asx__load_acquire(&asx__process.listener);
     if (l == NULL)
         l = make_listener();
     if (l == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
-    asx__process.listener = l;
+    asx__store_release(&asx__process.listener, l);
     struct sigaction action = { .sa_sigaction = handler,
                                 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART };
     sigfillset(&action.sa_mask);
@@ -232,9 +230,12 @@ asx_status asx_dump_on_signal(int signo, int fd)
     pthread_mutex_lock(&asx__process.lock);
     if (signo != 0) {
         st = begin(signo, fd);
-    } else if (asx__process.listener != NULL) {
-        give_up(asx__process.listener);
-        write_header(asx__process.listener, 0);
+    } else {
+        asx__listener *l = asx__load_relaxed(&asx__process.listener);
+        if (l != NULL) {
+            give_up(l);
+            write_header(l, 0);
+        }
     }
     pthread_mutex_unlock(&asx__process.lock);
     errno = before;

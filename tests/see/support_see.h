@@ -5,7 +5,9 @@
 #include <asx/asx.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/atomic.h"
 #include "harness.h"
 
 #define HAS(text_, part_)                                                                          \
@@ -21,6 +23,16 @@
 
 /* Between a call and a return: the function stays in the chain meanwhile. */
 #define SEE_NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
+
+/* In a loop: TSan hands signals over only where the C library is called. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SEE_SIGNALS_HERE() ((void)usleep(100))
+#endif
+#endif
+#ifndef SEE_SIGNALS_HERE
+#define SEE_SIGNALS_HERE() ((void)0)
+#endif
 
 /* A file that dumps are written to, and its whole text. */
 int see_file(void);

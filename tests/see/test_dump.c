@@ -117,14 +117,16 @@ ASX_TEST(a_dump_keeps_errno_and_says_when_nobody_takes_it)
 
 /* ---- by signal ------------------------------------------------------------------------------ */
 
-static volatile sig_atomic_t stop_looping;
+static asx__atomic_u32 stop_looping;
 static int dump_fd;
 
 __attribute__((noinline)) static unsigned loop_in_user_code(void)
 {
     unsigned n = 0;
-    while (!stop_looping)
+    while (asx__load_relaxed(&stop_looping) == 0) {
         n++;
+        SEE_SIGNALS_HERE();
+    }
     return n;
 }
 
@@ -150,7 +152,7 @@ static asx_status hall_with_looper(asx_cx *cx, void *arg)
 static void stop_the_loop(int signo)
 {
     (void)signo;
-    stop_looping = 1;
+    asx__store_relaxed(&stop_looping, 1u);
 }
 
 /* The dump comes first, then the end of the loop. */
@@ -240,7 +242,7 @@ ASX_TEST(a_dump_asks_the_threads_of_other_runtimes_where_they_are)
     CHECK_EQ(raise(SIGUSR2), 0); /* a plain one is for nobody: there is no descriptor */
     fd = see_file();
     CHECK_STATUS(asx_dump_all(fd), ASX_OK);
-    stop_looping = 1;
+    asx__store_relaxed(&stop_looping, 1u);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     HAS(see_task(see_text(fd), "main"), "Running, running");
     see_chain(see_text(fd), "main", CHAIN("loop_in_user_code", "asx__fiber_main"));
@@ -254,7 +256,7 @@ ASX_TEST(the_signal_goes_back_to_who_had_it)
     signal(SIGUSR1, stop_the_loop);
     CHECK_STATUS(asx_dump_on_signal(SIGUSR1, fd), ASX_OK);
     CHECK_EQ(raise(SIGUSR1), 0);
-    CHECK_EQ(stop_looping, 0);
+    CHECK_EQ(asx__load_relaxed(&stop_looping), 0);
     HAS(see_text(fd), "asx: end\n");
     CHECK_STATUS(asx_dump_on_signal(SIGUSR2, fd), ASX_OK); /* one at a time */
     CHECK_EQ(sigaction(SIGUSR1, NULL, &now), 0);
@@ -323,13 +325,13 @@ ASX_TEST_TIMEOUT(a_dump_in_the_middle_of_any_change_harms_nothing, 60)
 }
 
 /* The same from another thread, which sees a runtime that goes on running meanwhile. */
-static volatile sig_atomic_t churning;
+static asx__atomic_u32 churning;
 
 static void *dumps_again_and_again(void *arg)
 {
     unsigned *count = arg;
     int dev_null = open("/dev/null", O_WRONLY);
-    while (churning) {
+    while (asx__load_relaxed(&churning) != 0) {
         CHECK_STATUS(asx_dump_all(dev_null), ASX_OK);
         ++*count;
     }
@@ -341,7 +343,7 @@ ASX_TEST_TIMEOUT(a_dump_from_another_thread_harms_nothing, 60)
     uint64_t until = ASX_SEC;
     unsigned count = 0;
     pthread_t thread;
-    churning = 1;
+    asx__store_relaxed(&churning, 1u);
     CHECK_EQ(pthread_create(&thread, NULL, dumps_again_and_again, &count), 0);
     for (int i = 0; i < 3; i++) { /* runtimes come and go */
         asx_runtime *rt;
@@ -349,7 +351,7 @@ ASX_TEST_TIMEOUT(a_dump_from_another_thread_harms_nothing, 60)
         CHECK_STATUS(asx_runtime_run(rt, churns, &until), ASX_OK);
         CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
     }
-    churning = 0;
+    asx__store_relaxed(&churning, 0u);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_GE(count, 10);
 }
