@@ -8,14 +8,15 @@ if(NOT cli_sources OR NOT ASX_LIBRARY_EXISTS)
 endif()
 list(REMOVE_ITEM cli_sources "${PROJECT_SOURCE_DIR}/src/cli/main.c")
 
-set(embedded_files "${PROJECT_SOURCE_DIR}/tests/conformance/ids.txt" ${scenario_files})
+set(embedded_files "${PROJECT_SOURCE_DIR}/tests/conformance/ids.txt" ${scenario_files}
+  "${PROJECT_SOURCE_DIR}/tools/asx-gdb.py")
 string(REPLACE ";" "|" embedded_list "${embedded_files}")
 set(embedded "${PROJECT_BINARY_DIR}/embedded.c")
 add_custom_command(OUTPUT "${embedded}"
   COMMAND "${CMAKE_COMMAND}" "-DOUT=${embedded}" "-DFILES=${embedded_list}"
     -P "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
   DEPENDS ${embedded_files} "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
-  COMMENT "Embedding the conformance scenarios" VERBATIM)
+  COMMENT "Embedding the conformance scenarios and the gdb script" VERBATIM)
 
 add_library(asx_cli_objects OBJECT ${cli_sources} ${fixture_sources} "${embedded}")
 target_link_libraries(asx_cli_objects PRIVATE asx_internal)

@@ -27,6 +27,8 @@ static const char help_text[] =
     "        compare two runs up to the order of what commutes\n"
     "  lint FILE...\n"
     "        flag loops of tasks that cannot be cancelled\n"
+    "  stacks PID [--gdb] [--timeout S]\n"
+    "        print every task of a live process, what it waits for, and where\n"
     "  doctor\n"
     "        say what this machine and this build offer, and check it\n"
     "  help, --help, --version\n"
@@ -141,6 +143,7 @@ int cli_main(int argc, char **argv)
         { "digest", cli_digest },
         { "trace", cli_trace },
         { "lint", cli_lint },
+        { "stacks", cli_stacks },
         { "doctor", cli_doctor },
         { "help", help },
         { "--help", help },

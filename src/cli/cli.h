@@ -25,6 +25,7 @@ int cli_digest(int argc, char **argv);
 int cli_trace(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_lint(int argc, char **argv);
+int cli_stacks(int argc, char **argv);
 int cli_explore(int argc, char **argv);
 
 /* Opens a trace, or the trace in a crash pack; the caller frees the bytes. False: said why. */
@@ -47,7 +48,7 @@ typedef struct cli_file {
     const unsigned char *bytes;
     size_t len;
 } cli_file;
-/* Made by cmake/embed.cmake from tests/conformance. The last one has no name. */
+/* Made by cmake/embed.cmake from tests/conformance, and the gdb script. The last has no name. */
 extern const cli_file cli_files[];
 
 /* A fixture in C, in tests/conformance. */
