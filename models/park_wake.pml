@@ -2,7 +2,7 @@
  *
  * One fiber waits twice in a row, each time for its own condition. A signaller per condition makes
  * it true and wakes whoever is published; a canceller asks the fiber to stop and wakes it wherever
- * it finds it, or never does. State and ticket are one atomic word. Claims:
+ * it finds it, or never does. If there is a cancel, there may be no signal. State and ticket are one atomic word. Claims:
  *
  *   - nobody is lost: the fiber reaches its end (else: an invalid end state)
  *   - nobody is queued twice (assertion on `queued`)
@@ -15,6 +15,8 @@
  *   NO_TICKET            wakers do not compare the ticket
  *   PUBLISH_AFTER_COMMIT the waiter becomes visible after the fiber is already parked
  *   PENDING_OVERWRITTEN  the flag is a plain store: a late waker of an older wait can erase a newer
+ *   ONE_LOOK_BY_WAKER    a waker that saw PARKING raises the flag and does not look again
+ *   NO_CANCEL_LOOK       the fiber does not look for a cancel after it has published PARKING
  *   (none)               the protocol that the runtime uses: a waker raises the flag to its ticket
  *                        and never lowers it, then looks at the state again
  */
@@ -29,6 +31,7 @@ byte queued = 0;            /* entries in run queues */
 bool cond[WAITS];
 byte waiter[WAITS];         /* published ticket, 0: none */
 bool cancelled = false;
+bool will_cancel = false;   /* decided at the start */
 bool on_cpu = true;
 byte meant = 0;             /* ticket the last enqueue was meant for */
 
@@ -64,7 +67,7 @@ inline wake(t) {
 #else
        atomic { if :: wake_pending < t -> wake_pending = t :: else fi };
 #endif
-#ifndef AS_WRITTEN
+#if !defined(AS_WRITTEN) && !defined(ONE_LOOK_BY_WAKER)
        claim(t)
 #endif
     :: atomic { !((state == PARKED || state == PARKING) && SAME(t)) -> skip }
@@ -115,6 +118,26 @@ inline commit(i) {
 #endif
 }
 
+/* Publishes itself, unless the condition holds; then parks. */
+inline publish_and_park(i) {
+    if
+    :: atomic { cond[i] -> state = RUNNING } /* publish refuses: it is complete */
+    :: atomic { !cond[i] ->
+#ifndef PUBLISH_AFTER_COMMIT
+          waiter[i] = ticket
+#else
+          skip
+#endif
+       };
+       commit(i);
+       waiter[i] = 0;
+       if
+       :: cond[i] || cancelled -> i++
+       :: else -> assert(false) /* woken for nothing: a later wait was ended */
+       fi
+    fi
+}
+
 active proctype fiber() {
     byte i = 0;
     byte pending;
@@ -127,46 +150,37 @@ active proctype fiber() {
 #ifdef AS_WRITTEN
        wake_pending = 0;
 #endif
+#if defined(AS_WRITTEN) || defined(NO_CANCEL_LOOK)
+       publish_and_park(i)
+#else
        if
-#ifndef AS_WRITTEN
        :: cancelled -> state = RUNNING /* looked after PARKING was published */
-#endif
-       :: atomic { cond[i] -> state = RUNNING } /* publish refuses: it is complete */
-#ifdef AS_WRITTEN
-       :: atomic { !cond[i] -> waiter[i] = ticket };
-#else
-       :: atomic { !cond[i] && !cancelled -> 
-#ifndef PUBLISH_AFTER_COMMIT
-          waiter[i] = ticket
-#else
-          skip
-#endif
-          };
-#endif
-          commit(i);
-          waiter[i] = 0;
-          if
-          :: cond[i] || cancelled -> i++
-          :: else -> assert(false) /* woken for nothing: a later wait was ended */
-          fi
+       :: !cancelled -> publish_and_park(i)
        fi
+#endif
     od
 }
 
 proctype signaller(byte i) {
     byte t;
+    if
+    :: true -> skip
+    :: will_cancel -> goto none /* then nobody needs to signal */
+    fi;
     atomic { cond[i] = true; t = waiter[i] };
     if
     :: t != 0 -> wake(t)
     :: else -> skip
-    fi
+    fi;
+none:
+    skip
 }
 
 proctype canceller() {
     byte t;
     if
-    :: true -> goto none /* there may be no cancel */
-    :: true -> skip
+    :: !will_cancel -> goto none
+    :: will_cancel -> skip
     fi;
     cancelled = true;
     t = ticket; /* whatever wait it is in now */
@@ -180,6 +194,10 @@ none:
 
 init {
     atomic {
+        if
+        :: will_cancel = true
+        :: will_cancel = false /* there may be no cancel */
+        fi;
         run signaller(0);
         run signaller(0); /* a second source for the same wait, such as its time-out */
         run signaller(1);

@@ -125,7 +125,7 @@ static void nobody_is_counted(void)
         .check = nobody_is_counted, .preemptions = preemptions_, .delays = delays_,                \
     }
 
-PROGRAM(one_puts_two, 3, put_both, NULL, 2, 2);
+PROGRAM(one_puts_two, 3, put_both, NULL, 2, 1);
 PROGRAM(two_put_one, 4, put, put, 2, 0);
 PROGRAM(two_put_one_weakly, 4, put, put, 1, 1);
 PROGRAM(with_deadlines, 3, put_both, NULL, 2, 0);
