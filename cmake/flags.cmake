@@ -48,4 +48,5 @@ target_include_directories(asx_internal INTERFACE
 target_compile_definitions(asx_internal INTERFACE
   _GNU_SOURCE
   ASX_ASSERT_LEVEL=${ASX_ASSERT_LEVEL}
+  $<$<BOOL:${ASX_FIBER_UCONTEXT}>:ASX_FIBER_UCONTEXT=1> # C and assembly must agree
   $<$<BOOL:${ASX_HAVE_VALGRIND_H}>:ASX_HAVE_VALGRIND=1>)

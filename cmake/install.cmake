@@ -1,4 +1,5 @@
-# Headers, both libraries, the tool, the pkg-config file and the CMake package.
+# Headers, both libraries, the main of lab tests, the tool, the pkg-config files and the CMake
+# package.
 # Every path in them is relative to where they lie, so a tree may be moved.
 if(NOT ASX_LIBRARY_EXISTS)
   return()
@@ -11,6 +12,7 @@ if(ASX_SHARED)
   list(APPEND targets asx_shared)
 endif()
 install(TARGETS ${targets} EXPORT asxTargets)
+install(TARGETS asx_lab_main EXPORT asxTargets)
 install(EXPORT asxTargets NAMESPACE asx:: DESTINATION "${package_dir}")
 if(TARGET asx_tool)
   install(TARGETS asx_tool)
@@ -32,5 +34,6 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR
 file(RELATIVE_PATH pc_up "/p/${lib_below}/pkgconfig" "/p")
 string(REGEX REPLACE "/$" "" pc_up "${pc_up}")
 configure_file(cmake/asx.pc.in "${PROJECT_BINARY_DIR}/cmake/asx.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/cmake/asx.pc"
+configure_file(cmake/asx-lab.pc.in "${PROJECT_BINARY_DIR}/cmake/asx-lab.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/asx.pc" "${PROJECT_BINARY_DIR}/cmake/asx-lab.pc"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

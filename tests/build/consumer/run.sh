@@ -17,7 +17,7 @@ done
 
 cmake --install "$build" --prefix "$work/first" >"$work/install.log"
 mv "$work/first" "$work/prefix"
-cp "$here"/consumer.c "$here"/consumer.cpp "$here"/CMakeLists.txt "$work"
+cp "$here"/consumer.c "$here"/lab.c "$here"/consumer.cpp "$here"/CMakeLists.txt "$work"
 cd "$work"
 pc=$(find prefix -name asx.pc)
 lib=$work/$(dirname "$(dirname "$pc")")
@@ -53,6 +53,25 @@ cmake --build cmake >cmake.log || { cat cmake.log; exit 1; }
 for program in c-default c-shared cxx-shared; do expect ./cmake/$program shared; done
 for program in c-static cxx-static; do expect ./cmake/$program static; done
 
+# expect_lab PROGRAM: explores both orders of its one test.
+expect_lab() {
+    got=$(LD_LIBRARY_PATH=$lib "$1" --mode optimal --json)
+    case $got in
+    '{"test":"two_additions_make_two","mode":"optimal","executions":2,"classes":2,'*) ;;
+    *)
+        echo "$1 printed \"$got\""
+        exit 1
+        ;;
+    esac
+    echo "ok $1"
+}
+
+# shellcheck disable=SC2046
+"$cc" -std=c11 -Wall -Werror lab.c -o pc-lab $(pkg-config --cflags --libs asx-lab)
+# shellcheck disable=SC2046
+"$cc" -std=c11 lab.c -o pc-lab-static -static $(pkg-config --static --cflags --libs asx-lab)
+for program in ./pc-lab ./pc-lab-static ./cmake/lab-main; do expect_lab $program; done
+
 # The shared library shows the public names and nothing else.
 strange=$(nm -D --defined-only "$lib/libasx.so" | awk '$NF !~ /^asx_[a-z0-9]/ { print $NF }')
 [ -z "$strange" ] || { echo "libasx.so exports: $strange"; exit 1; }
@@ -60,7 +79,7 @@ nm -D --defined-only "$lib/libasx.so" | grep -q ' asx_main$' || {
     echo "asx_main is not exported"
     exit 1
 }
-if grep -rnF "$build" "$lib/cmake" "$pc" || grep -rnF "$work/first" "$lib/cmake" "$pc"; then
+if grep -rnF "$build" "$lib/cmake" "$lib/pkgconfig" || grep -rnF "$work/first" "$lib/cmake" "$lib/pkgconfig"; then
     echo "installed files name the place of the build"
     exit 1
 fi
