@@ -69,8 +69,9 @@ static void stop(asx_runtime *rt, uint64_t patience_ns)
         const asx_report_item *item = &report.items[i];
         const char *file = strrchr(item->site, '/');
         if (item->kind == ASX_REPORT_TASK)
-            printf("    %s in %s, spawned at %s: %s, waits for %s\n", item->name, item->path,
-                   file != NULL ? file + 1 : item->site, item->state, item->waits_for);
+            printf("    %s in %s, spawned at %s: %s%s%s\n", item->name, item->path,
+                   file != NULL ? file + 1 : item->site, item->state,
+                   *item->waits_for != '\0' ? ", waits for " : "", item->waits_for);
     }
     asx_close_report_deinit(&report);
 }

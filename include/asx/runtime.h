@@ -93,7 +93,8 @@ typedef struct asx_runtime_config {
  * ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM. */
 ASX_API asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
 /* Shuts down if that has not been done (waiting as long as the root's cleanup allows), and frees
- * everything. NULL is allowed. Not from inside a task: ASX_E_WRONG_CONTEXT. */
+ * everything. NULL is allowed. Not from inside a task: ASX_E_WRONG_CONTEXT. ASX_E_SYSTEM: all is
+ * freed but the signal stack of `catch_stack_overflow`, which the system did not give back. */
 ASX_API asx_status asx_runtime_destroy(asx_runtime *runtime);
 
 /* Runs fn(cx, arg) as a fiber in the root region until the root region has closed: everything
@@ -123,8 +124,9 @@ ASX_API asx_status asx_runtime_advance(asx_runtime *runtime, uint64_t duration_n
 ASX_API asx_status asx_runtime_quiescent(asx_runtime *runtime);
 
 /* Cancels the root with kind Shutdown and drives everything to its end for at most `timeout_ns`
- * (0: as long as cleanup budgets allow). ASX_OK: quiescent; else the quiescence status, and the
- * report (may be NULL) names who is left. From inside a task: only requests it, ASX_OK. */
+ * (0: as long as cleanup budgets allow). ASX_OK: quiescent; else the quiescence status. The report
+ * (may be NULL) names who was completed by force meanwhile, and who is left. From inside a task:
+ * only requests it, ASX_OK. */
 ASX_API asx_status asx_runtime_shutdown(asx_runtime *runtime, uint64_t timeout_ns,
                                         asx_close_report *ret_report);
 /* Everyone alive now. */
@@ -182,6 +184,7 @@ typedef struct asx_divergence {
     bool diverged;
     bool recorded_ended; /* the run went on after the recording's last event */
     bool run_ended;      /* the recording goes on after the run's last event */
+    bool in_lost_events; /* in one that the recording's ring had overwritten: the digests differ */
     asx_event recorded;
     asx_event actual;
 } asx_divergence;

@@ -111,8 +111,11 @@ ASX_API asx_status asx_task_probe(const asx_task *task, asx_task_state to);
 /* The running task itself. */
 ASX_API asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task);
 
-/* Typed tasks: ASX_TASK_TYPE(sum, int) makes sum_task, sum_return(), sum_spawn() and sum_join(),
- * whose values are of that type. Types up to 8 bytes travel in the task's record. */
+/* Typed tasks: ASX_TASK_TYPE(sum, int) makes sum_task, sum_return(), sum_spawn_at() and sum_join(),
+ * whose values are of that type. Types up to 8 bytes travel in the task's record.
+ * ASX_SPAWN_TYPED(sum, region, name, fn, arg, ret_task) calls sum_spawn_at() with its own place as
+ * the site. */
+#define ASX_SPAWN_TYPED(prefix, ...) prefix##_spawn_at(__VA_ARGS__, ASX_SITE)
 #define ASX_TASK_TYPE(prefix, type)                                                                \
     typedef struct prefix##_task {                                                                 \
         asx_task task;                                                                             \
@@ -128,12 +131,13 @@ ASX_API asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task);
         u.typed = value;                                                                           \
         return asx_task_set_value(cx, u.raw);                                                      \
     }                                                                                              \
-    static inline asx_status prefix##_spawn(const asx_region *region, const char *task_name,       \
-                                          asx_task_fn fn, void *arg, prefix##_task *ret_task)      \
+    static inline asx_status prefix##_spawn_at(const asx_region *region, const char *task_name,    \
+                                               asx_task_fn fn, void *arg,                          \
+                                               prefix##_task *ret_task, const char *site)          \
     {                                                                                              \
         asx_spawn_options options = { 0 };                                                         \
         options.name = task_name;                                                                  \
-        return asx_spawn_task_at(region, &options, fn, arg, &ret_task->task, ASX_SITE);            \
+        return asx_spawn_task_at(region, &options, fn, arg, &ret_task->task, site);                \
     }                                                                                              \
     static inline asx_status prefix##_join(asx_cx *cx, const prefix##_task *task, type *ret_value, \
                                          asx_outcome *ret_outcome)                                 \

@@ -255,6 +255,10 @@ static int show_divergence(const scn_result *result)
 {
     const asx_divergence *d = &result->divergence;
     uint64_t seq = d->recorded.seq != 0 ? d->recorded.seq : d->actual.seq;
+    if (d->in_lost_events) {
+        (void)printf("diverged in an event that the recorded trace lost\n");
+        return CLI_FAILED;
+    }
     (void)printf("diverged at event %" PRIu64 "\n", seq);
     show_side("recorded:", &d->recorded, d->recorded_ended);
     show_side("     run:", &d->actual, d->run_ended);

@@ -84,24 +84,28 @@ static void handler(int signal_number, siginfo_t *info, void *context)
     sigaction(signal_number, &asx__process.fault_before, NULL);
 }
 
-/* The handler's stack goes to whoever had it before; ours may by now lie under another's. */
-static void give_back_alternate(asx_runtime *rt)
+/* The handler's stack goes to whoever had it before; ours may by now lie under another's. False:
+ * the system may still use ours. */
+static bool give_back_alternate(asx_runtime *rt)
 {
     stack_t now;
-    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == rt->alternate) {
+    bool given = sigaltstack(NULL, &now) == 0;
+    if (given && now.ss_sp == rt->alternate) {
         if (rt->alternate_before.ss_sp == NULL)
             rt->alternate_before.ss_flags = SS_DISABLE;
-        sigaltstack(&rt->alternate_before, NULL);
+        given = sigaltstack(&rt->alternate_before, NULL) == 0;
     }
     for (asx_runtime *other = first_runtime(); other != NULL; other = other->registry_next)
         if (other != rt && other->alternate != NULL &&
             other->alternate_before.ss_sp == rt->alternate)
             other->alternate_before = rt->alternate_before;
+    return given;
 }
 
 asx_status asx__fault_register(asx_runtime *rt)
 {
     asx_status st = ASX_OK;
+    bool in_use = false;
     rt->alternate = asx__mem_alloc(rt, ALTERNATE_SIZE);
     if (rt->alternate == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
@@ -112,29 +116,35 @@ asx_status asx__fault_register(asx_runtime *rt)
     if (st == ASX_OK && asx__process.fault_users == 0) {
         struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
         sigemptyset(&action.sa_mask);
-        if (sigaction(SIGSEGV, &action, &asx__process.fault_before) != 0) {
-            give_back_alternate(rt);
+        struct sigaction found;
+        if (sigaction(SIGSEGV, &action, &found) != 0) {
+            in_use = !give_back_alternate(rt);
             st = ASX_E_SYSTEM;
+        } else if (found.sa_sigaction != handler) { /* ours, if it could not be put back once */
+            asx__process.fault_before = found;
         }
     }
     asx__process.fault_users += st == ASX_OK;
     pthread_mutex_unlock(&asx__process.lock);
     if (st < 0) {
-        asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
+        if (!in_use)
+            asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
         rt->alternate = NULL;
     }
     return st;
 }
 
-void asx__fault_unregister(asx_runtime *rt)
+asx_status asx__fault_unregister(asx_runtime *rt)
 {
     if (rt->alternate == NULL)
-        return;
+        return ASX_OK;
     pthread_mutex_lock(&asx__process.lock);
     if (--asx__process.fault_users == 0)
         sigaction(SIGSEGV, &asx__process.fault_before, NULL);
-    give_back_alternate(rt);
+    bool given = give_back_alternate(rt);
     pthread_mutex_unlock(&asx__process.lock);
-    asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
+    if (given)
+        asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
     rt->alternate = NULL;
+    return given ? ASX_OK : ASX_E_SYSTEM;
 }

@@ -193,18 +193,6 @@ asx_status asx__slab_reserve(asx_runtime *rt, asx__slab *slab, uint32_t count)
     return ASX_OK;
 }
 
-uint32_t asx__slab_index_of(const asx__slab *slab, const void *record)
-{
-    const char *p = record;
-    for (uint32_t i = 0; i < slab->chunk_count; i++) {
-        const char *chunk = slab->chunks[i];
-        if (p >= chunk && p < chunk + chunk_bytes(slab))
-            return (i << slab->shift) + (uint32_t)((size_t)(p - chunk) / slab->record_size);
-    }
-    ASX__ASSERT(false); /* not a record of this slab */
-    return 0;
-}
-
 /* ---- region memory -------------------------------------------------------------------------- */
 
 struct asx__arena_block {

@@ -375,6 +375,20 @@ bool asx__region_runs_finalizers(const asx__region *region, const asx__task *tas
     return region->finalizing && region->finalizer_task == task;
 }
 
+static void finalizer_over(asx_runtime *rt, asx__region *region, asx_status st)
+{
+    if (rt->tracing)
+        asx__journal(rt, ASX_EVENT_FINALIZER_RUN, asx__serial(region->generation),
+                     region->finalizer_now, (uint64_t)(int64_t)st, 0);
+    region->finalizer_now = 0;
+}
+
+void asx__region_finalizer_left(asx_runtime *rt, asx__region *region, asx_status st)
+{
+    if (region->finalizer_now != 0)
+        finalizer_over(rt, region, st);
+}
+
 asx_status asx__region_run_finalizers(asx_cx *cx, void *arg)
 {
     ASX__GATE_CX(cx, asx__region_run_finalizers(&in, arg));
@@ -385,12 +399,11 @@ asx_status asx__region_run_finalizers(asx_cx *cx, void *arg)
     while (region->finalizers != NULL) {
         asx__finalizer *f = region->finalizers;
         region->finalizers = f->next;
-        region->n_finalized++; /* it may not return */
+        region->n_finalized++; /* it may not return: see asx__region_finalizer_left() */
+        region->finalizer_now = f->number;
         asx_status st = rt->in_cleanup ? asx__call_guarded(rt, cx, f->fn, f->arg)
                                        : asx__call_out(rt, cx, f->fn, f->arg);
-        if (rt->tracing)
-            asx__journal(rt, ASX_EVENT_FINALIZER_RUN, asx__serial(region->generation), f->number,
-                         (uint64_t)(int64_t)st, 0);
+        finalizer_over(rt, region, st);
         if (st < 0 && first == ASX_OK)
             first = st;
     }

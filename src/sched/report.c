@@ -225,13 +225,27 @@ const char *asx__region_keep_name(asx__region *home, const char *name)
     return copy;
 }
 
+/* For the shutdown that is under way. */
+static void report_forced(asx_runtime *rt, const asx__task *task)
+{
+    char path[PATH_MAX_];
+    asx__region_path(task->region, path, sizeof path);
+    asx_report_item item = {
+        .kind = ASX_REPORT_TASK, .serial = asx__serial(task->generation), .name = task->name,
+        .site = task->site, .path = path, .state = "Forced", .waits_for = waits_for(task),
+        .count = asx__cleanup_used(task),
+    };
+    add(rt, rt->ending, item);
+}
+
 void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__task *task)
 {
-    (void)rt;
+    bool parked = asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits != NULL;
+    if (rt->ending != NULL)
+        report_forced(rt, task);
     asx__forced_note *note = asx__region_memory(region, sizeof *note);
     if (note == NULL)
         return; /* n_forced still counts it */
-    bool parked = asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits != NULL;
     *note = (asx__forced_note){
         .next = region->forced,
         .name = asx__region_keep_name(region, task->name),

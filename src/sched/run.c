@@ -718,7 +718,9 @@ static bool idle(asx_runtime *rt, asx_time until)
     if (next > now) {
         uint64_t ns = next - now;
         struct timespec ts = { (time_t)(ns / ASX_SEC), (long)(ns % ASX_SEC) };
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL); /* a signal wakes us early: look again */
+        int early = clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL); /* by a signal: look again */
+        if (early == 0)
+            rt->now = next; /* also when the clock does not answer any more */
     }
     asx__clock_read(rt);
     return true;

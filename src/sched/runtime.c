@@ -270,10 +270,10 @@ static asx_status init_runtime(asx_runtime *rt)
     return st;
 }
 
-static void deinit_runtime(asx_runtime *rt)
+static asx_status deinit_runtime(asx_runtime *rt)
 {
     asx__process_remove(rt);
-    asx__fault_unregister(rt);
+    asx_status st = asx__fault_unregister(rt);
     asx_close_report_deinit(&rt->deadlock);
     asx__trace_deinit(&rt->trace);
     asx__timer_wheel_deinit(&rt->timers);
@@ -292,6 +292,7 @@ static void deinit_runtime(asx_runtime *rt)
         if (rt->pool_ready[i])
             asx__stack_pool_deinit(&rt->pools[i]);
     asx__engine_destroy(rt);
+    return st;
 }
 
 static void free_runtime(asx_runtime *rt)
@@ -347,7 +348,7 @@ asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **re
     if (st == ASX_OK && rt->config.workers > 1)
         st = asx__engine_create(rt, rt->config.workers);
     if (st < 0) {
-        deinit_runtime(rt);
+        (void)deinit_runtime(rt);
         free_runtime(rt);
         return st;
     }
@@ -370,9 +371,9 @@ asx_status asx_runtime_destroy(asx_runtime *rt)
         (void)asx_runtime_shutdown(rt, 0, NULL);
     if (rt->gate != NULL)
         (void)asx__engine_enter(rt); /* nobody else may be there any more */
-    deinit_runtime(rt);
+    asx_status st = deinit_runtime(rt);
     free_runtime(rt);
-    return ASX_OK;
+    return st;
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -574,8 +575,11 @@ static void request_shutdown(asx_runtime *rt)
 static asx_status end_shutdown(asx_runtime *rt, asx_close_report *ret_report)
 {
     ASX__GATE_RUNTIME(rt, end_shutdown(rt, ret_report));
-    if (ret_report != NULL) {
+    bool begun = rt->ending != NULL;
+    rt->ending = NULL;
+    if (ret_report != NULL && !begun)
         asx__report_begin(rt, ret_report);
+    if (ret_report != NULL) {
         if (!rt->finished)
             asx__report_live(rt, ret_report, rt->root);
         ret_report->obligations_leaked = rt->registry.leaked;
@@ -600,6 +604,9 @@ static asx_status begin_shutdown(asx_runtime *rt, asx_close_report *ret_report)
     if (rt->finished)
         return end_shutdown(rt, ret_report);
     asx__clock_read(rt);
+    if (ret_report != NULL)
+        asx__report_begin(rt, ret_report);
+    rt->ending = ret_report;
     rt->shut_down = true;
     request_shutdown(rt);
     rt->started = true;
@@ -815,6 +822,7 @@ asx_status asx_runtime_divergence(const asx_runtime *rt, asx_divergence *ret)
     ret->diverged = d->what != ASX__TRACE_SAME;
     ret->recorded_ended = d->what == ASX__TRACE_RECORDED_ENDED;
     ret->run_ended = d->what == ASX__TRACE_RUN_ENDED;
+    ret->in_lost_events = d->what == ASX__TRACE_OTHER_DIGEST;
     ret->recorded = d->recorded;
     ret->actual = d->run;
     return ASX_OK;

@@ -113,8 +113,6 @@ static inline void asx__slab_release(asx__slab *slab, void *memory, uint32_t ind
     slab->free = record;
 }
 
-uint32_t asx__slab_index_of(const asx__slab *slab, const void *record);
-
 /* From the runtime's allocator or static block, counted against memory_max. NULL: none left. */
 void *asx__mem_alloc(asx_runtime *rt, size_t size);
 /* The same for what will be used from end to end: a big piece comes in huge pages, if it can. */
@@ -373,6 +371,7 @@ typedef struct asx__region {
     struct asx__forced_note *forced; /* tasks that were completed by force, newest first */
     asx__finalizer *finalizers;   /* LIFO */
     uint64_t finalizer_count;
+    uint64_t finalizer_now;       /* number of the one that is running; 0: none */
     asx__task *finalizer_task;    /* reserved at the first defer, spawned at the end */
     asx__obligation *obligations; /* plain ones, newest first */
     asx__resident *residents;
@@ -442,7 +441,6 @@ struct asx_runtime {
     uint32_t timed_len, timed_cap;
     uint32_t timed_tasks;  /* live tasks that may need a place in the heap */
     uint64_t timed_seq;
-    uint64_t ready_len, cancel_len; /* maintained when a ceiling or the lab needs them */
     uint32_t cancel_streak, cancel_streak_max, timed_streak, timed_streak_max;
     asx_governor governor;
     asx_fairness_certificate cert;
@@ -482,7 +480,6 @@ struct asx_runtime {
 
     asx__stack_pool pools[ASX__STACK_CLASSES];
     bool pool_ready[ASX__STACK_CLASSES];
-    size_t stack_size;
 
     asx__trace trace;
     uint64_t running_seq;  /* journal: the last event of the current task */
@@ -505,6 +502,7 @@ struct asx_runtime {
     asx_runtime_config config;
     uint16_t number;
     asx_close_report deadlock; /* who waited for ever, until asked for */
+    asx_close_report *ending;  /* of a shutdown that is under way; NULL: nobody wants one */
     bool driving;          /* the loop is on the host's stack */
     bool ended;            /* run-end is in the journal */
     struct asx_runtime *registry_next; /* process.h */
@@ -739,6 +737,8 @@ void asx__region_child_ended(asx_runtime *rt, asx__region *region, asx__task *ta
                              asx_outcome outcome);
 void asx__region_fold(asx_runtime *rt, asx__region *region, asx__task *task, asx_outcome outcome);
 asx_status asx__region_run_finalizers(asx_cx *cx, void *region);
+/* Their task ends, and the one that was running will not return: it panicked, or was forced. */
+void asx__region_finalizer_left(asx_runtime *rt, asx__region *region, asx_status st);
 /* Is this the task that runs the region's finalizers? */
 bool asx__region_runs_finalizers(const asx__region *region, const asx__task *task);
 /* Admission: admission.c. Room for one more task in a region with a limit on them; may wait. */
@@ -816,6 +816,7 @@ uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, 
 
 /* Fault hook: fault.c */
 asx_status asx__fault_register(asx_runtime *rt);
-void asx__fault_unregister(asx_runtime *rt);
+/* ASX_E_SYSTEM: the signal stack could not be given back, so its memory is not freed. */
+asx_status asx__fault_unregister(asx_runtime *rt);
 
 #endif

@@ -268,8 +268,11 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
     asx__region *region = task->region;
     if (ASX__UNLIKELY(task->extra != NULL)) {
         asx__extra *extra = task->extra;
-        if (region->finalizers != NULL && asx__region_runs_finalizers(region, task))
-            returned = remaining_finalizers(rt, task, returned);
+        if (asx__region_runs_finalizers(region, task)) {
+            asx__region_finalizer_left(rt, region, returned);
+            if (region->finalizers != NULL)
+                returned = remaining_finalizers(rt, task, returned);
+        }
         do { /* a cleanup may open a scope, and a scope may be left open by it */
             while (extra->scopes != NULL) {
                 asx__region_abandon(rt, extra->scopes);

@@ -22,7 +22,8 @@
 
 /* ---------------------------------------------------------------- clocks ---- */
 
-/* Where a runtime reads "now". `now` never goes back and may be called at any rate. */
+/* Where a runtime reads "now"; may be called at any rate. It never goes back, but for a clock that
+ * does not answer, which says 0: whoever reads it keeps the latest time that it has seen. */
 typedef struct asx__clock {
     asx_time (*now)(void *ctx);
     void *ctx;

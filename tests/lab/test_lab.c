@@ -264,6 +264,38 @@ ASX_TEST(a_replay_stops_at_the_first_event_that_differs)
     }
 }
 
+/* The first event of a flight recorder is gone; the digest still covers it. */
+static asx_status says_once_then_rests(asx_cx *cx, void *arg)
+{
+    CHECK_STATUS(asx_trace_user(cx, 1, *(uint64_t *)arg), ASX_OK);
+    for (int i = 0; i < 20; i++)
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+    return ASX_OK;
+}
+
+ASX_TEST(a_difference_in_an_event_that_the_recording_lost_is_told_apart)
+{
+    asx_runtime_config few = { .trace_events_max = 8, .trace_overflow = ASX_TRACE_OVERWRITE };
+    asx_lab_options options = { .program = "lost", .base = &few, .sink = keep };
+    for (int same = 0; same < 2; same++) {
+        uint64_t one = 1, other = same ? 1 : 2;
+        buffer trace = { .len = 0 };
+        asx_lab_result result;
+        options.sink_ctx = &trace;
+        CHECK_STATUS(asx_lab_run(&options, says_once_then_rests, &one, &result), ASX_OK);
+        options.sink_ctx = &(buffer){ .len = 0 };
+        CHECK_STATUS(asx_lab_replay(&options, trace.bytes, trace.len, says_once_then_rests, &other,
+                                    &result),
+                     ASX_OK);
+        CHECK_STATUS(result.status, same ? ASX_OK : ASX_E_DIVERGED);
+        CHECK_EQ(result.divergence.diverged, !same);
+        CHECK_EQ(result.divergence.in_lost_events, !same);
+        CHECK(!result.divergence.recorded_ended && !result.divergence.run_ended);
+        free(((buffer *)options.sink_ctx)->bytes);
+        free(trace.bytes);
+    }
+}
+
 ASX_TEST(a_trace_that_is_damaged_is_not_replayed)
 {
     journal a = { .count = 0 }, b = { .count = 0 };

@@ -241,6 +241,58 @@ ASX_TEST(finalizers_that_take_too_long_are_told_so)
     kit_everywhere(timed, NULL, ASX_OK);
 }
 
+/* ---- in the journal ------------------------------------------------------------------------- */
+
+static void note_finalizer(void *ctx, const asx_event *event)
+{
+    (void)ctx;
+    if (event->kind == ASX_EVENT_FINALIZER_RUN)
+        say("%d:%s", (int)event->a, asx_status_str((asx_status)(int64_t)event->b));
+}
+
+static asx_status never_listens(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    while (asx_sleep(cx, 3600 * ASX_SEC) == ASX_E_CANCELLED)
+        continue;
+    return ASX_OK;
+}
+
+static asx_status every_end(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_region_options options = { .cleanup_time_ns = 8 * ASX_MS };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, kit_returns, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, kit_panics, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, kit_panics, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, kit_returns, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_PANICKED);
+    CHECK_STR_EQ(said(), "4:ASX_OK 3:ASX_E_PANICKED 2:ASX_E_PANICKED 1:ASX_E_FULL");
+    hush();
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, kit_returns, NULL), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, never_listens, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_STR_EQ(said(), "2:ASX_E_CANCELLED 1:ASX_OK");
+    return ASX_OK;
+}
+
+ASX_TEST(every_finalizer_is_told_of_however_it_ended)
+{
+    for (int i = 0; i < 2; i++) {
+        asx_runtime *rt;
+        asx_runtime_config config = kit_config(i ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
+        config.trace = true;
+        hush();
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_observe(rt, note_finalizer, NULL), ASX_OK);
+        CHECK_STATUS(asx_runtime_run(rt, every_end, NULL), ASX_OK);
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
+
 /* ---- exhaustion ----------------------------------------------------------------------------- */
 
 static kit_heap starving;

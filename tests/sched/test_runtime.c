@@ -379,6 +379,52 @@ ASX_TEST(a_shutdown_is_bounded_and_names_who_is_left)
     }
 }
 
+/* Somebody who ends only by force, in a region of his own. */
+static asx_status never_told(asx_cx *cx, void *arg)
+{
+    asx_waker waker;
+    (void)arg;
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_cx_waker(cx, &waker), ASX_OK);
+    for (;;)
+        (void)asx_wait_external(cx);
+    return ASX_OK;
+}
+
+static asx_status spawns_never_told(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "work" }), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "stubborn", never_told, NULL), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_shutdown_names_who_was_completed_by_force)
+{
+    for (int i = 0; i < 2; i++) {
+        asx_runtime *rt;
+        asx_close_report report;
+        asx_runtime_config config = kit_config(i & 1 ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
+        config.root.cleanup_time_ns = 4 * ASX_MS;
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_start(rt, spawns_never_told, NULL), ASX_OK);
+        CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_runtime_shutdown(rt, 0, &report), ASX_OK);
+        CHECK_EQ(report.tasks_forced, 1);
+        CHECK_EQ(report.item_count, 1);
+        CHECK_STR_EQ(report.items[0].name, "stubborn");
+        CHECK_STR_EQ(report.items[0].path, "root/work");
+        CHECK_STR_EQ(report.items[0].state, "Forced");
+        CHECK(strstr(report.items[0].site, "test_runtime.c:") != NULL);
+        asx_close_report_deinit(&report);
+        CHECK_STATUS(asx_runtime_shutdown(rt, 0, &report), ASX_OK); /* nothing happens any more */
+        CHECK_EQ(report.item_count, 0);
+        asx_close_report_deinit(&report);
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
+
 static asx_status asks_for_shutdown(asx_cx *cx, void *arg)
 {
     asx_close_report report;

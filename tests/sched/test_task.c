@@ -111,10 +111,16 @@ static asx_status typed(asx_cx *cx, void *arg)
     asx_region r;
     ratio_task t;
     double in = 5, out = 0;
+    asx_close_report report;
     asx_outcome outcome;
     (void)arg;
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(ratio_spawn(&r, "half", half, &in, &t), ASX_OK);
+    /* on one line, for the line is what is compared */
+    const char *here = ASX_SITE; asx_status st = ASX_SPAWN_TYPED(ratio, &r, "half", half, &in, &t);
+    CHECK_STATUS(st, ASX_OK);
+    CHECK_STATUS(asx_region_report(&r, &report), ASX_OK);
+    CHECK_STR_EQ(report.items[1].site, here); /* of the spawn, not of the type */
+    asx_close_report_deinit(&report);
     CHECK_STATUS(ratio_join(cx, &t, &out, &outcome), ASX_OK);
     CHECK(out > 2.4 && out < 2.6);
     CHECK_EQ(outcome.kind, ASX_OUTCOME_OK);

@@ -4,8 +4,6 @@
  * library for it. While a program runs they count, and the n-th call of one kind fails, or every
  * one from the n-th on. Where the sanitizers have put functions of their own there, the tests are
  * left out and say so.
- *
- * The clock is different: only its first reading may fail. One that has answered goes on to.
  */
 #include "support_programs.h"
 
@@ -255,6 +253,75 @@ ASX_TEST(a_runtime_without_its_signal_stack_is_not_made)
     CHECK_STATUS(run_once(program, ACTION, 1, 1, ASX_CLOCK_VIRTUAL), ASX_E_SYSTEM);
     CHECK_STATUS(run_once(program, ALTSTACK, 1, UINT64_MAX, ASX_CLOCK_VIRTUAL), ASX_E_SYSTEM);
     CHECK_STATUS(run_once(program, ALTSTACK, UINT64_MAX, 0, ASX_CLOCK_VIRTUAL), ASX_OK);
+}
+
+/* Memory that the system may still use as the signal stack is not freed: a signal that arrives
+ * afterwards finds it. */
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int number)
+{
+    char filled[4096];
+    memset(filled, number, sizeof filled);
+    __asm__ volatile("" : : "r"(filled) : "memory");
+    signalled = number;
+}
+
+ASX_TEST(a_signal_stack_that_is_not_given_back_stays)
+{
+    asx_runtime *rt;
+    asx_runtime_config config;
+    struct sigaction action;
+    memset(&config, 0, sizeof config);
+    memset(&action, 0, sizeof action);
+    config.catch_stack_overflow = true;
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_ONSTACK;
+    CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+    for (uint64_t call = 2; call <= 4; call++) { /* the question, the answer, none of them */
+        memset(&os, 0, sizeof os);
+        os.kinds = 1u << ALTSTACK;
+        os.first = os.last = call;
+        os.on = true;
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_destroy(rt), call <= 3 ? ASX_E_SYSTEM : ASX_OK);
+        os.on = false;
+        signalled = 0;
+        CHECK_EQ(raise(SIGUSR1), 0);
+        CHECK_EQ(signalled, SIGUSR1);
+        put_back();
+    }
+    torture_system = true;
+    CHECK(deny(ALTSTACK, ASX_CLOCK_VIRTUAL) > 20);
+    CHECK(deny(ACTION, ASX_CLOCK_VIRTUAL) > 10);
+}
+
+/* A handler that could not be removed is not taken for the one before it. */
+ASX_TEST(a_handler_that_stayed_is_not_the_one_before)
+{
+    asx_runtime *rt;
+    asx_runtime_config config;
+    struct sigaction now;
+    memset(&config, 0, sizeof config);
+    config.catch_stack_overflow = true;
+    memset(&os, 0, sizeof os);
+    os.kinds = 1u << ACTION;
+    os.first = os.last = 2;
+    os.on = true;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    CHECK_EQ(os.failures, 1);
+    os.on = false;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    CHECK_EQ(sigaction(SIGSEGV, NULL, &now), 0);
+    CHECK(now.sa_handler == SIG_DFL);
+}
+
+/* A clock that stops answering stands still; what is slept passes all the same. */
+ASX_TEST_TIMEOUT(a_clock_that_stops_answering_stops_nothing, 60)
+{
+    CHECK(deny(CLOCK, ASX_CLOCK_REAL) > 20);
 }
 
 ASX_TEST(a_runtime_without_a_clock_is_not_made)
