@@ -3,6 +3,7 @@
 #define ASX_ASX_H
 
 #include <asx/api.h>
+#include <asx/blocking.h>
 #include <asx/budget.h>
 #include <asx/cancel.h>
 #include <asx/channel.h>

@@ -86,6 +86,11 @@ typedef struct asx_runtime_config {
     uint32_t coalesce_min_group;
     asx_timer_config timers;    /* durations, first generation; the other fields are set for you */
     asx_region_options root;    /* of the root region */
+    /* Work on other threads: see blocking.h. */
+    uint32_t blocking_threads_max; /* default 64 */
+    uint64_t blocking_idle_ns;     /* a thread without work ends after so long; default 10 s */
+    asx_waker on_event;            /* called on other threads when something has come for the
+                                      runtime: for hosts that step it; wake NULL: none */
     bool catch_stack_overflow;  /* installs a SIGSEGV handler that names the task, then aborts */
 } asx_runtime_config;
 

@@ -161,10 +161,13 @@ static void wake_cancelled(asx_runtime *rt, asx__task *task)
     asx__wake(rt, task, ASX_E_CANCELLED, false);
 }
 
-static bool waits_uncancellably(const asx__task *task)
+/* Asked before a wait is ended, and not otherwise. */
+static bool waits_uncancellably(asx_runtime *rt, const asx__task *task)
 {
-    return asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits != NULL &&
-           task->w.waits->ops->uncancellable;
+    asx__waitable *waitable = task->w.waits;
+    if (asx__exec_state(task) != ASX__EXEC_PARKED || waitable == NULL)
+        return false;
+    return asx__wait_goes_on(rt, waitable);
 }
 
 /* A permit that was written for a fiber which has not run since; NULL: it has been resolved. */
@@ -202,7 +205,7 @@ static void expedite(asx_runtime *rt, asx__task *task, uint8_t priority)
     if (queued)
         asx__enqueue(rt, task);
     else if (asx__exec_state(task) == ASX__EXEC_PARKED && !asx__task_masked(task) &&
-             !waits_uncancellably(task))
+             !waits_uncancellably(rt, task))
         wake_cancelled(rt, task);
 }
 
@@ -668,13 +671,13 @@ static asx_time enforce_on(asx_runtime *rt, asx__region *region, asx__task *task
         due = asx_time_add(due, grace_ns);
     if (due > rt->now)
         return due;
-    if (graced && waits_uncancellably(task)) /* what it waits for has its own bounds, or none */
+    if (graced && waits_uncancellably(rt, task)) /* what it waits for has its own bounds, or none */
         return ASX_TIME_NEVER;
     if (overrun(rt, task)) {
         asx__task_force(rt, task);
         return ASX_TIME_NEVER;
     }
-    if (asx__exec_state(task) == ASX__EXEC_PARKED && !waits_uncancellably(task))
+    if (asx__exec_state(task) == ASX__EXEC_PARKED && !waits_uncancellably(rt, task))
         wake_cancelled(rt, task);
     return asx_time_add(rt->now, grace_ns);
 }

@@ -10,6 +10,7 @@
  * The short ways are in hot.h. They are tail-called, and the switch is tail-called from them, so
  * that none leaves an entry in the processor's return predictor.
  */
+#include "sched/blocking.h"
 #include "sched/engine.h"
 #include "sched/task.h"
 
@@ -450,7 +451,7 @@ static __attribute__((noinline)) void settle_slow(asx_runtime *rt, asx__task *ta
         withdraw(rt, task);
     if (ASX__UNLIKELY((task->flags & ASX__T_CANCEL) && !cancelled_before) &&
         !asx__task_masked(task) &&
-        !(task->w.waits != NULL && task->w.waits->ops->uncancellable)) {
+        !(task->w.waits != NULL && asx__wait_goes_on(rt, task->w.waits))) {
         if (task->w.waits != NULL) /* cancelled while it ran, after it had begun to wait */
             withdraw(rt, task);
         asx__exec_set(task, ASX__EXEC_WAKING);
@@ -609,6 +610,8 @@ static void begin_turn(asx_runtime *rt)
     ASX__AUDIT_ASSERT(asx__lanes_are_valid(rt));
     if (!rt->virtual_clock)
         asx__clock_read(rt);
+    if (ASX__UNLIKELY(!asx__inbox_empty(rt)))
+        asx__inbox_drain(rt);
     fire_timers(rt);
     if (ASX__UNLIKELY(rt->unarmed != NULL))
         asx__regions_look(rt);
@@ -701,7 +704,7 @@ static bool idle(asx_runtime *rt, asx_time until)
 {
     asx_time next = asx__next_deadline(rt);
     rt->cancel_streak = 0;
-    if (next == ASX_TIME_NEVER && until == ASX_TIME_NEVER)
+    if (next == ASX_TIME_NEVER && until == ASX_TIME_NEVER && rt->jobs_out == 0)
         return false;
     if (next > until)
         next = until;
@@ -714,14 +717,8 @@ static bool idle(asx_runtime *rt, asx_time until)
             rt->now = next;
         return true;
     }
-    asx_time now = asx__clock_read(rt);
-    if (next > now) {
-        uint64_t ns = next - now;
-        struct timespec ts = { (time_t)(ns / ASX_SEC), (long)(ns % ASX_SEC) };
-        int early = clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL); /* by a signal: look again */
-        if (early == 0)
-            rt->now = next; /* also when the clock does not answer any more */
-    }
+    if (next > asx__clock_read(rt) && !asx__inbox_sleep(rt, next))
+        rt->now = next; /* also when the clock does not answer any more */
     asx__clock_read(rt);
     return true;
 }

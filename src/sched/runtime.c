@@ -3,6 +3,7 @@
  * With a static memory block the runtime's own record, its tables and its stacks are carved from
  * the block at creation; the stacks take what the contract says, or half of the block.
  */
+#include "sched/blocking.h"
 #include "sched/engine.h"
 #include "sched/process.h"
 
@@ -272,6 +273,7 @@ static asx_status init_runtime(asx_runtime *rt)
 
 static asx_status deinit_runtime(asx_runtime *rt)
 {
+    asx__blocking_stop(rt); /* first: its work may lie in frames and use what is freed below */
     asx__process_remove(rt);
     asx_status st = asx__fault_unregister(rt);
     asx_close_report_deinit(&rt->deadlock);

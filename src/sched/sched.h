@@ -32,6 +32,7 @@
 #include <asx/runtime.h>
 
 #include "base/assert.h"
+#include "base/atomic.h"
 #include "base/list.h"
 #include "base/rng.h"
 #include "fiber/fiber.h"
@@ -144,6 +145,17 @@ typedef struct asx__waitable {
     const asx__waitable_ops *ops; /* I */
     uint64_t serial;              /* of the object, for reports */
 } asx__waitable;
+
+/* Drops work that no thread has taken. False: one has. */
+bool asx__blocking_give_up(asx_runtime *rt, asx__waitable *waitable);
+
+/* Somebody wants to end the wait of a parked task. True: he cannot. */
+static inline bool asx__wait_goes_on(asx_runtime *rt, asx__waitable *waitable)
+{
+    const asx__waitable_ops *ops = waitable->ops;
+    return ops->uncancellable ||
+           (ops->kind == ASX__WAIT_BLOCKING && !asx__blocking_give_up(rt, waitable));
+}
 
 /* ---- obligations: obligation.c ------------------------------------------------------------- */
 
@@ -477,6 +489,12 @@ struct asx_runtime {
     bool virtual_clock; /* I */
     bool manual_clock;  /* moved by asx_runtime_advance() only */
     asx__waitable sleep_wait, external_wait, yield_wait, join_wait;
+
+    /* Work on other threads: blocking.h. */
+    asx__atomic_ptr inbox; /* any thread pushes, the loop takes */
+    asx__atomic_u32 bell;  /* the loop sleeps on it */
+    uint64_t jobs_out;     /* jobs that have not come back */
+    struct asx__blocking *blocking;
 
     asx__stack_pool pools[ASX__STACK_CLASSES];
     bool pool_ready[ASX__STACK_CLASSES];

@@ -41,6 +41,7 @@
     X(EXTERNAL, 8, "external")                                                                     \
     X(RACE, 9, "race")                                                                             \
     X(FINALIZER, 10, "finalizer")                                                                  \
+    X(BLOCKING, 11, "blocking")                                                                    \
     X(MUTEX_LOCK, 20, "mutex-lock")                                                                \
     X(RWLOCK_READ, 21, "rwlock-read")                                                              \
     X(RWLOCK_WRITE, 22, "rwlock-write")                                                            \

@@ -20,6 +20,7 @@ static const struct row {
 } rows[] = {
     { "asx_ack_commit", "sync/test_channel_api.c", "channel" },
     { "asx_ack_nack", "sync/test_channel_api.c", "channel" },
+    { "asx_blocking", "sched/test_blocking.c", "blocking" },
     { "asx_bracket", "sched/test_cancel_mask.c", "cx" },
     { "asx_budget_consume_cost", "kernel/test_budget.c", "runtime" },
     { "asx_budget_consume_poll", "kernel/test_budget.c", "runtime" },
@@ -137,6 +138,7 @@ static const struct row {
     { "asx_region_stop", "sched/test_region.c", "handles" },
     { "asx_region_transition_legal", "kernel/test_region.c", "runtime" },
     { "asx_runtime_advance", "api/support_api.c", "cx" },
+    { "asx_runtime_blocking_stats", "sched/test_blocking.c", "blocking" },
     { "asx_runtime_certificate", "api/test_right_runtime.c", "runtime" },
     { "asx_runtime_create", "sched/test_smoke.c", "runtime" },
     { "asx_runtime_destroy", "sched/test_smoke.c", "runtime" },
@@ -177,6 +179,7 @@ static const struct row {
     { "asx_sleep", "sched/test_budget.c", "cx" },
     { "asx_sleep_until", "sched/test_cancel_scope.c", "cx" },
     { "asx_spawn_at", "sched/test_close.c", "handles" },
+    { "asx_spawn_blocking_at", "sched/test_blocking.c", "blocking" },
     { "asx_spawn_copy_at", "sched/test_task.c", "handles" },
     { "asx_spawn_poll_at", "sched/test_poll.c", "handles" },
     { "asx_spawn_poll_task_at", "sched/test_cancel_overrun.c", "handles" },

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,7 +118,8 @@ long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(args, long);
     va_end(args);
-    if (fails(SYSCALL, ENOSYS))
+    bool sleeps = number == SYS_futex && (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+    if (sleeps ? fails(SLEEP, EINTR) : number != SYS_futex && fails(SYSCALL, ENOSYS))
         return -1;
     long (*next)(long, ...);
     *(void **)&next = real("syscall");
@@ -131,16 +133,6 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
     int (*next)(clockid_t, struct timespec *);
     *(void **)&next = real("clock_gettime");
     return next(clock, ts);
-}
-
-int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wait,
-                    struct timespec *left)
-{
-    if (fails(SLEEP, EINTR))
-        return EINTR;
-    int (*next)(clockid_t, int, const struct timespec *, struct timespec *);
-    *(void **)&next = real("clock_nanosleep");
-    return next(clock, flags, wait, left);
 }
 
 int sigaltstack(const stack_t *stack, stack_t *before)

@@ -1,0 +1,425 @@
+/* blocking.c - the pool of threads for work that blocks, and the way back from it.
+ *
+ * Words
+ *   job     one piece of work. In the frame of the fiber that waits, or, for a task that is nothing
+ *           else, in memory of its own that its last resumption frees.
+ *   pool    queue and threads; made with the first job.
+ *
+ * A job is NEW, QUEUED, RUNNING, DONE or DROPPED. The pool's lock guards the step from QUEUED, for
+ * which a thread (to RUNNING) and a cancel (to DROPPED) compete; whoever loses leaves it alone. So
+ * a wait that a cancel ends has a job that nobody will run, and a job that runs has somebody who
+ * waits for it: that is why it may lie in a frame.
+ *
+ * Threads are joined, not detached: a thread that has had nothing to do for a while puts itself on
+ * a list, and the next one to start a thread, or to stop the pool, joins it.
+ *
+ * Rejected: one thread per job (unbounded); a pool per process (two runtimes would share its
+ * ceiling, and nobody would own it); completion through the timer wheel or a pipe (a system call
+ * per job, where a ring of a bell that nobody sleeps on needs none).
+ */
+#include "sched/blocking.h"
+
+#include <asx/blocking.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define THREADS_MAX_DEFAULT 64u
+#define IDLE_NS_DEFAULT (10 * ASX_SEC)
+
+enum bell { AWAKE, ASLEEP };
+enum job_state { JOB_NEW, JOB_QUEUED, JOB_RUNNING, JOB_DONE, JOB_DROPPED };
+
+typedef struct job {
+    asx__node node;      /* in the queue */
+    asx__waitable wait;
+    struct job *next;    /* in the inbox */
+    asx__task *task;
+    asx_blocking_fn fn;
+    void *arg;
+    asx_status result;
+    uint8_t state;       /* enum job_state; L while it is QUEUED or RUNNING */
+} job;
+
+typedef struct worker {
+    struct worker *next; /* among those that have left */
+    struct asx__blocking *pool;
+    pthread_t thread;
+} worker;
+
+/* L: under the lock. I: set when made. */
+struct asx__blocking {
+    asx_runtime *rt;       /* I */
+    pthread_mutex_t lock;
+    pthread_cond_t more;   /* there is work, or no more will come */
+    pthread_cond_t fewer;  /* a thread has left */
+    asx__node queue;       /* L */
+    worker *left;          /* L: threads that are to be joined */
+    uint32_t threads, idle; /* L */
+    uint32_t threads_max;  /* I */
+    uint64_t idle_ns;      /* I */
+    uint64_t queued, running, queued_max, completed, dropped; /* L */
+    bool stop;             /* L */
+};
+
+/* ---- the inbox ------------------------------------------------------------------------------ */
+
+static void inbox_post(asx_runtime *rt, job *done)
+{
+    void *head = asx__load_relaxed(&rt->inbox);
+    do
+        done->next = head;
+    while (!asx__cas_seq_cst(&rt->inbox, &head, (void *)done));
+    /* From here on `done` may be gone, with the fiber that it was in; the runtime is not, for it
+     * waits for this thread when it goes. */
+    uint32_t asleep = ASLEEP;
+    if (asx__cas_seq_cst(&rt->bell, &asleep, (uint32_t)AWAKE))
+        asx__futex_wake(&rt->bell, 1);
+    if (head == NULL && rt->config.on_event.wake != NULL)
+        rt->config.on_event.wake(rt->config.on_event.arg);
+}
+
+void asx__inbox_drain(asx_runtime *rt)
+{
+    job *newest = asx__exchange_acquire(&rt->inbox, NULL);
+    job *oldest = NULL;
+    while (newest != NULL) { /* in the order in which they were done */
+        job *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    while (oldest != NULL) {
+        job *done = oldest;
+        oldest = done->next;
+        rt->jobs_out--;
+        asx__wake(rt, done->task, ASX_OK, true);
+    }
+}
+
+bool asx__inbox_sleep(asx_runtime *rt, asx_time until)
+{
+    bool early = true;
+    uint64_t deadline = ASX__FUTEX_FOREVER;
+    if (until != ASX_TIME_NEVER)
+        deadline = asx_time_add(until, rt->real.epoch_ns);
+    asx__store_seq_cst(&rt->bell, (uint32_t)ASLEEP);
+    if (asx__load_seq_cst(&rt->inbox) == NULL)
+        early = asx__futex_wait(&rt->bell, ASLEEP, deadline);
+    asx__store_relaxed(&rt->bell, (uint32_t)AWAKE);
+    return early;
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static struct timespec after(uint64_t ns)
+{
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    ns += (uint64_t)ts.tv_nsec;
+    ts.tv_sec += (time_t)(ns / ASX_SEC);
+    ts.tv_nsec = (long)(ns % ASX_SEC);
+    return ts;
+}
+
+/* The next job, or NULL: the thread is to end. Under the lock. */
+static job *next_job(struct asx__blocking *pool)
+{
+    struct timespec until = after(pool->idle_ns);
+    bool late = false;
+    pool->idle++;
+    while (asx__list_empty(&pool->queue) && !pool->stop && !late)
+        late = pthread_cond_timedwait(&pool->more, &pool->lock, &until) != 0;
+    pool->idle--;
+    if (asx__list_empty(&pool->queue))
+        return NULL;
+    job *taken = (job *)asx__list_pop_front(&pool->queue);
+    taken->state = JOB_RUNNING;
+    pool->queued--;
+    pool->running++;
+    return taken;
+}
+
+static void *thread_main(void *arg)
+{
+    worker *self = arg;
+    struct asx__blocking *pool = self->pool;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        job *work = next_job(pool);
+        if (work == NULL)
+            break;
+        pthread_mutex_unlock(&pool->lock);
+        work->result = work->fn(work->arg);
+        pthread_mutex_lock(&pool->lock);
+        work->state = JOB_DONE;
+        pool->running--;
+        pool->completed++;
+        pthread_mutex_unlock(&pool->lock);
+        inbox_post(pool->rt, work);
+        pthread_mutex_lock(&pool->lock);
+    }
+    pool->threads--;
+    self->next = pool->left;
+    pool->left = self;
+    pthread_cond_signal(&pool->fewer);
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* Joins those that have left. They are on their last instructions. Under the lock. */
+static void join_left(struct asx__blocking *pool)
+{
+    while (pool->left != NULL) {
+        worker *gone = pool->left;
+        pool->left = gone->next;
+        pthread_mutex_unlock(&pool->lock);
+        pthread_join(gone->thread, NULL);
+        asx__mem_free(pool->rt, gone, sizeof *gone);
+        pthread_mutex_lock(&pool->lock);
+    }
+}
+
+/* Under the lock. */
+static bool start_thread(struct asx__blocking *pool)
+{
+    worker *self = asx__mem_alloc(pool->rt, sizeof *self);
+    if (self == NULL)
+        return false;
+    self->pool = pool;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&self->thread, NULL, thread_main, self);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) {
+        asx__mem_free(pool->rt, self, sizeof *self);
+        return false;
+    }
+    pool->threads++;
+    return true;
+}
+
+static struct asx__blocking *pool_of(asx_runtime *rt)
+{
+    if (rt->blocking != NULL)
+        return rt->blocking;
+    struct asx__blocking *pool = asx__mem_alloc(rt, sizeof *pool);
+    if (pool == NULL)
+        return NULL;
+    memset(pool, 0, sizeof *pool);
+    uint32_t most = rt->config.blocking_threads_max;
+    pool->rt = rt;
+    pool->threads_max = most != 0 ? most : THREADS_MAX_DEFAULT;
+    pool->idle_ns = rt->config.blocking_idle_ns != 0 ? rt->config.blocking_idle_ns
+                                                     : IDLE_NS_DEFAULT;
+    asx__list_init(&pool->queue);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->more, &attr);
+    pthread_cond_init(&pool->fewer, NULL);
+    pthread_condattr_destroy(&attr);
+    rt->blocking = pool;
+    return pool;
+}
+
+void asx__blocking_stop(asx_runtime *rt)
+{
+    struct asx__blocking *pool = rt->blocking;
+    if (pool == NULL)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->stop = true;
+    while (!asx__list_empty(&pool->queue)) {
+        job *first = (job *)asx__list_pop_front(&pool->queue);
+        first->state = JOB_DROPPED;
+    }
+    pthread_cond_broadcast(&pool->more);
+    while (pool->threads != 0 || pool->left != NULL) {
+        join_left(pool);
+        while (pool->threads != 0 && pool->left == NULL)
+            pthread_cond_wait(&pool->fewer, &pool->lock);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    pthread_cond_destroy(&pool->fewer);
+    pthread_cond_destroy(&pool->more);
+    pthread_mutex_destroy(&pool->lock);
+    asx__mem_free(rt, pool, sizeof *pool);
+    rt->blocking = NULL;
+}
+
+/* ---- jobs ----------------------------------------------------------------------------------- */
+
+static job *job_of(asx__waitable *waitable)
+{
+    return (job *)(void *)((char *)waitable - offsetof(job, wait));
+}
+
+bool asx__blocking_give_up(asx_runtime *rt, asx__waitable *waitable)
+{
+    job *work = job_of(waitable);
+    struct asx__blocking *pool = rt->blocking;
+    pthread_mutex_lock(&pool->lock);
+    bool dropped = work->state == JOB_QUEUED;
+    if (dropped) {
+        asx__list_remove(&work->node);
+        work->state = JOB_DROPPED;
+        pool->queued--;
+        pool->dropped++;
+        rt->jobs_out--;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return dropped;
+}
+
+static void unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
+{
+    (void)rt;
+    (void)task;
+    (void)waitable;
+    (void)granted; /* what was done was done */
+}
+
+static const asx__waitable_ops blocking_ops = { ASX__WAIT_BLOCKING, false, unpublish };
+
+/* Hands the job to the pool. */
+static asx_status submit(asx_runtime *rt, job *work)
+{
+    struct asx__blocking *pool = pool_of(rt);
+    if (pool == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    pthread_mutex_lock(&pool->lock);
+    join_left(pool);
+    if (pool->queued >= pool->idle && pool->threads < pool->threads_max && !start_thread(pool) &&
+        pool->threads == 0) {
+        pthread_mutex_unlock(&pool->lock);
+        return ASX_E_SYSTEM;
+    }
+    work->state = JOB_QUEUED;
+    asx__list_push_back(&pool->queue, &work->node);
+    if (++pool->queued > pool->queued_max)
+        pool->queued_max = pool->queued;
+    rt->jobs_out++;
+    pthread_cond_signal(&pool->more);
+    pthread_mutex_unlock(&pool->lock);
+    return ASX_OK;
+}
+
+static bool has_no_threads(const asx_runtime *rt)
+{
+    return rt->config.profile == ASX_PROFILE_FREESTANDING;
+}
+
+asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (st < 0)
+        return st;
+    if (fn == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (has_no_threads(rt) || (task->flags & ASX__T_POLL))
+        return ASX_E_NOT_SUPPORTED;
+    st = asx__checkpoint(rt, task);
+    if (st < 0)
+        return st;
+    if (rt->virtual_clock)
+        return fn(arg);
+    job work = { .wait.ops = &blocking_ops, .task = task, .fn = fn, .arg = arg };
+    st = asx__wait_prepare(rt, task, &work.wait);
+    if (st == ASX_OK)
+        st = submit(rt, &work);
+    if (st < 0)
+        return st;
+    st = asx__park(rt, task, &work.wait, NULL);
+    return work.state == JOB_DONE ? work.result : st;
+}
+
+/* ---- tasks that are nothing else ------------------------------------------------------------ */
+
+static asx_poll job_over(asx_cx *cx, job *work, asx_status st)
+{
+    asx__mem_free(cx->rt_, work, sizeof *work);
+    return st < 0 ? asx_poll_fail(cx, st) : ASX_POLL_READY;
+}
+
+static asx_poll job_begin(asx_cx *cx, job *work)
+{
+    asx_runtime *rt = cx->rt_;
+    asx_status st = asx_checkpoint(cx);
+    if (st < 0)
+        return job_over(cx, work, st);
+    if (rt->virtual_clock)
+        return job_over(cx, work, work->fn(work->arg));
+    work->task = cx->task_;
+    st = submit(rt, work);
+    if (st < 0)
+        return job_over(cx, work, st);
+    st = asx__wait_on(rt, work->task, &work->wait, NULL);
+    ASX__ASSERT(st == ASX_E_WOULD_BLOCK);
+    return ASX_POLL_PENDING;
+}
+
+static asx_poll job_poll(asx_cx *cx, void *state)
+{
+    job *work = state;
+    if (work->state == JOB_NEW)
+        return job_begin(cx, work);
+    if (asx__wait_granted(cx->task_, &work->wait))
+        return job_over(cx, work, work->result);
+    return job_over(cx, work, asx_checkpoint(cx)); /* dropped */
+}
+
+asx_status asx_spawn_blocking_at(const asx_region *region, const char *name, asx_blocking_fn fn,
+                                 void *arg, asx_task *ret_task, const char *site)
+{
+    asx__region *owner;
+    asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &owner);
+    if (st < 0)
+        return st;
+    if (fn == NULL)
+        return asx__region_sticky(owner, ASX_E_INVALID_ARGUMENT);
+    asx_runtime *rt = owner->rt;
+    if (has_no_threads(rt))
+        return asx__region_sticky(owner, ASX_E_NOT_SUPPORTED);
+    job *work = asx__mem_alloc(rt, sizeof *work);
+    if (work == NULL)
+        return asx__region_sticky(owner, ASX_E_RESOURCE_EXHAUSTED);
+    *work = (job){ .wait.ops = &blocking_ops, .fn = fn, .arg = arg };
+    asx_spawn_options options = { .name = name };
+    if (ret_task != NULL)
+        st = asx_spawn_poll_task_at(region, &options, job_poll, work, ret_task, site);
+    else
+        st = asx_spawn_poll_at(region, name, job_poll, work, site);
+    if (st < 0)
+        asx__mem_free(rt, work, sizeof *work);
+    return st;
+}
+
+asx_status asx_runtime_blocking_stats(const asx_runtime *rt, asx_blocking_stats *ret_stats)
+{
+    if (rt == NULL || ret_stats == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_blocking_stats stats = { .threads_max = rt->config.blocking_threads_max };
+    if (stats.threads_max == 0)
+        stats.threads_max = THREADS_MAX_DEFAULT;
+    struct asx__blocking *pool = rt->blocking;
+    if (pool != NULL) {
+        pthread_mutex_lock(&pool->lock);
+        stats.threads = pool->threads;
+        stats.threads_idle = pool->idle;
+        stats.queued = pool->queued;
+        stats.running = pool->running;
+        stats.queued_max = pool->queued_max;
+        stats.completed = pool->completed;
+        stats.dropped = pool->dropped;
+        pthread_mutex_unlock(&pool->lock);
+    }
+    *ret_stats = stats;
+    return ASX_OK;
+}
