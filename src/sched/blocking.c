@@ -18,6 +18,7 @@
  * per job, where a ring of a bell that nobody sleeps on needs none).
  */
 #include "sched/blocking.h"
+#include "sched/engine.h"
 
 #include <asx/blocking.h>
 
@@ -66,8 +67,16 @@ struct asx__blocking {
 
 /* ---- the inbox ------------------------------------------------------------------------------ */
 
-static void inbox_post(asx_runtime *rt, job *done)
+/* On the thread that did it. A shared runtime is entered; the loop of another is told. */
+static void come_back(asx_runtime *rt, job *done)
 {
+    if (rt->gate != NULL) {
+        bool had_it = asx__engine_enter(rt);
+        rt->jobs_out--;
+        asx__wake(rt, done->task, ASX_OK, true);
+        asx__engine_leave(rt, had_it);
+        return;
+    }
     void *head = asx__load_relaxed(&rt->inbox);
     do
         done->next = head;
@@ -158,7 +167,7 @@ static void *thread_main(void *arg)
         pool->running--;
         pool->completed++;
         pthread_mutex_unlock(&pool->lock);
-        inbox_post(pool->rt, work);
+        come_back(pool->rt, work);
         pthread_mutex_lock(&pool->lock);
     }
     pool->threads--;
@@ -316,6 +325,7 @@ static bool has_no_threads(const asx_runtime *rt)
 
 asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg)
 {
+    ASX__GATE_CX(cx, asx_blocking(&in, fn, arg));
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
@@ -367,6 +377,7 @@ static asx_poll job_begin(asx_cx *cx, job *work)
 
 static asx_poll job_poll(asx_cx *cx, void *state)
 {
+    ASX__GATE_CX_AS(asx_poll, cx, job_poll(&in, state));
     job *work = state;
     if (work->state == JOB_NEW)
         return job_begin(cx, work);
@@ -375,9 +386,19 @@ static asx_poll job_poll(asx_cx *cx, void *state)
     return job_over(cx, work, asx_checkpoint(cx)); /* dropped */
 }
 
+static asx_status handed_out(asx_runtime *rt, asx_status st, asx_task *task)
+{
+    if (st == ASX_OK && task != NULL)
+        asx__task_outside(rt, task);
+    return st;
+}
+
 asx_status asx_spawn_blocking_at(const asx_region *region, const char *name, asx_blocking_fn fn,
                                  void *arg, asx_task *ret_task, const char *site)
 {
+    ASX__GATE_REGION(region, handed_out(in.rt_, asx_spawn_blocking_at(&in, name, fn, arg, ret_task,
+                                                                      site),
+                                        ret_task));
     asx__region *owner;
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &owner);
     if (st < 0)
@@ -405,6 +426,7 @@ asx_status asx_runtime_blocking_stats(const asx_runtime *rt, asx_blocking_stats 
 {
     if (rt == NULL || ret_stats == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_blocking_stats(rt, ret_stats));
     asx_blocking_stats stats = { .threads_max = rt->config.blocking_threads_max };
     if (stats.threads_max == 0)
         stats.threads_max = THREADS_MAX_DEFAULT;

@@ -273,7 +273,6 @@ static asx_status init_runtime(asx_runtime *rt)
 
 static asx_status deinit_runtime(asx_runtime *rt)
 {
-    asx__blocking_stop(rt); /* first: its work may lie in frames and use what is freed below */
     asx__process_remove(rt);
     asx_status st = asx__fault_unregister(rt);
     asx_close_report_deinit(&rt->deadlock);
@@ -371,6 +370,7 @@ asx_status asx_runtime_destroy(asx_runtime *rt)
         return ASX_E_WRONG_CONTEXT;
     if (!at_rest)
         (void)asx_runtime_shutdown(rt, 0, NULL);
+    asx__blocking_stop(rt); /* before its work is freed, and while its threads can still enter */
     if (rt->gate != NULL)
         (void)asx__engine_enter(rt); /* nobody else may be there any more */
     asx_status st = deinit_runtime(rt);

@@ -52,6 +52,19 @@ static asx_status run(asx_task_fn fn, void *arg, asx_runtime_config config)
     return st;
 }
 
+/* Every law holds for one worker and for four. */
+#define LAW(name, workers_)                                                                        \
+    static void name(uint32_t workers_);                                                           \
+    ASX_TEST(name##_on_one_worker)                                                                 \
+    {                                                                                              \
+        name(1);                                                                                   \
+    }                                                                                              \
+    ASX_TEST(name##_on_four)                                                                       \
+    {                                                                                              \
+        name(4);                                                                                   \
+    }                                                                                              \
+    static void name(uint32_t workers_)
+
 /* ---- results -------------------------------------------------------------------------------- */
 
 static asx_status calls_and_tells(asx_cx *cx, void *arg)
@@ -71,11 +84,12 @@ static asx_status calls_and_tells(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
-ASX_TEST(work_runs_on_another_thread_and_its_status_comes_back)
+LAW(work_runs_on_another_thread_and_its_status_comes_back, workers)
 {
     gate g;
     gate_init(&g);
-    CHECK_EQ(run(calls_and_tells, &g, (asx_runtime_config){ .blocking_threads_max = 1 }), ASX_OK);
+    asx_runtime_config config = { .workers = workers, .blocking_threads_max = 1 };
+    CHECK_EQ(run(calls_and_tells, &g, config), ASX_OK);
 }
 
 static asx_status calls_at_once(asx_cx *cx, void *arg)
@@ -129,11 +143,11 @@ static asx_status both(asx_cx *cx, void *arg)
     return asx_region_close(&r, ASX_OK);
 }
 
-ASX_TEST(other_tasks_sleep_and_run_while_the_work_blocks)
+LAW(other_tasks_sleep_and_run_while_the_work_blocks, workers)
 {
     gate g;
     gate_init(&g);
-    CHECK_EQ(run(both, &g, (asx_runtime_config){ 0 }), ASX_OK);
+    CHECK_EQ(run(both, &g, (asx_runtime_config){ .workers = workers }), ASX_OK);
     CHECK_EQ(g.runs, 1);
 }
 
@@ -197,13 +211,14 @@ static asx_status cancels(asx_cx *cx, void *arg)
     return st == ASX_E_CANCELLED ? ASX_OK : st;
 }
 
-ASX_TEST(a_cancel_drops_what_is_queued_and_waits_for_what_runs)
+LAW(a_cancel_drops_what_is_queued_and_waits_for_what_runs, workers)
 {
     storm s;
     memset(&s, 0, sizeof s);
     gate_init(&s.first);
     gate_init(&s.second);
-    CHECK_EQ(run(cancels, &s, (asx_runtime_config){ .blocking_threads_max = 1 }), ASX_OK);
+    asx_runtime_config config = { .workers = workers, .blocking_threads_max = 1 };
+    CHECK_EQ(run(cancels, &s, config), ASX_OK);
     CHECK_EQ(s.first_got, ASX_OK); /* it was done, so that is what it says */
     CHECK_EQ(s.second_got, ASX_E_CANCELLED);
     CHECK_EQ(s.first.runs, 1);
@@ -235,21 +250,21 @@ static asx_status outlives_its_budget(asx_cx *cx, void *arg)
     do
         CHECK_EQ(asx_sleep(cx, ASX_MS), ASX_OK);
     while (asx_runtime_blocking_stats(asx_cx_runtime(cx), &stats) == ASX_OK && stats.running +
-           stats.completed != 2);
+               stats.completed != 2);
     CHECK_EQ(asx_region_close(&r, ASX_E_CANCELLED), ASX_E_CANCELLED);
     CHECK_EQ(asx_runtime_blocking_stats(asx_cx_runtime(cx), &stats), ASX_OK);
     CHECK_EQ(stats.completed, 2u); /* nothing has outlived the region */
     return ASX_OK;
 }
 
-ASX_TEST(running_work_outlasts_the_cleanup_budget_but_not_its_region)
+LAW(running_work_outlasts_the_cleanup_budget_but_not_its_region, workers)
 {
     gate g[2];
     gate_init(&g[0]);
     gate_init(&g[1]);
     pthread_t helper;
     CHECK_EQ(pthread_create(&helper, NULL, lets_both_go, g), 0);
-    CHECK_EQ(run(outlives_its_budget, g, (asx_runtime_config){ 0 }), ASX_OK);
+    CHECK_EQ(run(outlives_its_budget, g, (asx_runtime_config){ .workers = workers }), ASX_OK);
     pthread_join(helper, NULL);
     CHECK_EQ(g[0].runs + g[1].runs, 2);
 }
@@ -282,12 +297,13 @@ static asx_status joins_them(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
-ASX_TEST(blocking_tasks_are_joined_like_others_and_share_few_threads)
+LAW(blocking_tasks_are_joined_like_others_and_share_few_threads, workers)
 {
     gate g[20];
     for (int i = 0; i < 20; i++)
         gate_init(&g[i]);
-    CHECK_EQ(run(joins_them, g, (asx_runtime_config){ .blocking_threads_max = 3 }), ASX_OK);
+    asx_runtime_config config = { .workers = workers, .blocking_threads_max = 3 };
+    CHECK_EQ(run(joins_them, g, config), ASX_OK);
 }
 
 static asx_status cancelled_before(asx_cx *cx, void *arg)
@@ -299,11 +315,11 @@ static asx_status cancelled_before(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
-ASX_TEST(a_blocking_task_cancelled_before_its_first_run_never_calls)
+LAW(a_blocking_task_cancelled_before_its_first_run_never_calls, workers)
 {
     gate g;
     gate_init(&g);
-    CHECK_EQ(run(cancelled_before, &g, (asx_runtime_config){ 0 }), ASX_OK);
+    CHECK_EQ(run(cancelled_before, &g, (asx_runtime_config){ .workers = workers }), ASX_OK);
     CHECK_EQ(g.runs, 0);
 }
 
@@ -322,11 +338,12 @@ static asx_status outwaits(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
-ASX_TEST(a_thread_without_work_ends_and_another_is_started_when_there_is_some)
+LAW(a_thread_without_work_ends_and_another_is_started_when_there_is_some, workers)
 {
     gate g;
     gate_init(&g);
-    CHECK_EQ(run(outwaits, &g, (asx_runtime_config){ .blocking_idle_ns = 2 * ASX_MS }), ASX_OK);
+    asx_runtime_config config = { .workers = workers, .blocking_idle_ns = 2 * ASX_MS };
+    CHECK_EQ(run(outwaits, &g, config), ASX_OK);
 }
 
 /* A host with a loop of its own is told that something has come. */
