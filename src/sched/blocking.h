@@ -18,7 +18,7 @@
 
 /* Wakes the tasks whose work has been done since the last look. Loop only. */
 void asx__inbox_drain(asx_runtime *rt);
-/* Sleeps until the deadline on the real clock, or until something comes or a signal does. False: the
+/* Sleeps until the deadline on the real clock, or until something or a signal comes. False: the
  * deadline has passed. Loop only. */
 bool asx__inbox_sleep(asx_runtime *rt, asx_time until);
 /* Waits for work that runs, drops the rest, ends the threads. */
