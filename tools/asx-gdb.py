@@ -245,6 +245,25 @@ def thread_of(tid):
     return None
 
 
+def workers(runtime):
+    """What each thread of a runtime runs: (record, thread)."""
+    engine = runtime["engine"]
+    if int(engine) == 0:
+        yield runtime["current"], int(runtime["driver_tid"])
+        return
+    for index in range(int(engine["workers_max"])):
+        worker = engine["workers"][index]
+        loaded = int(worker.address) == int(engine["loaded"])
+        yield runtime["current"] if loaded else worker["r"]["current"], int(worker["tid"])
+
+
+def runner_of(task):
+    for record, tid in workers(task.runtime):
+        if int(record) == int(task.record):
+            return tid
+    return 0
+
+
 def print_thread(tid):
     thread = thread_of(tid)
     if thread is None:
@@ -261,7 +280,7 @@ def print_thread(tid):
 def print_chain(task):
     record = task.record
     if task.exec == "running":
-        print_thread(int(task.runtime["driver_tid"]))
+        print_thread(runner_of(task))
     elif task.poll:
         print("    poll function " + function_at(record["u"]["poll"]["fn"]))
     elif not task.started:
@@ -289,8 +308,8 @@ def say_runtimes():
     found = list(runtimes())
     print("%d runtime%s" % (len(found), "" if len(found) == 1 else "s"))
     for runtime in found:
-        state = "driven by thread %d" % int(runtime["driver_tid"]) if runtime["driving"] else \
-            "not driven now"
+        threads = [str(tid) for _, tid in workers(runtime) if tid != 0]
+        state = "driven by thread " + " ".join(threads) if runtime["driving"] else "not driven now"
         print("runtime %d, %s" % (int(runtime["number"]), state))
 
 

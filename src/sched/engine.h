@@ -52,6 +52,7 @@ typedef struct asx__worker {
     asx__stack host_stack;     /* of its thread */
     jmp_buf loop_again;
     pthread_t thread;          /* I: not of worker 0 */
+    int32_t tid;               /* of its thread as the system knows it, for dumps; 0: has none */
     bool asleep;               /* L */
     uint64_t entries_seen;     /* L: when it last looked how things go ... */
     asx_time looked_at;        /* L: ... and when that was */

@@ -25,6 +25,7 @@ typedef struct asx__process_registry {
     unsigned fault_users;            /* L: runtimes that want overflows reported */
     struct sigaction fault_before;   /* L: whose the signal was before */
     asx__atomic_ptr listener;        /* L: of the dump signal; lives for ever once made */
+    asx__atomic_u32 ask_signo;       /* L: that signal; 0: there is none */
     const char *const *wait_names;   /* I: by ASX__WAIT_ number, for debuggers */
     unsigned wait_count;             /* I */
 } asx__process_registry;

@@ -22,9 +22,12 @@
  */
 #include "sched/engine.h"
 #include "sched/hot.h"
+#include "sched/process.h"
 
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define LOOK_NS (500 * ASX_US)
 #define COARSE_NS 4000u
@@ -265,6 +268,7 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
 static void sit_down(asx__worker *w)
 {
     asx__thread_self()->worker = w;
+    w->tid = (int32_t)syscall(SYS_gettid);
     asx__stack_adopt_host(&w->host_stack);
 }
 
@@ -280,12 +284,16 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Makes the other threads; returns how many there are. They get none of the process's signals. */
+/* Makes the other threads; returns how many there are. They get none of the process's signals but
+ * the one by which dumps ask threads where they are. */
 static uint32_t start_threads(asx_runtime *rt)
 {
     asx__engine *e = rt->engine;
     sigset_t all, before;
     sigfillset(&all);
+    uint32_t ask = asx__load_relaxed(&asx__process.ask_signo);
+    if (ask != 0)
+        sigdelset(&all, (int)ask);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     uint32_t made = 0;
     for (uint32_t i = 1; i < e->workers_max; i++) {

@@ -173,6 +173,26 @@ static void put_function(asx__look *look, const char *what, uintptr_t pc)
     asx__put_frames(look, 1);
 }
 
+/* A task that runs on another thread, or on a thread's own stack. */
+static void put_running(asx__look *look, const asx__task *at)
+{
+    const asx__task *current;
+    int32_t tid = 0;
+    for (uint32_t i = 0; asx__peek_worker(look, look->rt, i, &current, &tid); i++)
+        if (current == at)
+            break;
+        else
+            tid = 0;
+    if (tid == look->tid)
+        look->regs = look->self;
+    if (tid != 0 && (tid == look->tid || asx__ask_thread(tid, &look->regs)))
+        asx__put_frames(look, asx__unwind_thread(look, &look->regs, &look->task));
+    else if (tid == 0)
+        asx__put(look, "    (it has just left its thread)\n");
+    else
+        asx__put(look, "    (its thread was not asked: see asx_dump_on_signal)\n");
+}
+
 static void put_chain(asx__look *look, const asx__task *at)
 {
     const asx__task *task = &look->task;
@@ -186,14 +206,13 @@ static void put_chain(asx__look *look, const asx__task *at)
         return;
     }
     bool on_stack = stack_of(look, task, &low, &high);
-    uintptr_t sp = look->driver.at[ASX__REG_SP];
-    if (look->driver_known && (task->exec == ASX__EXEC_RUNNING ||
-                               (on_stack && sp >= low && sp < high))) {
-        asx__put_frames(look, asx__unwind_thread(look, &look->driver, task));
+    uintptr_t sp = look->self.at[ASX__REG_SP];
+    if (on_stack && sp >= low && sp < high) { /* whatever its state: we stand on it */
+        asx__put_frames(look, asx__unwind(look, &look->self, low, high));
         return;
     }
     if (task->exec == ASX__EXEC_RUNNING) {
-        asx__put(look, "    (its thread was not asked: see asx_dump_on_signal)\n");
+        put_running(look, at);
         return;
     }
     uint32_t count = 0;
@@ -315,30 +334,60 @@ static bool is_runtime(asx__look *look, const asx_runtime *rt)
     return PEEK_FIELD(look, rt, registered, &mark) && mark == asx__process_mark(rt);
 }
 
-/* Whose the registers are that its running task is walked from. */
-static void know_driver(asx__look *look, const asx_runtime *rt, int32_t tid)
+static bool peek_alone(asx__look *look, const asx_runtime *rt, uint32_t index,
+                       const asx__task **ret_task, int32_t *ret_tid)
 {
-    const asx__task *current = NULL;
-    (void)PEEK_FIELD(look, rt, current, &current);
-    look->driver_known = false;
-    if (tid == look->tid) {
-        look->driver = look->self;
-        look->driver_known = true;
-    } else if (tid != 0 && current != NULL) {
-        look->driver_known = asx__ask_thread(tid, &look->driver);
+    return index == 0 && PEEK_FIELD(look, rt, current, ret_task) &&
+           PEEK_FIELD(look, rt, driver_tid, ret_tid);
+}
+
+bool asx__peek_worker(asx__look *look, const asx_runtime *rt, uint32_t index,
+                      const asx__task **ret_task, int32_t *ret_tid)
+{
+    const asx__engine *e = NULL;
+    const asx__worker *w = NULL, *loaded = NULL;
+    uint32_t count = 0;
+    if (!PEEK_FIELD(look, rt, engine, &e))
+        return false;
+    if (e == NULL)
+        return peek_alone(look, rt, index, ret_task, ret_tid);
+    if (!PEEK_FIELD(look, e, workers_max, &count) || index >= count ||
+        index >= ASX__WORKERS_MAX || !PEEK_FIELD(look, e, workers, &w) ||
+        !PEEK_FIELD(look, e, loaded, &loaded))
+        return false;
+    w += index;
+    return PEEK_FIELD(look, w, tid, ret_tid) &&
+           (w == loaded ? PEEK_FIELD(look, rt, current, ret_task)
+                        : PEEK_FIELD(look, w, r.current, ret_task));
+}
+
+static void put_drivers(asx__look *look, const asx_runtime *rt)
+{
+    const asx__task *task;
+    int32_t tid;
+    bool driving = false, first = true;
+    (void)PEEK_FIELD(look, rt, driving, &driving);
+    if (!driving) {
+        asx__put(look, ", not driven now");
+        return;
+    }
+    for (uint32_t i = 0; asx__peek_worker(look, rt, i, &task, &tid); i++) {
+        if (tid == 0)
+            continue;
+        asx__put(look, first ? ", driven by thread " : " ");
+        asx__put_number(look, (uint64_t)tid);
+        first = false;
     }
 }
 
 void asx__dump_runtime(asx__look *look, const asx_runtime *rt)
 {
     uint16_t number = 0;
-    int32_t tid = 0;
     asx__slab tasks, regions;
     uint64_t spawned = 0, ended = 0;
-    bool driving = false;
-    if (!PEEK_FIELD(look, rt, number, &number) || !PEEK_FIELD(look, rt, driver_tid, &tid) ||
-        !PEEK_FIELD(look, rt, tasks, &tasks) || !PEEK_FIELD(look, rt, regions, &regions) ||
-        !PEEK_FIELD(look, rt, driving, &driving) ||
+    look->rt = rt;
+    if (!PEEK_FIELD(look, rt, number, &number) || !PEEK_FIELD(look, rt, tasks, &tasks) ||
+        !PEEK_FIELD(look, rt, regions, &regions) ||
         !PEEK_FIELD(look, rt, task_generation, &spawned) ||
         !PEEK_FIELD(look, rt, tasks_ended, &ended)) {
         asx__put(look, "a runtime that cannot be read\n");
@@ -346,16 +395,10 @@ void asx__dump_runtime(asx__look *look, const asx_runtime *rt)
     }
     asx__put(look, "runtime ");
     asx__put_number(look, number);
-    if (driving) {
-        asx__put(look, ", driven by thread ");
-        asx__put_number(look, (uint64_t)tid);
-    } else {
-        asx__put(look, ", not driven now");
-    }
+    put_drivers(look, rt);
     asx__put(look, ", ");
     COUNTED(look, asx__serial(spawned) - ended, "task");
     asx__put(look, "\n");
-    know_driver(look, rt, driving ? tid : 0);
     dump_regions(look, &regions);
     dump_tasks(look, &tasks);
 }

@@ -194,6 +194,7 @@ static void give_up(asx__listener *l)
     if (signo != 0)
         (void)sigaction(signo, &l->before, NULL);
     asx__store_release(&l->signo, 0u);
+    asx__store_release(&asx__process.ask_signo, 0u);
 }
 
 static asx_status begin(int signo, int fd)
@@ -215,6 +216,7 @@ static asx_status begin(int signo, int fd)
     if (sigaction(signo, &action, &l->before) != 0)
         return errno == EINVAL ? ASX_E_INVALID_ARGUMENT : ASX_E_SYSTEM;
     asx__store_release(&l->signo, (uint32_t)signo);
+    asx__store_release(&asx__process.ask_signo, (uint32_t)signo);
     write_header(l, 0);
     return ASX_OK;
 }

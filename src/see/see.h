@@ -20,8 +20,8 @@
 
 #include <asx/see.h>
 
+#include "sched/engine.h"
 #include "sched/process.h"
-#include "sched/sched.h"
 
 /* ---- registers ------------------------------------------------------------------------------ */
 
@@ -163,8 +163,7 @@ typedef struct asx__look {
     int32_t tid;
     asx__regs self;  /* of the code that asked, or that the signal has interrupted */
     asx__regs regs;
-    bool driver_known; /* of the runtime being dumped: `driver` holds its thread's registers */
-    asx__regs driver;
+    const asx_runtime *rt; /* being dumped */
     char text[256];
     asx__task batch[ASX__BATCH];
     asx__task task;
@@ -199,6 +198,10 @@ void asx__dump_task(asx__look *look, const asx__task *at);
  * thread's own. */
 uint32_t asx__unwind_thread(asx__look *look, const asx__regs *regs, const asx__task *task);
 void asx__put_path(asx__look *look, const asx__region *at);
+/* Worker `index` of a runtime, or the thread that drives alone: what it runs now (NULL: nothing)
+ * and who it is (0: it has no thread). False: there are not so many. */
+bool asx__peek_worker(asx__look *look, const asx_runtime *rt, uint32_t index,
+                      const asx__task **ret_task, int32_t *ret_tid);
 
 /* ---- the listener: listen.c ----------------------------------------------------------------- */
 

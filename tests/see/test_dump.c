@@ -355,3 +355,33 @@ ASX_TEST_TIMEOUT(a_dump_from_another_thread_harms_nothing, 60)
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_GE(count, 10);
 }
+
+/* ---- several workers ------------------------------------------------------------------------ */
+
+static asx_status spawns_two_loopers(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "loops" }), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "one", loops, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "two", loops, NULL), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 100 * ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_dump_all(*(int *)arg), ASX_OK);
+    asx__store_relaxed(&stop_looping, 1u);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_dump_asks_every_worker_where_it_is)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = { .workers = 4 };
+    int fd = see_file();
+    CHECK_STATUS(asx_dump_on_signal(SIGUSR2, -1), ASX_OK);
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, spawns_two_loopers, &fd), ASX_OK);
+    const char *text = see_text(fd);
+    HAS(see_task(text, "one"), "in root/loops: Running, running");
+    see_chain(text, "one", CHAIN("loop_in_user_code", "fiber_start"));
+    see_chain(text, "two", CHAIN("loop_in_user_code", "fiber_start"));
+    see_chain(text, "main", CHAIN("asx_dump_all", "spawns_two_loopers", "fiber_start"));
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
