@@ -4,8 +4,8 @@
 #   make test       what every change must pass (gcc, asan, clang)
 #   make test-all   also lto, audit, tsan, valgrind, other processors, coverage, digests
 #   make demo       a tour      make bench      figures      make coverage   lines run
-#   make mutants    seeded faults must be noticed: LIMIT=, SEED=, MODULES=, ONLY=,
-#                   SURVIVORS_MAX=; FIXTURES=1: has every conformance fixture failed once?
+#   make mutants    seeded faults must be noticed: SAMPLE=n of them drawn by SEED=, MODULES=,
+#                   ONLY=, SURVIVORS_MAX=; FIXTURES=1: has every conformance fixture failed once?
 #   make models     the protocols in Promela, every interleaving
 #   make lint       clang-tidy and cppcheck                  make install    prefix=, DESTDIR=
 #   make format-check           make clean
@@ -123,7 +123,7 @@ coverage: | build
 mutants: | build
 	tools/setup build mutants
 	@tools/mutants --jobs $(JOBS) $(if $(MODULES),--modules "$(MODULES)") \
-	    $(if $(LIMIT),--limit $(LIMIT)) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(SAMPLE),--limit $(SAMPLE)) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(ONLY),--only "$(ONLY)") $(if $(FIXTURES),--fixtures) \
 	    $(if $(SURVIVORS_MAX),--survivors-max $(SURVIVORS_MAX))
 
