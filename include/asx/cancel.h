@@ -55,8 +55,8 @@ typedef enum asx_cancel_phase {
  * read from it are borrowed until that region is closed. */
 typedef struct asx_cancel_reason {
     asx_cancel_kind kind;
-    bool truncated;             /* the chain of causes was cut here ... */
-    uint16_t truncated_depth;   /* ... after this many links */
+    bool truncated;             /* the chain of causes was cut here: `cause` is its root, or NULL */
+    uint16_t truncated_depth;   /* links that the chain had from there to its root, both counted */
     asx_time timestamp;
     asx_region_id origin_region;
     asx_task_id origin_task;    /* generation 0: none */

@@ -11,8 +11,10 @@
  * Messages are `element_size` bytes and copied in and out.
  *
  * Every call here is for tasks of the channel's runtime. Common statuses:
- *   ASX_E_INVALID_ARGUMENT  NULL, or an endpoint that never was one
- *   ASX_E_STALE_HANDLE      this endpoint was dropped; this permit or ack was used before
+ *   ASX_E_INVALID_ARGUMENT  NULL, or an endpoint, permit or ack that never was one
+ *   ASX_E_STALE_HANDLE      this endpoint was dropped; no such permit or ack was ever given out
+ *   ASX_E_OBLIGATION_ALREADY_RESOLVED  this permit or ack was used, or went back with its task
+ *   ASX_E_DISCONNECTED      its channel is gone, and took it along; or nobody is at the other end
  *   ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL)
  */
 #ifndef ASX_CHANNEL_H

@@ -86,9 +86,11 @@ typedef asx_status (*asx_call_fn)(asx_cx *cx, void *arg);
 
 /* Calls fn(cx, arg) masked; returns what it returned, or why it was not called. */
 ASX_API asx_status asx_with_cancel_mask(asx_cx *cx, asx_call_fn fn, void *arg);
-/* A bounded masked section for a commit: checks for cancellation first, then calls fn masked for
- * at most `max_polls` resumptions (at least 1). Fibers only: ASX_E_NOT_SUPPORTED in a poll task
- * when fn waits is up to fn, which gets ASX_E_WOULD_BLOCK from its calls. */
+/* A masked section with a bound, for a commit: first checks for cancellation, and returns
+ * ASX_E_CANCELLED without calling fn; then calls fn under a mask that holds for `max_polls`
+ * resumptions of a cancelled task (at least 1; 0 is ASX_E_INVALID_ARGUMENT) and returns what fn
+ * returned. On either vehicle; in a poll task fn gets ASX_E_WOULD_BLOCK from calls that wait, and
+ * the section ends when it returns. ASX_E_MASK_DEPTH, ASX_E_WRONG_CONTEXT. */
 ASX_API asx_status asx_commit_section(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg);
 /* acquire, then use, then release: release runs exactly once if and only if acquire returned
  * ASX_OK, masked, also when use was cancelled, panicked or the task was completed by force (then

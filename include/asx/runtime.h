@@ -125,7 +125,9 @@ ASX_API asx_status asx_runtime_advance(asx_runtime *runtime, uint64_t duration_n
 
 /* ASX_OK, or the first that holds, asked in this order: ASX_E_TASKS_STILL_ACTIVE,
  * ASX_E_OBLIGATIONS_UNRESOLVED, ASX_E_REGIONS_NOT_CLOSED, ASX_E_TIMERS_PENDING,
- * ASX_E_CHANNEL_NOT_DRAINED. From inside a task the caller itself is active. */
+ * ASX_E_CHANNEL_NOT_DRAINED. From inside a task the caller itself is active. A channel lives in a
+ * region, so one that is not drained is told of as a region that is not closed; the last answer
+ * would be that of something which outlives its region. */
 ASX_API asx_status asx_runtime_quiescent(asx_runtime *runtime);
 
 /* Cancels the root with kind Shutdown and drives everything to its end for at most `timeout_ns`
@@ -137,6 +139,8 @@ ASX_API asx_status asx_runtime_shutdown(asx_runtime *runtime, uint64_t timeout_n
 /* Everyone alive now. */
 ASX_API asx_status asx_runtime_report(asx_runtime *runtime, asx_close_report *ret_report);
 
+/* The root region, from inside or outside: to spawn into before the run, to cancel, to ask. It is
+ * closed by the runtime: a close of it is refused. ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_root(asx_runtime *runtime, asx_region *ret_region);
 ASX_API asx_runtime *asx_cx_runtime(const asx_cx *cx);
 ASX_API asx_time asx_runtime_now(const asx_runtime *runtime);
@@ -167,6 +171,8 @@ typedef struct asx_stats {
     uint64_t ready_len, cancel_len, timed_len;
     uint64_t turns;        /* of the scheduler */
 } asx_stats;
+/* Counts of this moment; walks through lanes and obligations, so it is no call for a hot loop.
+ * Changes nothing. ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_stats(const asx_runtime *runtime, asx_stats *ret_stats);
 
 /* Journal. ASX_E_NOT_SUPPORTED when tracing is off; ASX_E_RESOURCE_EXHAUSTED from

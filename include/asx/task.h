@@ -100,6 +100,9 @@ ASX_API asx_status asx_task_cancel(const asx_task *task, const asx_cancel_reason
  * ASX_E_RESOURCE_EXHAUSTED. */
 ASX_API asx_status asx_task_link(const asx_task *a, const asx_task *b);
 
+/* Where the task is now, Completed until it is joined or its region is closed. Changes nothing;
+ * from any task of its runtime, or from outside. ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE,
+ * ASX_E_CAPABILITY (a handle that was narrowed past this state). */
 ASX_API asx_status asx_task_get_state(const asx_task *task, asx_task_state *ret_state);
 /* The witness of its cancellation, readable until joined or the region is closed; its strings and
  * causes are borrowed until then. ASX_E_NOT_FOUND when it was never cancelled. */

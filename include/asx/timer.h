@@ -34,7 +34,7 @@ typedef struct asx_timer_config {
     uint64_t max_timer_duration_ns;    /* beyond it: refused; default 7 days */
     uint64_t max_timers;               /* ceiling on live timers; default 2^32 - 2 */
     uint64_t coalesce_window_ns;       /* 0: no coalescing */
-    uint32_t coalesce_min_group;       /* timers in a window before they are fired together */
+    uint32_t coalesce_min_group;       /* timers in a window that are fired together; default 2 */
     uint64_t first_generation;         /* where the counter starts; wraps safely; default 1 */
     uint64_t first_id;                 /* added to slot numbers in handles; wraps safely */
 } asx_timer_config;
@@ -48,8 +48,8 @@ ASX_API ASX_MUST_USE asx_status asx_timer_wheel_create(const asx_timer_config *c
 ASX_API void asx_timer_wheel_destroy(asx_timer_wheel *wheel);
 
 /* Arms a timer; copies the waker. A deadline that has passed fires at the next collection.
- *   ASX_E_INVALID_ARGUMENT        NULL
- *   ASX_E_TIMER_DURATION_EXCEEDED deadline - now is beyond the longest timer
+ *   ASX_E_INVALID_ARGUMENT        NULL; a waker without a function to call
+ *   ASX_E_TIMER_DURATION_EXCEEDED deadline - now is beyond the longest timer, as NEVER always is
  *   ASX_E_RESOURCE_EXHAUSTED      ceiling or memory; nothing changed */
 ASX_API ASX_MUST_USE asx_status asx_timer_register(asx_timer_wheel *wheel, asx_time deadline,
                                                    asx_waker waker, asx_timer_handle *ret_handle);

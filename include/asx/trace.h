@@ -94,7 +94,8 @@ typedef struct asx_event {
 
 ASX_API const char *asx_event_kind_str(uint32_t kind);
 
-/* Reads a trace from memory. The bytes are borrowed until asx_trace_reader_deinit(). */
+/* Reads a trace from memory. The bytes are borrowed for as long as the reader is used, which owns
+ * nothing and needs no end. */
 typedef struct asx_trace_reader {
     const uint8_t *bytes;
     size_t len;
