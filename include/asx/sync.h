@@ -1,4 +1,5 @@
-/* sync.h - locks and the like between tasks of one runtime: mutex, read-write lock, semaphore.
+/* sync.h - locks and meeting points of the tasks of one runtime: mutex, read-write lock, semaphore,
+ * condition, notify, barrier, once.
  *
  * Each belongs to the region it was created in and lives as long; afterwards every call through
  * its handle says ASX_E_REGION_CLOSED, and so is told who waits for it. A handle is a value and may
@@ -168,6 +169,95 @@ ASX_API asx_status asx_semaphore_release_some(asx_semaphore_permit *permit, uint
  * ASX_SEMAPHORE_PERMITS_MAX. */
 ASX_API asx_status asx_semaphore_add(const asx_semaphore *semaphore, uint64_t n);
 ASX_API asx_status asx_semaphore_info(const asx_semaphore *semaphore, asx_lock_info *ret_info);
+
+/* ---- condition ------------------------------------------------------------------------------ */
+
+struct asx__condition;
+
+typedef struct asx_condition {
+    struct asx__condition *condition_;
+    uint64_t generation_;
+} asx_condition;
+
+/* As asx_mutex_create(). */
+ASX_API asx_status asx_condition_create(const asx_region *region, const char *name,
+                                        asx_condition *ret_condition);
+
+/* Gives the mutex up, waits until it is signalled, and takes the mutex back; the guard stays the
+ * same one. Taking it back is not cancellable, so the caller has the mutex again whatever comes
+ * back, but for the last two:
+ *   ASX_OK               it was signalled
+ *   ASX_E_CANCELLED      it was not
+ *   ASX_E_POISONED       the mutex was poisoned meanwhile
+ *   ASX_E_REGION_CLOSED  the condition is gone; or the mutex is, and then there is nothing to have
+ *   ASX_E_WOULD_BLOCK    poll task: the mutex is given up; make the same call again
+ * A poll task that does not make it again has parted from the mutex; unlocking the guard ends it.
+ * ASX_E_NOT_OWNER: the guard is another task's. A signal reaches those that wait when it is given,
+ * and none is kept: ask again for what you wait for when you have the mutex. */
+ASX_API asx_status asx_condition_wait(const asx_condition *condition, asx_cx *cx,
+                                      asx_mutex_guard *guard);
+/* Wakes the first who waits, or all. They get the mutex in turn, behind those who wait for it. */
+ASX_API asx_status asx_condition_signal(const asx_condition *condition);
+ASX_API asx_status asx_condition_broadcast(const asx_condition *condition);
+
+/* ---- notify --------------------------------------------------------------------------------- */
+
+struct asx__notify;
+
+typedef struct asx_notify {
+    struct asx__notify *notify_;
+    uint64_t generation_;
+} asx_notify;
+
+/* As asx_mutex_create(). */
+ASX_API asx_status asx_notify_create(const asx_region *region, const char *name,
+                                     asx_notify *ret_notify);
+/* Waits for a notification, or takes the one that is stored. ASX_E_CANCELLED, ASX_E_WOULD_BLOCK. */
+ASX_API asx_status asx_notify_wait(const asx_notify *notify, asx_cx *cx);
+/* Wakes the first who waits; if nobody does, the next who comes does not wait. At most one is
+ * stored. */
+ASX_API asx_status asx_notify_one(const asx_notify *notify);
+/* Wakes those who wait now, and stores nothing. */
+ASX_API asx_status asx_notify_all(const asx_notify *notify);
+
+/* ---- barrier -------------------------------------------------------------------------------- */
+
+struct asx__barrier;
+
+typedef struct asx_barrier {
+    struct asx__barrier *barrier_;
+    uint64_t generation_;
+} asx_barrier;
+
+/* For `parties` tasks, at least 1. Otherwise as asx_mutex_create(). */
+ASX_API asx_status asx_barrier_create(const asx_region *region, const char *name,
+                                      uint32_t parties, asx_barrier *ret_barrier);
+/* Waits until as many tasks wait as there are parties; then all go on, and the barrier can be used
+ * again. *ret_leader (may be NULL) is true for the one that came last. A cancelled wait does not
+ * count: ASX_E_CANCELLED. ASX_E_WOULD_BLOCK. */
+ASX_API asx_status asx_barrier_wait(const asx_barrier *barrier, asx_cx *cx, bool *ret_leader);
+
+/* ---- once ----------------------------------------------------------------------------------- */
+
+struct asx__once;
+
+typedef struct asx_once {
+    struct asx__once *once_;
+    uint64_t generation_;
+} asx_once;
+
+/* As asx_mutex_create(). */
+ASX_API asx_status asx_once_create(const asx_region *region, const char *name, asx_once *ret_once);
+/* Runs fn(cx, arg) if nobody has done so with success; one at a time, the others wait. ASX_OK: it
+ * has been done, by this call or another. What the caller's own fn returned if that was a failure;
+ * then, or if its task is cancelled or ends, the next one tries. fn may wait; in a poll task it
+ * returns ASX_E_WOULD_BLOCK and is called again when the call is repeated.
+ *   ASX_E_WOULD_DEADLOCK  called from inside fn
+ *   ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED */
+#define asx_once_call(...) asx_once_call_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_once_call_at(const asx_once *once, asx_cx *cx, asx_call_fn fn, void *arg,
+                                    const char *site);
+ASX_API asx_status asx_once_is_done(const asx_once *once, bool *ret_done);
 
 ASX_END_DECLS
 

@@ -70,7 +70,19 @@ ASX_BEGIN_DECLS
     X(SEMAPHORE_CREATE, 108, "semaphore-create", "semaphore", "permits", "region")                 \
     X(SEMAPHORE_ACQUIRE, 109, "semaphore-acquire", "semaphore", "permits", "left")                 \
     X(SEMAPHORE_RELEASE, 110, "semaphore-release", "semaphore", "permits", "left")                 \
-    X(SEMAPHORE_ADD, 111, "semaphore-add", "semaphore", "permits", "left")
+    X(SEMAPHORE_ADD, 111, "semaphore-add", "semaphore", "permits", "left")                         \
+    X(CONDITION_CREATE, 112, "condition-create", "condition", "-", "region")                       \
+    X(CONDITION_WAIT, 113, "condition-wait", "condition", "mutex", "tasks waiting")                \
+    X(CONDITION_SIGNAL, 114, "condition-signal", "condition", "tasks woken", "-")                  \
+    X(NOTIFY_CREATE, 115, "notify-create", "notify", "-", "region")                                \
+    X(NOTIFY_SIGNAL, 116, "notify-signal", "notify", "tasks woken", "1 if it is stored")           \
+    X(NOTIFY_TAKE, 117, "notify-take", "notify", "-", "-")                                         \
+    X(BARRIER_CREATE, 118, "barrier-create", "barrier", "parties", "region")                       \
+    X(BARRIER_ARRIVE, 119, "barrier-arrive", "barrier", "number, first = 1", "-")                  \
+    X(BARRIER_PASS, 120, "barrier-pass", "barrier", "1 for the leader", "-")                       \
+    X(ONCE_CREATE, 121, "once-create", "once", "-", "region")                                      \
+    X(ONCE_BEGIN, 122, "once-begin", "once", "-", "-")                                             \
+    X(ONCE_END, 123, "once-end", "once", "status", "-")
 
 typedef enum asx_event_kind {
 #define ASX_EVENT_ENUM_(name, number, text, object, a, b) ASX_EVENT_##name = (number),

@@ -74,13 +74,42 @@ static bool hold(asx__mutex *m, asx__task *task, unsigned which, const char *sit
     return true;
 }
 
-void asx__mutex_retake(asx__mutex *m, asx__obligation *guard)
+void asx__mutex_part(asx__mutex *m, asx__obligation *guard)
+{
+    ASX__ASSERT(m->guard == guard);
+    guard->note = ASX__GUARD_WAITING;
+    journal(m, m->holder, ASX_EVENT_MUTEX_UNLOCK);
+    asx__mutex_pass_on(m);
+}
+
+void asx__mutex_retake(asx__mutex *m, asx__obligation *guard, enum asx__guard_note note)
 {
     ASX__ASSERT(m->holder == NULL && guard->object == &m->sync);
     m->holder = guard->owner;
     m->guard = guard;
-    guard->note = ASX__GUARD_HELD;
+    guard->note = (uint16_t)note;
     journal(m, m->holder, ASX_EVENT_MUTEX_LOCK);
+}
+
+/* The free mutex goes back to a task that waits for it, in this mutex or in a condition. */
+static void give_back(asx__mutex *m, asx__task *task, asx__obligation *guard)
+{
+    asx__mutex_retake(m, guard, ASX__GUARD_ON_ITS_WAY);
+    if (task->flags & ASX__T_POLL)
+        asx__sync_grant(&m->sync, task);
+    else
+        asx__wake(m->sync.rt, task, ASX_OK, false);
+}
+
+void asx__mutex_retake_for(asx__mutex *m, asx__task *task, asx__obligation *guard)
+{
+    task->w.waits = asx__sync_waitable(&m->sync, ASX__MUTEX_RETAKE);
+    if (m->holder == NULL) {
+        give_back(m, task, guard);
+    } else {
+        guard->note = ASX__GUARD_RETAKING;
+        asx__sync_link(&m->sync, task);
+    }
 }
 
 asx__obligation *asx__retaking_guard(const asx__task *task)
@@ -96,11 +125,7 @@ static void serve(asx__mutex *m, asx__task *task, unsigned which)
     asx_runtime *rt = m->sync.rt;
     bool poll = (task->flags & ASX__T_POLL) != 0;
     if (which == ASX__MUTEX_RETAKE) {
-        asx__mutex_retake(m, asx__retaking_guard(task));
-        if (poll)
-            asx__sync_grant(&m->sync, task);
-        else
-            asx__wake(rt, task, ASX_OK, false);
+        give_back(m, task, asx__retaking_guard(task));
         return;
     }
     if (m->poisoned && which == ASX__MUTEX_LOCK) {
@@ -326,7 +351,7 @@ asx_status asx_mutex_try_lock_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_g
 
 static asx_status unlock(asx__mutex *m, asx__obligation *o)
 {
-    if (o->note == ASX__GUARD_WAITING || o->note == ASX__GUARD_RETAKING)
+    if (o->note != ASX__GUARD_HELD && o->note != ASX__GUARD_PARTED)
         return ASX_E_BUSY;
     let_go(m, o, ASX_OBLIGATION_COMMITTED);
     return ASX_OK;

@@ -43,8 +43,13 @@ ASX__GUARD_LAYOUT(asx_mutex_guard);
 bool asx__mutex_is_valid(const asx__mutex *m);
 /* The mutex is given up: the next waiter gets it. */
 void asx__mutex_pass_on(asx__mutex *m);
+/* Gives the mutex up for a condition; the guard's obligation goes on. */
+void asx__mutex_part(asx__mutex *m, asx__obligation *guard);
 /* Takes the free mutex for the guard's owner, who parted from it. */
-void asx__mutex_retake(asx__mutex *m, asx__obligation *guard);
+void asx__mutex_retake(asx__mutex *m, asx__obligation *guard, enum asx__guard_note note);
+/* The owner of a guard that has parted is waiting: takes the mutex for it, and wakes it, if it is
+ * free; else the owner waits for the mutex from now on, and for nothing else. */
+void asx__mutex_retake_for(asx__mutex *m, asx__task *task, asx__obligation *guard);
 /* The guard with which a task waits in a condition, or to retake. */
 asx__obligation *asx__retaking_guard(const asx__task *task);
 

@@ -45,7 +45,11 @@
     X(MUTEX_LOCK, 20, "mutex-lock")                                                                \
     X(RWLOCK_READ, 21, "rwlock-read")                                                              \
     X(RWLOCK_WRITE, 22, "rwlock-write")                                                            \
-    X(SEMAPHORE_ACQUIRE, 23, "semaphore-acquire")
+    X(SEMAPHORE_ACQUIRE, 23, "semaphore-acquire")                                                  \
+    X(CONDITION_WAIT, 24, "condition-wait")                                                        \
+    X(NOTIFY_WAIT, 25, "notify-wait")                                                              \
+    X(BARRIER_WAIT, 26, "barrier-wait")                                                            \
+    X(ONCE_CALL, 27, "once-call")
 
 typedef enum asx__wait {
 #define ASX__WAIT_ENUM_(name, number, text) ASX__WAIT_##name = (number),

@@ -44,6 +44,11 @@ struct play_run {
     asx_mutex mutex;
     asx_rwlock rwlock;
     asx_semaphore semaphore;
+    asx_condition condition;
+    asx_notify notify;
+    asx_barrier barrier;
+    asx_once once;
+    asx_status initializer; /* what it returns */
 };
 
 struct play_actor {
@@ -101,6 +106,18 @@ STEP_OP(op_release);
 STEP_OP(op_release_some);
 STEP_OP(op_add);
 STEP_OP(op_available);
+
+/* Meeting points. */
+STEP_OP(op_condition_wait);    /* with the mutex of the slot */
+STEP_OP(op_signal);
+STEP_OP(op_broadcast);
+STEP_OP(op_notify_wait);
+STEP_OP(op_notify_one);
+STEP_OP(op_notify_all);
+STEP_OP(op_barrier);           /* n: 1 for the leader */
+STEP_OP(op_once);              /* the initializer takes n ms, counts, and returns as set */
+STEP_OP(op_initializer);       /* it returns -n from now on */
+STEP_OP(op_once_done);         /* must be n */
 
 /* Finds an obligation of this kind and state with a site in `file`; false: there is none. */
 bool report_names(const asx_close_report *report, const char *kind, const char *state,

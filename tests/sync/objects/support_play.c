@@ -84,12 +84,14 @@ static bool others_are_due(const struct play_run *run, const struct play_actor *
 static asx_status wait_for_time(asx_cx *cx, struct play_actor *a, unsigned at_ms)
 {
     asx_time at = a->run->start + at_ms * ASX_MS;
-    while (asx_now(cx) < at || a->sleeping || others_are_due(a->run, a, at_ms)) {
+    bool give_way = a->run->live && at_ms > a->clock; /* also when it is late */
+    while (asx_now(cx) < at || a->sleeping || give_way || others_are_due(a->run, a, at_ms)) {
         asx_time until = asx_now(cx) < at ? at : asx_now(cx) + 100 * ASX_US;
         asx_status st = asx_sleep_until(cx, until);
         a->sleeping = st == ASX_E_WOULD_BLOCK;
         if (st < 0)
             return st;
+        give_way = false;
     }
     a->clock = at_ms > a->clock ? at_ms : a->clock;
     return ASX_OK;

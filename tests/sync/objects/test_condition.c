@@ -1,0 +1,377 @@
+/* test_condition.c - the laws of the condition. */
+#include "play.h"
+
+#include <string.h>
+
+static void with_condition(asx_cx *cx, struct play_run *run)
+{
+    (void)cx;
+    CHECK_STATUS(asx_mutex_create(&run->home, NULL, &run->mutex), ASX_OK);
+    CHECK_STATUS(asx_condition_create(&run->home, "subject", &run->condition), ASX_OK);
+}
+
+ASX_TEST(a_wait_gives_the_mutex_up_and_a_signal_gives_it_back)
+{
+    static const struct play play = {
+        .name = "signal", .setup = with_condition, .steps =
+        { { { 1, op_lock, 0, 0, 0, 0 }, { 2, op_condition_wait, 0, 6, 0, 0 },
+            { 0, op_log, 0, 0, 'a', 0 }, { 7, op_unlock, 0, 0, 0, 0 } },
+          { { 3, op_lock, 0, 0, 0, 0 }, { 4, op_signal, 0, 0, 0, 0 }, /* it has the mutex */
+            { 5, op_mutex_waiters, 0, 0, 1, 0 }, { 0, op_log, 0, 0, 'b', 0 },
+            { 6, op_unlock, 0, 0, 0, 0 } } },
+        .log = "ba",
+    };
+    play_check(&play);
+    static const struct play free_mutex = {
+        .name = "signal, free", .setup = with_condition, .steps =
+        { { { 1, op_lock, 0, 0, 0, 0 }, { 2, op_condition_wait, 0, 4, 0, 0 },
+            { 6, op_unlock, 0, 0, 0, 0 } },
+          { { 3, op_try_lock, 0, 0, 0, 0 }, { 0, op_unlock, 0, 0, 0, 0 },
+            { 4, op_signal, 0, 0, 0, 0 }, { 5, op_try_lock, ASX_E_BUSY, 0, 0, 0 } } },
+    };
+    play_check(&free_mutex);
+}
+
+ASX_TEST(signals_go_to_the_first_broadcasts_to_all_and_none_is_kept)
+{
+    static const struct play play = {
+        .name = "order", .setup = with_condition, .steps =
+        { { { 1, op_signal, 0, 0, 0, 0 }, { 5, op_signal, 0, 0, 0, 0 },
+            { 7, op_broadcast, 0, 0, 0, 0 } },
+          { { 2, op_lock, 0, 0, 0, 0 }, { 0, op_condition_wait, 0, 5, 0, 0 },
+            { 0, op_log, 0, 0, 'a', 0 }, { 6, op_unlock, 0, 0, 0, 0 } },
+          { { 3, op_lock, 0, 0, 0, 0 }, { 0, op_condition_wait, 0, 7, 0, 0 },
+            { 0, op_log, 0, 0, 'b', 0 }, { 8, op_unlock, 0, 0, 0, 0 } },
+          { { 4, op_lock, 0, 0, 0, 0 }, { 0, op_condition_wait, 0, 8, 0, 0 },
+            { 0, op_log, 0, 0, 'c', 0 }, { 9, op_unlock, 0, 0, 0, 0 } } },
+        .log = "abc",
+    };
+    play_check(&play);
+}
+
+ASX_TEST(a_cancelled_wait_has_the_mutex_and_leaves_the_signal_to_the_next)
+{
+    static const struct play play = {
+        .name = "cancelled", .setup = with_condition, .steps =
+        { { { 1, op_lock, 0, 0, 0, 0 }, { 0, op_condition_wait, ASX_E_CANCELLED, 6, 0, 0 },
+            { 0, op_log, 0, 0, 'a', 0 }, { 0, op_unlock, 0, 0, 0, 0 } },
+          { { 2, op_lock, 0, 0, 0, 0 }, { 0, op_condition_wait, 0, 7, 0, 0 },
+            { 0, op_log, 0, 0, 'b', 0 }, { 8, op_unlock, 0, 0, 0, 0 } },
+          { { 3, op_lock, 0, 0, 0, 0 }, { 4, op_cancel, 0, 0, 0, 0 },
+            { 5, op_mutex_waiters, 0, 0, 1, 0 }, /* it waits, although it is cancelled */
+            { 6, op_unlock, 0, 0, 0, 0 }, { 7, op_signal, 0, 0, 0, 0 } } },
+        .log = "ab",
+    };
+    play_check(&play);
+    static const struct play free_mutex = {
+        .name = "cancelled, free", .setup = with_condition, .steps =
+        { { { 1, op_lock, 0, 0, 0, 0 }, { 0, op_condition_wait, ASX_E_CANCELLED, 3, 0, 0 },
+            { 0, op_try_lock, ASX_E_WOULD_DEADLOCK, 0, 0, 1 }, { 0, op_unlock, 0, 0, 0, 0 },
+            { 0, op_try_lock, 0, 0, 0, 1 }, { 0, op_unlock, 0, 0, 0, 1 } },
+          { { 3, op_cancel, 0, 0, 0, 0 } } },
+    };
+    play_check(&free_mutex);
+}
+
+ASX_TEST(a_cancel_after_the_signal_does_not_lose_it)
+{
+    static const struct play play = {
+        .name = "signal, then cancel", .setup = with_condition, .steps =
+        { { { 1, op_lock, 0, 0, 0, 0 }, { 0, op_condition_wait, 0, 5, 0, 0 },
+            { 0, op_unlock, 0, 0, 0, 0 }, { 0, op_checkpoint, ASX_E_CANCELLED, 0, 0, 0 } },
+          { { 2, op_lock, 0, 0, 0, 0 }, { 3, op_signal, 0, 0, 0, 0 }, { 4, op_cancel, 0, 0, 0, 0 },
+            { 5, op_unlock, 0, 0, 0, 0 } } },
+    };
+    play_check(&play);
+}
+
+ASX_TEST(a_cancelled_task_does_not_begin_to_wait)
+{
+    static const struct play play = {
+        .name = "cancelled before", .setup = with_condition, .steps =
+        { { { 1, op_lock, 0, 0, 0, 0 }, { 2, op_cancel, 0, 0, 0, 0 },
+            { 0, op_condition_wait, ASX_E_CANCELLED, 0, 0, 0 },
+            { 0, op_try_lock, ASX_E_WOULD_DEADLOCK, 0, 0, 1 }, { 0, op_unlock, 0, 0, 0, 0 } } },
+    };
+    play_check(&play);
+}
+
+ASX_TEST(who_comes_back_to_a_poisoned_mutex_has_it_and_is_told)
+{
+    static const struct play play = {
+        .name = "poisoned", .setup = with_condition, .steps =
+        { { { 1, op_lock, 0, 0, 0, 0 }, { 0, op_condition_wait, ASX_E_POISONED, 5, 0, 0 },
+            { 6, op_unlock, 0, 0, 0, 0 }, { 7, op_lock, ASX_E_POISONED, 0, 0, 1 } },
+          { { 2, op_lock, 0, 0, 0, 0 }, { 3, op_panic, 0, 0, 0, 0 } },
+          { { 4, op_lock, ASX_E_POISONED, 0, 0, 0 }, { 5, op_signal, 0, 0, 0, 0 },
+            { 0, op_lock, ASX_E_POISONED, 0, 0, 0 } } },
+        .want_close = ASX_E_PANICKED,
+    };
+    play_check(&play);
+}
+
+/* Home has both: there is nothing to come back to. */
+ASX_TEST(the_end_of_the_mutex_ends_the_wait)
+{
+    static const struct play play = {
+        .name = "home goes", .setup = with_condition, .steps =
+        { { { 1, op_lock, 0, 0, 0, 0 }, { 0, op_condition_wait, ASX_E_REGION_CLOSED, 5, 0, 0 },
+            { 0, op_unlock, ASX_E_REGION_CLOSED, 0, 0, 0 },
+            { 0, op_signal, ASX_E_REGION_CLOSED, 0, 0, 0 },
+            { 0, op_broadcast, ASX_E_REGION_CLOSED, 0, 0, 0 } },
+          { { 2, op_lock, 0, 0, 0, 0 }, { 3, op_condition_wait, ASX_E_REGION_CLOSED, 5, 0, 0 } },
+          { { 3, op_lock, 0, 0, 0, 0 }, { 4, op_broadcast, 0, 0, 0, 0 } , /* they want it back */
+            { 6, op_unlock, ASX_E_REGION_CLOSED, 0, 0, 0 } } },
+        .home_first = true, .home_closes_at = 5,
+    };
+    play_check(&play);
+}
+
+/* ---- conditions that go before their mutex -------------------------------------------------- */
+
+struct stage {
+    asx_region outer, inner;
+    asx_mutex mutex;
+    asx_mutex_guard guard;
+    asx_condition condition;
+    asx_task task;
+    asx_status last;
+    int runs;
+    bool locked;
+};
+
+static void open_stage(asx_cx *cx, struct stage *s)
+{
+    memset(s, 0, sizeof *s);
+    s->last = ASX_E_NOT_FOUND;
+    CHECK_STATUS(asx_region_open(cx, &s->outer, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &s->inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&s->outer, NULL, &s->mutex), ASX_OK);
+    CHECK_STATUS(asx_condition_create(&s->inner, NULL, &s->condition), ASX_OK);
+}
+
+static asx_status waits(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+    s->last = asx_condition_wait(&s->condition, cx, &s->guard);
+    asx_mutex_guard again;
+    CHECK_STATUS(asx_mutex_try_lock(&s->mutex, cx, &again), ASX_E_WOULD_DEADLOCK);
+    return asx_mutex_unlock(&s->guard);
+}
+
+static asx_poll waits_poll(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    if (!s->locked) {
+        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+        s->locked = true;
+    }
+    s->last = asx_condition_wait(&s->condition, cx, &s->guard);
+    if (s->last == ASX_E_WOULD_BLOCK)
+        return ASX_POLL_PENDING;
+    asx_mutex_guard again;
+    CHECK_STATUS(asx_mutex_try_lock(&s->mutex, cx, &again), ASX_E_WOULD_DEADLOCK);
+    CHECK_STATUS(asx_mutex_unlock(&s->guard), ASX_OK);
+    return ASX_POLL_READY;
+}
+
+static asx_status condition_goes(asx_cx *cx, void *arg)
+{
+    struct stage s;
+    asx_mutex_guard mine;
+    bool poll = ((int *)arg)[0] != 0, held = ((int *)arg)[1] != 0;
+    open_stage(cx, &s);
+    if (poll)
+        CHECK_STATUS(asx_spawn_poll(&s.outer, NULL, waits_poll, &s), ASX_OK);
+    else
+        CHECK_STATUS(asx_spawn(&s.outer, NULL, waits, &s), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    if (held)
+        CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &mine), ASX_OK);
+    CHECK_STATUS(asx_region_close(&s.inner, ASX_OK), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    if (held) {
+        CHECK(s.last != ASX_E_REGION_CLOSED);
+        CHECK_STATUS(asx_mutex_unlock(&mine), ASX_OK);
+        CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    }
+    CHECK_STATUS(s.last, ASX_E_REGION_CLOSED);
+    return asx_region_close(&s.outer, ASX_OK);
+}
+
+ASX_TEST(who_waits_in_a_condition_that_goes_has_the_mutex)
+{
+    for (int i = 0; i < 4; i++) {
+        int how[2] = { i & 1, i >> 1 };
+        program_check(condition_goes, how);
+    }
+}
+
+/* ---- poll tasks that do not come back ------------------------------------------------------- */
+
+static asx_poll leaves(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    if (s->runs++ == 0) {
+        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+        CHECK_STATUS(asx_condition_wait(&s->condition, cx, &s->guard), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_condition_wait(&s->condition, cx, &s->guard), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_mutex_unlock(&s->guard), ASX_E_BUSY);
+        return ASX_POLL_PENDING;
+    }
+    if (s->runs == 2)
+        return ASX_POLL_PENDING; /* the grant goes */
+    s->last = s->locked ? asx_condition_wait(&s->condition, cx, &s->guard)
+                        : asx_mutex_unlock(&s->guard);
+    return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
+}
+
+static asx_status grant_not_taken(asx_cx *cx, void *arg)
+{
+    struct stage s;
+    asx_mutex_guard mine;
+    open_stage(cx, &s);
+    s.locked = *(bool *)arg;
+    CHECK_STATUS(asx_spawn_poll(&s.outer, NULL, leaves, &s), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(asx_condition_signal(&s.condition), ASX_OK);
+    CHECK_STATUS(asx_mutex_try_lock(&s.mutex, cx, &mine), ASX_E_BUSY); /* granted */
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(asx_mutex_try_lock(&s.mutex, cx, &mine), ASX_OK);
+    CHECK_STATUS(asx_mutex_unlock(&mine), ASX_OK);
+    if (s.locked) { /* it waits again */
+        CHECK_STATUS(s.last, ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_condition_signal(&s.condition), ASX_OK);
+        CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    }
+    CHECK_STATUS(s.last, ASX_OK);
+    CHECK_STATUS(asx_region_close(&s.inner, ASX_OK), ASX_OK);
+    return asx_region_close(&s.outer, ASX_OK);
+}
+
+ASX_TEST(a_poll_task_that_does_not_come_back_has_parted_from_the_mutex)
+{
+    bool again = false;
+    program_check(grant_not_taken, &again);
+    again = true;
+    program_check(grant_not_taken, &again);
+}
+
+static asx_status waits_with_a_copy(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    asx_mutex_guard copy = s->guard;
+    s->last = asx_condition_wait(&s->condition, cx, &copy);
+    return ASX_OK;
+}
+
+static asx_status not_its_guard(asx_cx *cx, void *arg)
+{
+    struct stage s;
+    (void)arg;
+    open_stage(cx, &s);
+    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &s.guard), ASX_OK);
+    CHECK_STATUS(asx_spawn(&s.inner, NULL, waits_with_a_copy, &s), ASX_OK);
+    CHECK_STATUS(asx_region_close(&s.inner, ASX_OK), ASX_OK);
+    CHECK_STATUS(s.last, ASX_E_NOT_OWNER);
+    CHECK_STATUS(asx_mutex_unlock(&s.guard), ASX_OK);
+    return asx_region_close(&s.outer, ASX_OK);
+}
+
+ASX_TEST(nobody_waits_with_the_guard_of_another)
+{
+    program_check(not_its_guard, NULL);
+}
+
+/* ---- a bounded buffer over schedules --------------------------------------------------------- */
+
+enum { ITEMS = 24, ROOM = 2, SIDES = 2 };
+
+struct buffer {
+    asx_mutex mutex;
+    asx_condition changed;
+    unsigned in, out, sent, taken;
+};
+
+struct side {
+    struct buffer *buffer;
+    bool puts, locked, waits; /* it must come back for what it waits for */
+    asx_mutex_guard guard;
+};
+
+static bool over(const struct side *s)
+{
+    return (s->puts ? s->buffer->sent : s->buffer->taken) >= ITEMS * SIDES;
+}
+
+static asx_status exchange(asx_cx *cx, struct side *s)
+{
+    struct buffer *b = s->buffer;
+    asx_status st;
+    for (;;) {
+        if (!s->locked) {
+            st = asx_mutex_lock(&b->mutex, cx, &s->guard);
+            if (st < 0)
+                return st;
+            s->locked = true;
+        }
+        while (s->waits ||
+               (!over(s) && (s->puts ? b->in - b->out == ROOM : b->in == b->out))) {
+            st = asx_condition_wait(&b->changed, cx, &s->guard);
+            s->waits = st == ASX_E_WOULD_BLOCK;
+            if (s->waits)
+                return st;
+            CHECK_STATUS(st, ASX_OK);
+        }
+        bool done = over(s);
+        if (!done)
+            *(s->puts ? &b->in : &b->out) += 1, *(s->puts ? &b->sent : &b->taken) += 1;
+        CHECK_LE(b->in - b->out, ROOM);
+        CHECK_STATUS(asx_condition_broadcast(&b->changed), ASX_OK);
+        CHECK_STATUS(asx_mutex_unlock(&s->guard), ASX_OK);
+        s->locked = false;
+        if (done)
+            return ASX_OK;
+    }
+}
+
+static asx_status exchange_fiber(asx_cx *cx, void *arg)
+{
+    return exchange(cx, arg);
+}
+
+static asx_poll exchange_poll(asx_cx *cx, void *arg)
+{
+    asx_status st = exchange(cx, arg);
+    return st == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING
+           : st < 0                ? asx_poll_fail(cx, st)
+                                   : ASX_POLL_READY;
+}
+
+static asx_status buffer_program(asx_cx *cx, void *arg)
+{
+    struct buffer b = { .in = 0 };
+    struct side sides[2 * SIDES];
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, NULL, &b.mutex), ASX_OK);
+    CHECK_STATUS(asx_condition_create(&r, NULL, &b.changed), ASX_OK);
+    for (unsigned i = 0; i < 2 * SIDES; i++) {
+        sides[i] = (struct side){ .buffer = &b, .puts = i % 2 == 0 };
+        if (i < SIDES)
+            CHECK_STATUS(asx_spawn(&r, NULL, exchange_fiber, &sides[i]), ASX_OK);
+        else
+            CHECK_STATUS(asx_spawn_poll(&r, NULL, exchange_poll, &sides[i]), ASX_OK);
+    }
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_EQ(b.sent, ITEMS * SIDES);
+    CHECK_EQ(b.taken, ITEMS * SIDES);
+    return ASX_OK;
+}
+
+ASX_TEST(a_bounded_buffer_loses_nothing_whatever_the_schedule)
+{
+    seeds_check(buffer_program, NULL, 200);
+}
