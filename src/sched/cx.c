@@ -1,7 +1,8 @@
 /* cx.c - what a task does for itself: who it is, sleeping, its waker, user events.
  *
- * Sleeping. A fiber's timer handle is on its stack, a poll task's in its extra part. A sleep
- * beyond the wheel's longest timer is cut into pieces; one without end has no timer.
+ * Sleeping. A fiber's timer handle is on its stack, a poll task's where its place in a list is
+ * otherwise: it stands in none until the timer has fired or is cancelled. A sleep beyond the
+ * wheel's longest timer is cut into pieces; one without end has no timer.
  *
  * Timers are collected in batches, so the timer of a sleep that another timer of the same batch
  * has just ended still fires: it finds the task not asleep and does nothing.
@@ -86,7 +87,7 @@ asx_status asx_trace_user(asx_cx *cx, uint32_t code, uint64_t value)
 
 static asx_timer_handle *sleep_handle(asx__task *task)
 {
-    return task->flags & ASX__T_POLL ? &task->extra->sleep : task->r.io;
+    return task->flags & ASX__T_POLL ? &task->sleep : task->r.io;
 }
 
 static void sleep_fired(void *arg)
@@ -100,25 +101,32 @@ static void sleep_fired(void *arg)
 static void sleep_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
 {
     (void)waitable;
+    if (granted)
+        return; /* it has fired, and the task is in a list */
     asx_timer_handle *handle = sleep_handle(task);
     uint64_t serial = rt->tracing ? asx__timer_serial(&rt->timers, handle) : 0;
-    if (!granted && asx_timer_cancel(&rt->timers, handle) && rt->tracing)
+    if (asx_timer_cancel(&rt->timers, handle) && rt->tracing)
         asx__journal(rt, ASX_EVENT_TIMER_CANCEL, serial, 0, 0, 0);
 }
 
 static const asx__waitable_ops sleep_ops = { ASX__WAIT_SLEEP, false, sleep_unpublish };
 
+/* Longer than any timer may be. */
+static bool is_too_long(const asx_runtime *rt, asx_time until)
+{
+    asx_time now = rt->timers.now;
+    return until > now && until - now > rt->timers.max_timer_duration_ns;
+}
+
 static asx_status arm_sleep(asx_runtime *rt, asx__task *task, asx_time until,
                             asx_timer_handle *ret_handle)
 {
-    uint64_t longest = rt->timers.max_timer_duration_ns;
-    asx_time now = rt->timers.now;
     if (until == ASX_TIME_NEVER) {
         *ret_handle = (asx_timer_handle){ 0, 0 };
         return ASX_OK;
     }
-    if (until > now && until - now > longest)
-        until = asx_time_add(now, longest);
+    if (is_too_long(rt, until))
+        until = asx_time_add(rt->timers.now, rt->timers.max_timer_duration_ns);
     asx_waker waker = { sleep_fired, task };
     asx_status st = asx_timer_register(&rt->timers, until, waker, ret_handle);
     if (st == ASX_OK && rt->tracing)
@@ -129,21 +137,25 @@ static asx_status arm_sleep(asx_runtime *rt, asx__task *task, asx_time until,
 
 static asx_status sleep_poll(asx_runtime *rt, asx__task *task, asx_time until)
 {
-    asx__extra *extra = asx__task_extra(rt, task);
-    if (extra == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
+    asx__extra *extra = task->extra;
     if (asx__wait_granted(task, &rt->sleep_wait)) {
-        if (rt->now >= extra->sleep_until)
+        if (extra == NULL || rt->now >= extra->sleep_until)
             return ASX_OK;
         until = extra->sleep_until; /* a piece of a very long sleep has passed */
+    }
+    if (is_too_long(rt, until)) {
+        extra = asx__task_extra(rt, task);
+        if (extra == NULL)
+            return ASX_E_RESOURCE_EXHAUSTED;
     }
     asx_status st = asx__wait_prepare(rt, task, &rt->sleep_wait);
     if (st < 0)
         return st;
-    st = arm_sleep(rt, task, until, &extra->sleep);
+    st = arm_sleep(rt, task, until, &task->sleep);
     if (st < 0)
         return st;
-    extra->sleep_until = until;
+    if (extra != NULL)
+        extra->sleep_until = until;
     return asx__wait_on(rt, task, &rt->sleep_wait, NULL);
 }
 

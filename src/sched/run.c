@@ -5,7 +5,8 @@
  * a poll task, at the end of a turn, or when nothing is runnable does control go back to the loop.
  *
  * Turns. The clock is read and timers are fired once per turn of ASX__TURN dispatches, and before
- * the runtime sleeps.
+ * the runtime sleeps. A fiber that ends a turn in which no timer became due begins the next one
+ * itself.
  *
  * The short ways are in hot.h. They are tail-called, and the switch is tail-called from them, so
  * that none leaves an entry in the processor's return predictor.
@@ -137,6 +138,32 @@ static bool timers_due(const asx_runtime *rt)
     return rt->tracing && rt->now >= rt->timers.quiet_until && rt->timers.window_ns == 0;
 }
 
+static void count_turn(asx_runtime *rt)
+{
+    rt->cert.ready_dispatches += ASX__TURN - rt->turn_left > rt->turn_slow
+                                     ? ASX__TURN - rt->turn_left - rt->turn_slow
+                                     : 0;
+    rt->turn_left = ASX__TURN;
+    rt->turn_slow = 0;
+    rt->turns++;
+    ASX__AUDIT_ASSERT(asx__lanes_are_valid(rt));
+}
+
+/* The turn is over. When no timer is due all that the loop would do is to begin the next one, which
+ * can be done on any stack; wakers are called on the loop's. */
+static __attribute__((noinline)) bool turn_goes_on(asx_runtime *rt)
+{
+    if (!rt->endless || rt->virtual_clock || rt->tracing || rt->finished)
+        return false;
+    asx_time now = asx__clock_read(rt);
+    if (now >= rt->timers.quiet_until)
+        return false;
+    asx__timer_fired none;
+    (void)asx__timer_poll(&rt->timers, now, &none, 0); /* tells it the time */
+    count_turn(rt);
+    return true;
+}
+
 /* Force-completion runs on the loop's stack, never on that of a fiber. */
 static inline bool may_be_forced(const asx__task *task)
 {
@@ -149,8 +176,8 @@ static inline bool may_be_forced(const asx__task *task)
 static asx__task *next_fiber(asx_runtime *rt)
 {
     for (;;) {
-        if (rt->turn_left <= 1 || rt->over != NULL || timers_due(rt))
-            return NULL; /* the last dispatch of a turn is the loop's */
+        if (rt->over != NULL || timers_due(rt) || (rt->turn_left <= 1 && !turn_goes_on(rt)))
+            return NULL; /* the last dispatch of a turn is the loop's, if it has anything to do */
         asx__task *task = next_task(rt);
         if (task == NULL)
             return NULL;
@@ -601,13 +628,7 @@ static void fire_timers(asx_runtime *rt)
 
 static void begin_turn(asx_runtime *rt)
 {
-    rt->cert.ready_dispatches += ASX__TURN - rt->turn_left > rt->turn_slow
-                                     ? ASX__TURN - rt->turn_left - rt->turn_slow
-                                     : 0;
-    rt->turn_left = ASX__TURN;
-    rt->turn_slow = 0;
-    rt->turns++;
-    ASX__AUDIT_ASSERT(asx__lanes_are_valid(rt));
+    count_turn(rt);
     if (!rt->virtual_clock)
         asx__clock_read(rt);
     if (ASX__UNLIKELY(!asx__inbox_empty(rt)))
@@ -667,6 +688,7 @@ static void shorten_turn(asx_runtime *rt, uint64_t dispatches)
 bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
 {
     volatile uint64_t left = max_dispatches == 0 ? UINT64_MAX : max_dispatches;
+    rt->endless = max_dispatches == 0;
     /* A poll function that panics leaves its frames behind and arrives here. */
     if (setjmp(*rt->loop_again) != 0)
         rt->current = NULL;

@@ -231,7 +231,10 @@ enum asx__task_flags {
 
 /* In a free record waits, joiner, reason and extra are NULL, and generation is 0. */
 typedef struct asx__task {
-    asx__node node;            /* lane or wait list; `next` of a poll task in a join: its target */
+    union {
+        asx__node node;        /* lane or wait list; `next` of a poll task in a join: its target */
+        asx_timer_handle sleep; /* poll task that sleeps */
+    };
     union {
         struct { asx_task_fn fn; void *arg; } fresh;     /* fiber that has not run */
         struct { asx__stack *stack; void *sp; } fiber;   /* fiber that has */
@@ -291,8 +294,7 @@ typedef struct asx__extra {
     asx__obligation permit;      /* its own record for a plain send permit, one at a time */
     uint32_t timed_pos;          /* index + 1 in the heap; 0: not in it */
     uint32_t index;
-    asx_timer_handle sleep;      /* poll task that sleeps */
-    asx_time sleep_until;
+    asx_time sleep_until;        /* poll task that sleeps longer than a timer can */
     asx_timer_handle deadline;   /* of its own budget */
     struct asx__waker_cell *waker;
     uint64_t wake_seq;           /* journal: event that woke or spawned it */
@@ -517,6 +519,7 @@ struct asx_runtime {
     asx__task *next_up;    /* goes next, before the lanes (join) */
     uint32_t inline_streak; /* dispatches in a row that went before the lanes */
     uint32_t turn_slow;    /* dispatches of this turn that were counted one by one */
+    bool endless;          /* the loop is not to stop after so many dispatches */
     asx_runtime_config config;
     uint16_t number;
     asx_close_report deadlock; /* who waited for ever, until asked for */

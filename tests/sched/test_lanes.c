@@ -391,3 +391,23 @@ ASX_TEST(expired_timers_fire_before_the_next_dispatch)
     CHECK_EQ(o.ran_before_fire, 0);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
+
+static asx_status sleeps_beside_two_that_spin(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    asx_time begin = asx_now(cx);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "spin", spins, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "spin", spins, NULL), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 5 * ASX_MS), ASX_OK);
+    CHECK_GE(asx_now(cx), begin + 5 * ASX_MS);
+    return asx_region_close(&r, ASX_E_EMPTY);
+}
+
+/* Two fibers that give way to each other begin turn after turn without the loop. */
+ASX_TEST(timers_fire_under_fibers_that_yield_to_each_other_for_ever)
+{
+    asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
+    CHECK_STATUS(kit_run(&config, sleeps_beside_two_that_spin, NULL), ASX_E_EMPTY);
+}
