@@ -818,7 +818,7 @@ static inline asx_status asx__cx_enter(const asx_cx *cx, uint32_t caps, asx__tas
         return ASX_E_INVALID_ARGUMENT;
     asx__task *task = cx->task_;
     asx_runtime *rt = cx->rt_;
-    if (ASX__UNLIKELY(rt->current != task))
+    if (ASX__UNLIKELY(rt->current != task || task == NULL)) /* nobody runs, and nobody asks */
         return ASX_E_WRONG_CONTEXT;
     if (ASX__UNLIKELY((cx->caps_ & caps) != caps))
         return ASX_E_CAPABILITY;

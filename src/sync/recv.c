@@ -32,8 +32,8 @@ static inline asx__channel *enter(const asx_channel_receiver *receiver, const as
     asx__channel *ch = receiver->channel_;
     if (ASX__UNLIKELY(ch == NULL || ch->rx_generation != receiver->generation_ || cx == NULL))
         return NULL;
-    if (ASX__UNLIKELY(ch->rt->current != cx->task_ || (cx->caps_ & ASX_CAP_CHANNEL) == 0 ||
-                      argument == NULL))
+    if (ASX__UNLIKELY(ch->rt->current != cx->task_ || cx->task_ == NULL ||
+                      (cx->caps_ & ASX_CAP_CHANNEL) == 0 || argument == NULL))
         return NULL;
     return ch;
 }

@@ -43,8 +43,8 @@ static inline asx__channel *enter(const asx_channel_sender *sender, const asx_cx
     if (ASX__UNLIKELY(s == NULL || s->generation != sender->generation_ || cx == NULL))
         return NULL;
     asx__channel *ch = s->channel;
-    if (ASX__UNLIKELY(ch->rt->current != cx->task_ || (cx->caps_ & ASX_CAP_CHANNEL) == 0 ||
-                      argument == NULL))
+    if (ASX__UNLIKELY(ch->rt->current != cx->task_ || cx->task_ == NULL ||
+                      (cx->caps_ & ASX_CAP_CHANNEL) == 0 || argument == NULL))
         return NULL;
     return ch;
 }

@@ -411,6 +411,9 @@ ASX_TEST(outside_of_any_task_nothing_is_done)
     CHECK_STATUS(asx_runtime_step(rt, 0, &next), ASX_E_WOULD_BLOCK);
     for (size_t i = 0; i < CALLS; i++)
         check(&calls[i], &cx, ASX_E_WRONG_CONTEXT);
+    cx.task_ = NULL; /* made up: the context of nobody, while nobody runs */
+    for (size_t i = 0; i < CALLS; i++)
+        check(&calls[i], &cx, ASX_E_WRONG_CONTEXT);
     CHECK_STATUS(asx_runtime_shutdown(rt, 0, NULL), ASX_OK);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
