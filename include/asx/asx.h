@@ -13,6 +13,7 @@
 #include <asx/handle.h>
 #include <asx/lab.h>
 #include <asx/obligation.h>
+#include <asx/oracle.h>
 #include <asx/outcome.h>
 #include <asx/region.h>
 #include <asx/runtime.h>

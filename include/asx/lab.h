@@ -7,12 +7,15 @@
 #ifndef ASX_LAB_H
 #define ASX_LAB_H
 
+#include <asx/oracle.h>
 #include <asx/runtime.h>
 
 ASX_BEGIN_DECLS
 
 typedef struct asx_lab_result {
-    asx_status status;   /* of the run; ASX_E_OBLIGATION_LEAKED when it leaked what it may not */
+    asx_status status;   /* of the run; ASX_E_OBLIGATION_LEAKED when it leaked what it may not;
+                            ASX_E_ORACLE when all was well but for the complaint */
+    asx_complaint complaint;
     uint64_t digest;
     uint64_t events;
     uint64_t leaks;
@@ -25,6 +28,8 @@ typedef struct asx_lab_options {
     const char *program;     /* name or text stored in the trace; borrowed */
     size_t program_len;      /* 0: up to the NUL */
     const asx_runtime_config *base; /* profile, limits, memory ...; NULL: server */
+    bool twice;              /* asx_lab_run(): runs it again and compares event by event; a
+                                difference is ASX_E_DIVERGED and a complaint about determinism */
     /* Receives the trace after the run; NULL: not written. */
     asx_status (*sink)(void *ctx, const void *bytes, size_t len);
     void *sink_ctx;

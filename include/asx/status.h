@@ -69,7 +69,8 @@ ASX_BEGIN_DECLS
     X(E_DIVERGED, -162, "The run did something else than the recorded trace.")                     \
     X(E_DEADLOCK, -163, "Every task waits, no timer is pending: nothing can ever run again.")      \
     X(E_SCENARIO, -164, "The scenario text is wrong at the line reported.")                        \
-    X(E_EXPECTATION, -165, "The run did not do what the scenario expects.")
+    X(E_EXPECTATION, -165, "The run did not do what the scenario expects.")                        \
+    X(E_ORACLE, -166, "An oracle of the laboratory complained; the result says which and why.")
 
 typedef enum asx_status {
 #define ASX_STATUS_ENUM_(name, value, hint) ASX_##name = (value),

@@ -1,4 +1,4 @@
-/* cmd_trace.c - `asx trace show`, `foata`, `diff`. */
+/* cmd_trace.c - `asx trace show`, `foata`, `diff`, `check`. */
 #include "cli/cli.h"
 
 #include <inttypes.h>
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/oracle.h"
 #include "trace/foata.h"
 
 static int show(const char *path)
@@ -107,6 +108,35 @@ static int diff(const char *first, const char *second)
     return differences == 0 ? CLI_OK : CLI_FAILED;
 }
 
+/* The oracles of the laboratory, on a run that is over. */
+static int check(const char *path)
+{
+    asx_trace_reader reader;
+    asx_event event;
+    char *bytes = NULL;
+    asx__oracles oracles;
+    asx_status st, ended = ASX_OK;
+    if (!cli_open_trace(path, &bytes, &reader))
+        return CLI_USAGE;
+    asx__oracles_init(&oracles);
+    while ((st = asx_trace_reader_next(&reader, &event)) >= 0) {
+        asx__oracles_hear(&oracles, &event);
+        if (event.kind == ASX_EVENT_RUN_END)
+            ended = (asx_status)(int64_t)event.a;
+    }
+    bool complained = asx__oracles_end(&oracles, ended);
+    if (st != ASX_E_EMPTY)
+        (void)cli_error("%s: damaged at byte %zu", path, reader.error_offset);
+    else if (complained)
+        (void)printf("%s: event %" PRIu64 ": %s\n", asx_oracle_str(oracles.complaint.oracle),
+                     oracles.complaint.seq, oracles.complaint.text);
+    else
+        (void)printf("no oracle complains: %" PRIu64 " events\n", reader.event_count);
+    asx__oracles_deinit(&oracles);
+    free(bytes);
+    return st != ASX_E_EMPTY ? CLI_USAGE : complained ? CLI_FAILED : CLI_OK;
+}
+
 int cli_trace(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -114,7 +144,9 @@ int cli_trace(int argc, char **argv)
         return show(argv[2]);
     if (argc == 3 && strcmp(what, "foata") == 0)
         return foata(argv[2]);
+    if (argc == 3 && strcmp(what, "check") == 0)
+        return check(argv[2]);
     if (argc == 4 && strcmp(what, "diff") == 0)
         return diff(argv[2], argv[3]);
-    return cli_error("usage: asx trace show TRACE | foata TRACE | diff TRACE TRACE");
+    return cli_error("usage: asx trace show TRACE | check TRACE | foata TRACE | diff TRACE TRACE");
 }

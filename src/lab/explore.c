@@ -190,12 +190,24 @@ static void on_task_event(asx__explorer *x, const asx_event *event)
     }
 }
 
+/* An oracle has complained: the execution is not good. One that gets nowhere is stopped. */
+static void on_complaint(asx__explorer *x)
+{
+    const asx_complaint *c = &x->oracles.complaint;
+    asx__explorer_fail(x, c->text, asx_oracle_str(c->oracle));
+    if (c->oracle == ASX_ORACLE_LIVELOCK)
+        asx__trace_stop(&x->rt->trace);
+}
+
 /* The observer of the journal. */
 static void on_event(void *ctx, const asx_event *event)
 {
     asx__explorer *x = ctx;
     if (x->clearing || x->driver == 0)
         return;
+    asx__oracles_hear(&x->oracles, event);
+    if (ASX__UNLIKELY(x->oracles.complaint.oracle != ASX_ORACLE_NONE))
+        on_complaint(x);
     switch (event->kind) {
     case ASX_EVENT_TASK_SPAWN:
     case ASX_EVENT_TASK_COMPLETE:
@@ -384,6 +396,10 @@ static void finish(asx__explorer *x, bool stuck)
 {
     const asx_explore_options *o = x->options;
     bool too_long = asx__dpor_too_long(x->dpor);
+    bool leaked = x->rt->leaks_refused != x->leaks_before;
+    if (!stuck && x->failed_text == NULL &&
+        asx__oracles_end(&x->oracles, leaked ? ASX_E_OBLIGATION_LEAKED : ASX_OK))
+        on_complaint(x);
     if (asx__dpor_status(x->dpor) == ASX_OK && x->unsupported == 0) {
         x->bugs += x->failed_text != NULL;
         x->too_long += too_long;
@@ -423,6 +439,8 @@ static void begin(asx__explorer *x)
     x->clearing = false;
     x->more = false;
     x->failed_text = x->failed_site = NULL;
+    x->leaks_before = x->rt->leaks_refused;
+    asx__oracles_begin(&x->oracles);
     asx__dpor_begin(x->dpor);
 }
 
@@ -548,6 +566,11 @@ static asx_status run(asx__explorer *x)
     st = asx_runtime_start(x->rt, drive, x);
     while (st >= 0) {
         asx_status step = asx_runtime_step(x->rt, 0, NULL);
+        if (x->oracles.complaint.oracle == ASX_ORACLE_LIVELOCK && !x->clearing) {
+            finish(x, false);
+            x->more = x->stop = true; /* the rest cannot be explored on this runtime */
+            break;
+        }
         if (step != ASX_E_WOULD_BLOCK) {
             st = step;
             break;
@@ -578,6 +601,8 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
     asx__explorer x;
     memset(&x, 0, sizeof x);
     x.options = &o;
+    asx__oracles_init(&x.oracles);
+    x.oracles.partial = true;
     x.fn = fn;
     x.arg = arg;
     asx_status st = run(&x);
@@ -594,6 +619,7 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
     x.clearing = true;
     asx_status destroyed = asx_runtime_destroy(x.rt);
     asx__dpor_destroy(x.dpor);
+    asx__oracles_deinit(&x.oracles);
     free(x.tasks);
     free(x.regions);
     free(x.known);

@@ -20,6 +20,7 @@
 #include <asx/explore.h>
 
 #include "lab/dpor.h"
+#include "lab/oracle.h"
 #include "sched/sched.h"
 
 /* A task of the execution, by its serial. */
@@ -68,6 +69,8 @@ typedef struct asx__explorer {
     bool more;
     const char *failed_text, *failed_site; /* first failure ... */
     size_t failed_at;    /* ... after so many steps */
+    asx__oracles oracles;
+    uint64_t leaks_before; /* that the runtime had counted when it began */
 
     /* of all */
     asx__lab_known *known;

@@ -105,4 +105,6 @@ void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site)
     asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
     if (x != NULL && !x->clearing)
         asx__explorer_fail(x, text, site);
+    else if (x == NULL && cx != NULL && cx->rt_ != NULL && asx__oracles_of(cx->rt_) != NULL)
+        asx__oracles_complain(asx__oracles_of(cx->rt_), ASX_ORACLE_USER, "%s (%s)", text, site);
 }

@@ -378,6 +378,7 @@ size_t asx__trace_divergence_format(const asx__trace_divergence *divergence, cha
         [ASX__TRACE_RUN_ENDED] = "the run ended before the recorded one",
         [ASX__TRACE_OTHER_DIGEST] = "the run differs in an event that the recorded trace lost",
         [ASX__TRACE_UNREADABLE] = "the recorded trace cannot be read on",
+        [ASX__TRACE_STOPPED] = "the run was stopped by an observer",
     };
     text t = { .buffer = buffer, .size = buffer == NULL ? 0 : size };
     put(&t, heads[divergence->what]);

@@ -144,7 +144,8 @@ typedef enum asx__trace_difference {
     ASX__TRACE_RECORDED_ENDED, /* run is set: the recorded run had ended before it */
     ASX__TRACE_RUN_ENDED,      /* recorded is set, unless that event was not kept (seq 0) */
     ASX__TRACE_OTHER_DIGEST,   /* the difference is in an event that the recorded trace lost */
-    ASX__TRACE_UNREADABLE      /* the recorded trace is damaged at its error_offset */
+    ASX__TRACE_UNREADABLE,     /* the recorded trace is damaged at its error_offset */
+    ASX__TRACE_STOPPED         /* nothing differs: an observer does not want to hear more */
 } asx__trace_difference;
 
 typedef struct asx__trace_divergence {
@@ -192,6 +193,13 @@ void asx__trace_limit(asx__trace *trace, uint64_t events_max);
  * it returns; it must not emit. NULL: none. */
 void asx__trace_observe(asx__trace *trace, void (*observe)(void *ctx, const asx_event *event),
                         void *ctx);
+
+/* For observers: the run stops as if it had diverged here. */
+static inline void asx__trace_stop(asx__trace *trace)
+{
+    if (trace->divergence.what == ASX__TRACE_SAME)
+        trace->divergence.what = ASX__TRACE_STOPPED;
+}
 
 /* The slow half of asx__trace_emit(). */
 uint64_t asx__trace_append(asx__trace *trace, asx_time now, uint32_t kind, uint64_t task,

@@ -47,6 +47,54 @@ ASX_TEST(a_search_of_nothing_is_refused)
     asx_lab_failed_here(NULL, NULL); /* nobody looks */
 }
 
+static const char *content(void *ctx, const asx_event *event)
+{
+    (void)ctx;
+    (void)event;
+    return NULL;
+}
+
+static asx_status oracles(asx_cx *cx, void *arg)
+{
+    const asx_status bad = ASX_E_INVALID_ARGUMENT;
+    asx_task self, none;
+    static int things[1100];
+    (void)arg;
+    memset(&none, 0, sizeof none);
+    CHECK_STATUS(asx_cx_task(cx, &self), ASX_OK);
+    CHECK_STATUS(asx_lab_watch(NULL, content, NULL), bad);
+    CHECK_STATUS(asx_lab_watch(cx, NULL, NULL), bad);
+    for (int i = 0; i < 16; i++)
+        CHECK_STATUS(asx_lab_watch(cx, content, NULL), ASX_OK);
+    CHECK_STATUS(asx_lab_watch(cx, content, NULL), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_ghost_borrow(NULL, things, ASX_GHOST_SHARED), bad);
+    CHECK_STATUS(asx_ghost_borrow(cx, NULL, ASX_GHOST_SHARED), bad);
+    CHECK_STATUS(asx_ghost_borrow(cx, things, (asx_ghost_borrow_kind)9), bad);
+    CHECK_STATUS(asx_ghost_return(cx, NULL), bad);
+    CHECK_STATUS(asx_ghost_return(cx, things), ASX_E_NOT_OWNER);
+    CHECK_STATUS(asx_ghost_touch(NULL, things, true), bad);
+    CHECK_STATUS(asx_ghost_adopt(cx, NULL), bad);
+    CHECK_STATUS(asx_ghost_transfer(cx, things, NULL), bad);
+    CHECK_STATUS(asx_ghost_transfer(cx, things, &none), bad);
+    CHECK_STATUS(asx_ghost_transfer(cx, NULL, &self), bad);
+    CHECK_STATUS(asx_ghost_transfer(cx, things, &self), ASX_E_NOT_OWNER);
+    for (int i = 1; i < 1024; i++)
+        CHECK_STATUS(asx_ghost_touch(cx, &things[i], true), ASX_OK);
+    CHECK_STATUS(asx_ghost_touch(cx, &things[1024], true), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_ghost_touch(cx, &things[1], true), ASX_OK);
+    return ASX_OK;
+}
+
+ASX_TEST(oracles_and_ghosts_refuse_what_makes_no_sense)
+{
+    asx_lab_options options = { .program = "misuse" };
+    asx_lab_result result;
+    CHECK_STATUS(asx_lab_run(&options, oracles, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK(asx_oracle_str(ASX_ORACLE_COUNT) == NULL);
+    CHECK(asx_oracle_rule(UINT32_MAX) == NULL);
+}
+
 static asx_status operations(asx_cx *cx, void *arg)
 {
     asx_runtime *rt = asx_cx_runtime(cx);

@@ -337,8 +337,97 @@ ASX_FIXTURE("FB-203")
     FIX_EQ(cli_lint_text(good, sizeof(good) - 1, note_line, &line), 0);
 }
 
+/* ---- ghosts ---- */
+
+static int shared_thing;
+
+/* Borrows the message behind an ack, waits, and looks at it; the good one copies it first. */
+static asx_status keep_borrowed(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_ack ack;
+    int message = 7;
+    FIX_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    FIX_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
+    FIX_STATUS(asx_channel_send(&tx, cx, &message), ASX_OK);
+    FIX_STATUS(asx_channel_recv_with_ack(&rx, cx, &message, &ack), ASX_OK);
+    FIX_STATUS(asx_ghost_borrow(cx, &ack, ASX_GHOST_OBLIGATION), ASX_OK);
+    if (*(bool *)arg)
+        FIX_STATUS(asx_ghost_return(cx, &ack), ASX_OK);
+    FIX_STATUS(asx_yield(cx), ASX_OK);
+    if (!*(bool *)arg)
+        FIX_STATUS(asx_ghost_return(cx, &ack), ASX_OK);
+    FIX_STATUS(asx_ack_commit(&ack), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+static asx_status write_thing(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_ghost_touch(cx, &shared_thing, true);
+}
+
+static asx_status write_shared(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task writer;
+    bool good = *(bool *)arg;
+    FIX_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    FIX_STATUS(asx_spawn_task(&r, NULL, write_thing, NULL, &writer), ASX_OK);
+    FIX_STATUS(asx_ghost_borrow(cx, &shared_thing, ASX_GHOST_SHARED), ASX_OK);
+    if (good)
+        FIX_STATUS(asx_ghost_return(cx, &shared_thing), ASX_OK);
+    FIX_STATUS(asx_join(cx, &writer, NULL), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+static asx_status write_owned(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task writer;
+    bool good = *(bool *)arg;
+    FIX_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    FIX_STATUS(asx_spawn_task(&r, NULL, write_thing, NULL, &writer), ASX_OK);
+    FIX_STATUS(asx_ghost_adopt(cx, &shared_thing), ASX_OK);
+    if (good)
+        FIX_STATUS(asx_ghost_transfer(cx, &shared_thing, &writer), ASX_OK);
+    FIX_STATUS(asx_join(cx, &writer, NULL), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+/* The good program passes, the bad one is complained of by the oracle. */
+static void judged(asx_task_fn fn, asx_oracle oracle)
+{
+    asx_lab_options options = { .program = "ghosts" };
+    asx_lab_result result;
+    bool good = true;
+    FIX_STATUS(asx_lab_run(&options, fn, &good, &result), ASX_OK);
+    FIX_STATUS(result.status, ASX_OK);
+    FIX_EQ(result.complaint.oracle, ASX_ORACLE_NONE);
+    good = false;
+    FIX_STATUS(asx_lab_run(&options, fn, &good, &result), ASX_OK);
+    FIX_STATUS(result.status, ASX_E_ORACLE);
+    FIX_EQ(result.complaint.oracle, oracle);
+}
+
+ASX_FIXTURE("FB-200")
+{
+    judged(keep_borrowed, ASX_ORACLE_BORROW);
+}
+
+ASX_FIXTURE("FB-201")
+{
+    judged(write_shared, ASX_ORACLE_BORROW);
+}
+
+/* In the laboratory each task counts as a thread. */
+ASX_FIXTURE("FB-202")
+{
+    judged(write_owned, ASX_ORACLE_AFFINITY);
+}
+
 /* ---- what one thread cannot show ---- */
 
 ASX_FIXTURE_SKIP("sc-steal-001 INV-SC-05", "work stealing needs more than one worker")
-ASX_FIXTURE_SKIP("FB-200 FB-201", "there is no ledger of borrows to violate")
-ASX_FIXTURE_SKIP("FB-202", "a runtime has one thread, and transfers no objects between threads")

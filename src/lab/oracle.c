@@ -1,0 +1,744 @@
+/* oracle.c - the rules of the runtime, event by event (see oracle.h). */
+#include "lab/oracle.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <asx/cancel.h>
+#include <asx/obligation.h>
+#include <asx/outcome.h>
+#include <asx/state.h>
+
+#include "trace/trace.h"
+
+#define LIVELOCK_MAX 200000
+#define FUTURELOCK_MAX 100000
+#define FUTURELOCK_LOOK 4096 /* dispatches between two looks */
+#define GAP_MAX 65536        /* serials that may be missing */
+
+typedef struct seen_task {
+    uint64_t region;
+    uint64_t wait_object;
+    uint64_t last_run;   /* dispatches then */
+    uint32_t holds;      /* obligations */
+    uint8_t state;       /* asx_task_state */
+    uint8_t waits;       /* ASX__WAIT_..., 0: it does not */
+    bool present, ended, requested, acknowledged, forced, lost_race, woken;
+} seen_task;
+
+typedef struct seen_region {
+    uint64_t parent;
+    uint64_t tasks, regions, obligations; /* alive in it */
+    uint64_t finalizer;  /* the last that ran */
+    bool present, closed, disturbed;      /* somebody in it was forced or panicked */
+} seen_region;
+
+/* Messages `next` .. `sent` are queued, after those that were put back. */
+typedef struct seen_channel {
+    uint64_t capacity, sent, next;
+    uint64_t nacked[ASX__NACKED_MAX];
+    uint32_t nacked_len;
+    bool present, gone;  /* its messages were discarded, or too many put back: not judged */
+} seen_channel;
+
+typedef struct seen_obligation {
+    uint64_t owner;
+    uint8_t kind;
+    bool present, live;
+    bool leaked;         /* and may still be aborted, once: a tracked permit is */
+} seen_obligation;
+
+typedef struct seen_timer {
+    uint64_t deadline;
+    bool present, live;
+} seen_timer;
+
+static const char *const names[] = {
+#define ORACLE_NAME(name, text, rule) text,
+    ASX_ORACLE_LIST(ORACLE_NAME)
+#undef ORACLE_NAME
+};
+static const char *const rules[] = {
+#define ORACLE_RULE(name, text, rule) rule,
+    ASX_ORACLE_LIST(ORACLE_RULE)
+#undef ORACLE_RULE
+};
+
+typedef unsigned long long ull;
+
+const char *asx_oracle_str(unsigned oracle)
+{
+    return oracle < ASX_ORACLE_COUNT ? names[oracle] : NULL;
+}
+
+const char *asx_oracle_rule(unsigned oracle)
+{
+    return oracle < ASX_ORACLE_COUNT ? rules[oracle] : NULL;
+}
+
+void asx__oracles_complain(asx__oracles *o, asx_oracle oracle, const char *format, ...)
+{
+    va_list args;
+    if (o->complaint.oracle != ASX_ORACLE_NONE)
+        return;
+    o->complaint.oracle = oracle;
+    o->complaint.seq = o->ended ? 0 : o->now_seq;
+    va_start(args, format);
+    (void)vsnprintf(o->complaint.text, sizeof o->complaint.text, format, args);
+    va_end(args);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void *get(const asx__seen_table *t, uint64_t serial)
+{
+    uint64_t index = serial - t->base;
+    return serial != 0 && index < t->len ? t->at + index * t->size : NULL;
+}
+
+/* NULL: no memory, or a number that does not fit in; then it is not judged. */
+static void *put(asx__seen_table *t, uint64_t serial)
+{
+    if (t->len == 0)
+        t->base = serial;
+    uint64_t index = serial - t->base;
+    if (serial < t->base || index > t->len + GAP_MAX)
+        return NULL;
+    if (index >= t->cap) {
+        size_t cap = t->cap != 0 ? t->cap * 2 : 16;
+        while (cap <= index)
+            cap *= 2;
+        char *larger = realloc(t->at, cap * t->size);
+        if (larger == NULL)
+            return NULL;
+        t->at = larger;
+        t->cap = cap;
+    }
+    if (index >= t->len) {
+        memset(t->at + t->len * t->size, 0, ((size_t)index + 1 - t->len) * t->size);
+        t->len = (size_t)index + 1;
+    }
+    return t->at + index * t->size;
+}
+
+static seen_task *task_of(const asx__oracles *o, uint64_t serial)
+{
+    seen_task *t = get(&o->tasks, serial);
+    return t != NULL && t->present ? t : NULL;
+}
+
+static seen_region *region_of(const asx__oracles *o, uint64_t serial)
+{
+    seen_region *r = get(&o->regions, serial);
+    return r != NULL && r->present ? r : NULL;
+}
+
+void asx__oracles_init(asx__oracles *o)
+{
+    memset(o, 0, sizeof *o);
+    o->tasks.size = sizeof(seen_task);
+    o->regions.size = sizeof(seen_region);
+    o->channels.size = sizeof(seen_channel);
+    o->obligations.size = sizeof(seen_obligation);
+    o->timers.size = sizeof(seen_timer);
+    o->livelock_max = LIVELOCK_MAX;
+    o->futurelock_max = FUTURELOCK_MAX;
+}
+
+void asx__oracles_deinit(asx__oracles *o)
+{
+    free(o->tasks.at);
+    free(o->regions.at);
+    free(o->channels.at);
+    free(o->obligations.at);
+    free(o->timers.at);
+    free(o->ghosts);
+    memset(o, 0, sizeof *o);
+}
+
+void asx__oracles_begin(asx__oracles *o)
+{
+    o->complaint.oracle = ASX_ORACLE_NONE;
+    o->tasks.len = o->regions.len = o->channels.len = o->obligations.len = o->timers.len = 0;
+    o->now_seq = o->dispatches = o->idle_events = 0;
+    o->tasks_live = o->obligations_live = 0;
+    o->ended = o->stuck = o->held = false;
+    o->waiting[0] = '\0';
+    o->watches_len = 0;
+    o->ghosts_len = 0;
+}
+
+/* ---- tasks ---------------------------------------------------------------------------------- */
+
+static void hear_spawn(asx__oracles *o, const asx_event *e)
+{
+    seen_task *t = put(&o->tasks, e->object);
+    seen_region *r = region_of(o, e->a);
+    if (t == NULL)
+        return;
+    *t = (seen_task){ .present = true, .region = e->a, .last_run = o->dispatches };
+    o->tasks_live++;
+    if (r == NULL)
+        return;
+    r->tasks++;
+    if (r->closed)
+        asx__oracles_complain(o, ASX_ORACLE_QUIESCENCE, "task %llu was started in region %llu, "
+                              "which is closed", (ull)e->object, (ull)e->a);
+}
+
+static void hear_state(asx__oracles *o, const asx_event *e)
+{
+    seen_task *t = task_of(o, e->object);
+    if (t == NULL)
+        return;
+    bool legal = e->a == t->state && e->b < ASX_TASK_STATE_COUNT &&
+                 asx_task_transition_legal((asx_task_state)e->a, (asx_task_state)e->b) == ASX_OK;
+    bool in_order = (e->b != ASX_TASK_CANCEL_REQUESTED || t->requested) &&
+                    (e->b != ASX_TASK_CANCELLING || t->acknowledged);
+    if (!legal || !in_order)
+        asx__oracles_complain(o, ASX_ORACLE_CANCEL_ORDER,
+                              "task %llu went from state %llu to %llu, it was in %u%s",
+                              (ull)e->object, (ull)e->a, (ull)e->b, t->state,
+                              legal ? " and nobody had asked for it" : "");
+    t->state = (uint8_t)e->b;
+}
+
+static void hear_cancel(asx__oracles *o, const asx_event *e)
+{
+    seen_task *t = task_of(o, e->object);
+    if (t == NULL)
+        return;
+    bool wrong = t->ended;
+    switch (e->kind) {
+    case ASX_EVENT_CANCEL_REQUEST:
+        wrong = wrong || t->requested;
+        t->requested = true;
+        t->lost_race = e->a == ASX_CANCEL_RACE_LOST;
+        break;
+    case ASX_EVENT_CANCEL_STRENGTHEN:
+        wrong = wrong || !t->requested;
+        break;
+    default:
+        wrong = wrong || !t->requested || t->acknowledged;
+        t->acknowledged = true;
+        break;
+    }
+    if (wrong)
+        asx__oracles_complain(o, ASX_ORACLE_CANCEL_ORDER, "%s of task %llu out of order",
+                              asx_event_kind_str(e->kind), (ull)e->object);
+}
+
+static void hear_complete(asx__oracles *o, const asx_event *e)
+{
+    seen_task *t = task_of(o, e->object);
+    if (t == NULL)
+        return;
+    seen_region *r = region_of(o, t->region);
+    if (t->ended)
+        asx__oracles_complain(o, ASX_ORACLE_CANCEL_ORDER, "task %llu ended twice",
+                              (ull)e->object);
+    if (e->a == ASX_OUTCOME_CANCELLED && !t->acknowledged && !t->forced)
+        asx__oracles_complain(o, ASX_ORACLE_CANCEL_ORDER,
+                              "task %llu ended Cancelled and had not acknowledged",
+                              (ull)e->object);
+    if (t->holds != 0)
+        asx__oracles_complain(o, ASX_ORACLE_OBLIGATION_LEAK,
+                              "task %llu ended and held %u obligations", (ull)e->object,
+                              t->holds);
+    o->tasks_live -= !t->ended;
+    t->ended = true;
+    t->waits = 0;
+    if (r != NULL && r->tasks != 0)
+        r->tasks--;
+}
+
+/* A task that holds something others may wait for, and has not run for long. */
+static void look_for_futurelock(asx__oracles *o)
+{
+    bool somebody_waits = false;
+    for (size_t i = 0; i < o->tasks.len; i++) {
+        const seen_task *t = get(&o->tasks, o->tasks.base + i);
+        somebody_waits = somebody_waits || t->waits == ASX__WAIT_CHANNEL_RESERVE ||
+                         t->waits == ASX__WAIT_CHANNEL_RECV;
+    }
+    for (size_t i = 0; i < o->tasks.len && somebody_waits; i++) {
+        const seen_task *t = get(&o->tasks, o->tasks.base + i);
+        if (t->present && !t->ended && t->holds != 0 &&
+            o->dispatches - t->last_run > o->futurelock_max)
+            asx__oracles_complain(o, ASX_ORACLE_FUTURELOCK,
+                                  "task %llu holds %u obligations and was not run for %llu "
+                                  "dispatches (it waits: %s)",
+                                  (ull)(o->tasks.base + i), t->holds,
+                                  (ull)(o->dispatches - t->last_run), asx__wait_str(t->waits));
+    }
+}
+
+static void hear_schedule(asx__oracles *o, const asx_event *e)
+{
+    seen_task *t = task_of(o, e->object);
+    if (++o->idle_events == o->livelock_max)
+        asx__oracles_complain(o, ASX_ORACLE_LIVELOCK,
+                              "%llu switches at time %llu and nothing was done; task %llu runs",
+                              (ull)o->idle_events, (ull)e->time, (ull)e->object);
+    if (e->kind == ASX_EVENT_TASK_RUN && ++o->dispatches % FUTURELOCK_LOOK == 0)
+        look_for_futurelock(o);
+    if (t == NULL)
+        return;
+    switch (e->kind) {
+    case ASX_EVENT_TASK_RUN:
+        t->last_run = o->dispatches;
+        t->woken = false;
+        t->waits = 0;
+        break;
+    case ASX_EVENT_TASK_PARK:
+        t->waits = (uint8_t)e->a;
+        t->wait_object = e->b;
+        asx__ghosts_waits(o, e->object);
+        break;
+    case ASX_EVENT_TASK_WAKE:
+        t->waits = 0;
+        t->woken = !o->partial;
+        break;
+    default:
+        asx__ghosts_waits(o, e->object);
+        break;
+    }
+}
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+static void hear_open(asx__oracles *o, const asx_event *e)
+{
+    seen_region *r = put(&o->regions, e->object);
+    if (r == NULL)
+        return;
+    *r = (seen_region){ .present = true, .parent = e->a };
+    seen_region *parent = region_of(o, e->a);
+    if (parent != NULL)
+        parent->regions++;
+}
+
+/* A task of the region that is alive, one that lost a race first. */
+static void complain_of_task(asx__oracles *o, uint64_t region)
+{
+    for (int losers = 1; losers >= 0; losers--)
+        for (size_t i = 0; i < o->tasks.len; i++) {
+            const seen_task *t = get(&o->tasks, o->tasks.base + i);
+            if (!t->present || t->ended || t->region != region || t->lost_race < losers)
+                continue;
+            asx__oracles_complain(o, losers ? ASX_ORACLE_LOSERS : ASX_ORACLE_QUIESCENCE,
+                                  "region %llu is closed and task %llu of it is alive",
+                                  (ull)region, (ull)(o->tasks.base + i));
+            return;
+        }
+}
+
+static void hear_closed(asx__oracles *o, const asx_event *e, seen_region *r)
+{
+    if (r->tasks != 0)
+        complain_of_task(o, e->object);
+    if (r->regions != 0)
+        asx__oracles_complain(o, ASX_ORACLE_QUIESCENCE,
+                              "region %llu is closed and %llu regions in it are not",
+                              (ull)e->object, (ull)r->regions);
+    if (r->obligations != 0)
+        asx__oracles_complain(o, ASX_ORACLE_QUIESCENCE,
+                              "region %llu is closed and %llu obligations of it are reserved",
+                              (ull)e->object, (ull)r->obligations);
+    if (r->finalizer > 1 && !r->disturbed)
+        asx__oracles_complain(o, ASX_ORACLE_FINALIZERS,
+                              "region %llu is closed and finalizer %llu has not run",
+                              (ull)e->object, (ull)(r->finalizer - 1));
+    seen_region *parent = region_of(o, r->parent);
+    if (parent != NULL && parent->regions != 0 && !r->closed)
+        parent->regions--;
+    r->closed = true;
+}
+
+static void hear_region_state(asx__oracles *o, const asx_event *e)
+{
+    seen_region *r = region_of(o, e->object);
+    if (r == NULL)
+        return;
+    if (r->closed || e->a >= ASX_REGION_STATE_COUNT || e->b >= ASX_REGION_STATE_COUNT ||
+        asx_region_transition_legal((asx_region_state)e->a, (asx_region_state)e->b) < 0)
+        asx__oracles_complain(o, ASX_ORACLE_QUIESCENCE, "region %llu went from state %llu to %llu",
+                              (ull)e->object, (ull)e->a, (ull)e->b);
+    if (e->b == ASX_REGION_CLOSED)
+        hear_closed(o, e, r);
+}
+
+static void hear_finalizer(asx__oracles *o, const asx_event *e)
+{
+    seen_region *r = region_of(o, e->object);
+    if (r == NULL)
+        return;
+    if (r->closed || (r->finalizer != 0 && e->a != r->finalizer - 1))
+        asx__oracles_complain(o, ASX_ORACLE_FINALIZERS,
+                              "finalizer %llu of region %llu ran after number %llu%s", (ull)e->a,
+                              (ull)e->object, (ull)r->finalizer,
+                              r->closed ? " and the close" : "");
+    r->finalizer = e->a;
+}
+
+static void hear_disturbance(asx__oracles *o, const asx_event *e)
+{
+    seen_task *t = task_of(o, e->object);
+    seen_region *r = t != NULL ? region_of(o, t->region) : NULL;
+    if (t != NULL)
+        t->forced = t->forced || e->kind == ASX_EVENT_TASK_FORCED;
+    if (r != NULL)
+        r->disturbed = true;
+}
+
+/* ---- obligations ---------------------------------------------------------------------------- */
+
+static bool is_regions(uint64_t kind)
+{
+    return kind == ASX_OBLIGATION_KIND_PLAIN || kind == ASX_OBLIGATION_KIND_LEASE;
+}
+
+static void hear_reserve(asx__oracles *o, const asx_event *e)
+{
+    seen_obligation *b = put(&o->obligations, e->object);
+    if (b == NULL)
+        return;
+    *b = (seen_obligation){ .present = true, .live = true, .kind = (uint8_t)e->a, .owner = e->b };
+    o->obligations_live++;
+    seen_task *t = is_regions(e->a) ? NULL : task_of(o, e->b);
+    seen_region *r = is_regions(e->a) ? region_of(o, e->b) : NULL;
+    if (t != NULL)
+        t->holds++;
+    if (r != NULL)
+        r->obligations++;
+}
+
+static void hear_resolve(asx__oracles *o, const asx_event *e)
+{
+    seen_obligation *b = get(&o->obligations, e->object);
+    if (b == NULL || !b->present)
+        return;
+    if (!b->live && !(b->leaked && e->kind == ASX_EVENT_OBLIGATION_ABORT))
+        asx__oracles_complain(o, ASX_ORACLE_OBLIGATION_LEAK, "obligation %llu was resolved twice",
+                              (ull)e->object);
+    o->obligations_live -= b->live;
+    b->leaked = b->live && e->kind == ASX_EVENT_OBLIGATION_LEAK;
+    seen_task *t = is_regions(b->kind) ? NULL : task_of(o, b->owner);
+    seen_region *r = is_regions(b->kind) ? region_of(o, b->owner) : NULL;
+    if (b->live && t != NULL && t->holds != 0)
+        t->holds--;
+    if (b->live && r != NULL && r->obligations != 0)
+        r->obligations--;
+    b->live = false;
+}
+
+/* ---- channels ------------------------------------------------------------------------------- */
+
+static uint64_t queued(const seen_channel *c)
+{
+    return c->nacked_len + (c->sent + 1 - c->next);
+}
+
+static void hear_send(asx__oracles *o, const asx_event *e, seen_channel *c)
+{
+    c->sent++;
+    if (e->a != c->sent || (!c->gone && (e->b != queued(c) || e->b > c->capacity)))
+        asx__oracles_complain(o, ASX_ORACLE_CHANNEL,
+                              "channel %llu: message %llu sent, %llu queued; it should be %llu, "
+                              "%llu of %llu", (ull)e->object, (ull)e->a, (ull)e->b, (ull)c->sent,
+                              (ull)queued(c), (ull)c->capacity);
+    c->sent = e->a;
+}
+
+static void hear_take(asx__oracles *o, const asx_event *e, seen_channel *c)
+{
+    if (queued(c) == 0) {
+        asx__oracles_complain(o, ASX_ORACLE_CHANNEL,
+                              "channel %llu: message %llu received, and none was queued",
+                              (ull)e->object, (ull)e->a);
+        return;
+    }
+    uint64_t expected = c->nacked_len != 0 ? c->nacked[--c->nacked_len] : c->next++;
+    bool recv = e->kind == ASX_EVENT_CHANNEL_RECV;
+    if (e->a != expected || (recv && e->b != queued(c)))
+        asx__oracles_complain(o, ASX_ORACLE_CHANNEL,
+                              "channel %llu: message %llu received, %llu queued; it should be "
+                              "%llu, %llu", (ull)e->object, (ull)e->a, (ull)e->b, (ull)expected,
+                              (ull)queued(c));
+}
+
+static void hear_channel(asx__oracles *o, const asx_event *e)
+{
+    seen_channel *c;
+    if (e->kind == ASX_EVENT_CHANNEL_CREATE) {
+        c = put(&o->channels, e->object);
+        if (c != NULL)
+            *c = (seen_channel){ .present = true, .capacity = e->a, .next = 1 };
+        return;
+    }
+    c = get(&o->channels, e->object);
+    if (c == NULL || !c->present)
+        return;
+    if (e->kind == ASX_EVENT_CHANNEL_SEND)
+        hear_send(o, e, c);
+    else if (c->gone)
+        return;
+    else if (e->kind == ASX_EVENT_CHANNEL_RECV || e->kind == ASX_EVENT_CHANNEL_EVICT)
+        hear_take(o, e, c);
+    else if (e->kind == ASX_EVENT_CHANNEL_NACK && c->nacked_len < ASX__NACKED_MAX)
+        c->nacked[c->nacked_len++] = e->a;
+    else if (e->kind == ASX_EVENT_CHANNEL_NACK || e->kind == ASX_EVENT_CHANNEL_DISCARD)
+        c->gone = true;
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+static void hear_timer(asx__oracles *o, const asx_event *e)
+{
+    seen_timer *t;
+    if (e->kind == ASX_EVENT_TIMER_ARM) {
+        t = put(&o->timers, e->object);
+        if (t != NULL)
+            *t = (seen_timer){ .present = true, .live = true, .deadline = e->a };
+        return;
+    }
+    if (e->kind == ASX_EVENT_TIMER_FIRE && e->time < e->a)
+        asx__oracles_complain(o, ASX_ORACLE_DEADLINE, "timer %llu for %llu fired at %llu",
+                              (ull)e->object, (ull)e->a, (ull)e->time);
+    t = get(&o->timers, e->object);
+    if (t == NULL || !t->present)
+        return;
+    if (e->kind == ASX_EVENT_TIMER_FIRE && (!t->live || t->deadline != e->a))
+        asx__oracles_complain(o, ASX_ORACLE_DEADLINE,
+                              "timer %llu fired for %llu; it was %s for %llu", (ull)e->object,
+                              (ull)e->a, t->live ? "armed" : "not armed any more",
+                              (ull)t->deadline);
+    t->live = false;
+}
+
+/* Nothing can run: whoever waits for something that has happened was not told. */
+static void look_for_lost_wakeups(asx__oracles *o)
+{
+    for (size_t i = 0; i < o->tasks.len; i++) {
+        const seen_task *t = get(&o->tasks, o->tasks.base + i);
+        ull serial = (ull)(o->tasks.base + i);
+        if (!t->present || t->ended)
+            continue;
+        if (t->woken)
+            asx__oracles_complain(o, ASX_ORACLE_LOST_WAKEUP, "task %llu was woken and not run",
+                                  serial);
+        const seen_channel *c = get(&o->channels, t->wait_object);
+        const seen_task *other = task_of(o, t->wait_object);
+        const seen_region *r = region_of(o, t->wait_object);
+        if (t->waits == ASX__WAIT_CHANNEL_RECV && c != NULL && !c->gone && c->present &&
+            queued(c) != 0)
+            asx__oracles_complain(o, ASX_ORACLE_LOST_WAKEUP,
+                                  "task %llu waits for a message of channel %llu, which has %llu",
+                                  serial, (ull)t->wait_object, (ull)queued(c));
+        if (t->waits == ASX__WAIT_CHANNEL_RESERVE && c != NULL && !c->gone && c->present &&
+            queued(c) == 0 && o->obligations_live == 0)
+            asx__oracles_complain(o, ASX_ORACLE_LOST_WAKEUP,
+                                  "task %llu waits for room in channel %llu, which is empty",
+                                  serial, (ull)t->wait_object);
+        if ((t->waits == ASX__WAIT_JOIN && other != NULL && other->ended) ||
+            (t->waits == ASX__WAIT_REGION_CLOSE && r != NULL && r->closed))
+            asx__oracles_complain(o, ASX_ORACLE_LOST_WAKEUP,
+                                  "task %llu waits for the end of %s %llu, which was before",
+                                  serial, t->waits == ASX__WAIT_JOIN ? "task" : "region",
+                                  (ull)t->wait_object);
+    }
+}
+
+/* Everybody waits and the root is told to shut down: that is how a run ends that cannot go on. Who
+ * waits for what is noted now, before they are all told. */
+static void hear_region_cancel(asx__oracles *o, const asx_event *e)
+{
+    const seen_region *r = region_of(o, e->object);
+    bool holder = false, waiter = false;
+    if (r == NULL || r->parent != 0 || e->a != ASX_CANCEL_SHUTDOWN || e->task != 0 || o->stuck)
+        return;
+    for (size_t i = 0; i < o->tasks.len; i++) {
+        const seen_task *t = get(&o->tasks, o->tasks.base + i);
+        if (!t->present || t->ended)
+            continue;
+        if (t->waits == 0)
+            return;
+        holder = holder || t->holds != 0;
+        waiter = waiter || t->waits == ASX__WAIT_CHANNEL_RESERVE ||
+                 t->waits == ASX__WAIT_CHANNEL_RECV;
+    }
+    o->stuck = true;
+    o->held = holder && waiter;
+    asx__oracles_describe(o, o->waiting, sizeof o->waiting);
+    look_for_lost_wakeups(o);
+}
+
+static void hear_advance(asx__oracles *o, const asx_event *e)
+{
+    for (size_t i = 0; i < o->timers.len && !o->coalesced; i++) {
+        const seen_timer *t = get(&o->timers, o->timers.base + i);
+        if (t->present && t->live && t->deadline <= e->a && t->deadline < e->b)
+            asx__oracles_complain(o, ASX_ORACLE_DEADLINE,
+                                  "timer %llu for %llu has not fired, and the clock goes from "
+                                  "%llu to %llu", (ull)(o->timers.base + i), (ull)t->deadline,
+                                  (ull)e->a, (ull)e->b);
+    }
+    look_for_lost_wakeups(o);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static void hear_task_event(asx__oracles *o, const asx_event *e)
+{
+    switch (e->kind) {
+    case ASX_EVENT_TASK_SPAWN:
+        hear_spawn(o, e);
+        break;
+    case ASX_EVENT_TASK_STATE:
+        hear_state(o, e);
+        break;
+    case ASX_EVENT_TASK_COMPLETE:
+        hear_complete(o, e);
+        break;
+    case ASX_EVENT_TASK_FORCED:
+    case ASX_EVENT_TASK_PANIC:
+        hear_disturbance(o, e);
+        break;
+    case ASX_EVENT_CANCEL_REQUEST:
+    case ASX_EVENT_CANCEL_STRENGTHEN:
+    case ASX_EVENT_CANCEL_ACK:
+        hear_cancel(o, e);
+        break;
+    default:
+        break;
+    }
+}
+
+static void hear_region_event(asx__oracles *o, const asx_event *e)
+{
+    switch (e->kind) {
+    case ASX_EVENT_REGION_OPEN:
+        hear_open(o, e);
+        break;
+    case ASX_EVENT_REGION_STATE:
+        hear_region_state(o, e);
+        break;
+    case ASX_EVENT_REGION_CANCEL:
+        hear_region_cancel(o, e);
+        break;
+    case ASX_EVENT_FINALIZER_RUN:
+        hear_finalizer(o, e);
+        break;
+    default:
+        break;
+    }
+}
+
+static void ask_watches(asx__oracles *o, const asx_event *e)
+{
+    for (unsigned i = 0; i < o->watches_len; i++) {
+        const char *wrong = o->watches[i].fn(o->watches[i].ctx, e);
+        if (wrong != NULL)
+            asx__oracles_complain(o, ASX_ORACLE_USER, "%s", wrong);
+    }
+}
+
+void asx__oracles_hear(asx__oracles *o, const asx_event *e)
+{
+    o->now_seq = e->seq;
+    if (o->watches_len != 0)
+        ask_watches(o, e);
+    if (e->kind >= ASX_EVENT_TASK_RUN && e->kind <= ASX_EVENT_TASK_YIELD) {
+        hear_schedule(o, e);
+        return;
+    }
+    o->idle_events = 0;
+    if (e->kind >= ASX_EVENT_TASK_SPAWN && e->kind <= ASX_EVENT_BUDGET_EXHAUSTED)
+        hear_task_event(o, e);
+    else if (e->kind >= ASX_EVENT_REGION_OPEN && e->kind <= ASX_EVENT_ADMISSION_REFUSED)
+        hear_region_event(o, e);
+    else if (e->kind == ASX_EVENT_OBLIGATION_RESERVE)
+        hear_reserve(o, e);
+    else if (e->kind >= ASX_EVENT_OBLIGATION_COMMIT && e->kind <= ASX_EVENT_OBLIGATION_LEAK)
+        hear_resolve(o, e);
+    else if (e->kind >= ASX_EVENT_CHANNEL_CREATE && e->kind <= ASX_EVENT_CHANNEL_NACK)
+        hear_channel(o, e);
+    else if (e->kind >= ASX_EVENT_TIMER_ARM && e->kind <= ASX_EVENT_TIMER_CANCEL)
+        hear_timer(o, e);
+    else if (e->kind == ASX_EVENT_CLOCK_ADVANCE)
+        hear_advance(o, e);
+}
+
+bool asx__oracles_end(asx__oracles *o, asx_status status)
+{
+    o->ended = true;
+    ask_watches(o, NULL);
+    if (status == ASX_E_DEADLOCK)
+        asx__oracles_complain(o, o->held ? ASX_ORACLE_FUTURELOCK : ASX_ORACLE_DEADLOCK, "%s",
+                              o->waiting);
+    if (status == ASX_E_OBLIGATION_LEAKED)
+        asx__oracles_complain(o, ASX_ORACLE_OBLIGATION_LEAK,
+                              "an obligation was still reserved when its region closed");
+    for (size_t i = 0; i < o->tasks.len && o->tasks_live != 0; i++) {
+        const seen_task *t = get(&o->tasks, o->tasks.base + i);
+        if (t->present && !t->ended)
+            asx__oracles_complain(o, ASX_ORACLE_TASK_LEAK, "the run is over and task %llu is not",
+                                  (ull)(o->tasks.base + i));
+    }
+    return o->complaint.oracle != ASX_ORACLE_NONE;
+}
+
+/* ---- who waits for whom --------------------------------------------------------------------- */
+
+/* A task that the given one waits for: 0: none that the events tell. */
+static uint64_t waited_for(const asx__oracles *o, uint64_t serial)
+{
+    const seen_task *t = task_of(o, serial);
+    if (t == NULL || t->ended)
+        return 0;
+    if (t->waits == ASX__WAIT_JOIN)
+        return t->wait_object;
+    if (t->waits != ASX__WAIT_REGION_CLOSE)
+        return 0;
+    for (size_t i = 0; i < o->tasks.len; i++) {
+        const seen_task *in = get(&o->tasks, o->tasks.base + i);
+        if (in->present && !in->ended && in->region == t->wait_object)
+            return o->tasks.base + i;
+    }
+    return 0;
+}
+
+static size_t add_circle(const asx__oracles *o, uint64_t task, char *buffer, size_t size)
+{
+    uint64_t at = task;
+    size_t len = 0;
+    for (size_t i = 0; i <= o->tasks.len && at != 0; i++)
+        at = waited_for(o, at);
+    if (at == 0)
+        return 0;
+    uint64_t first = at;
+    len += (size_t)snprintf(buffer, size, "cycle: task %llu", (ull)at);
+    do {
+        at = waited_for(o, at);
+        if (len < size)
+            len += (size_t)snprintf(buffer + len, size - len, " -> task %llu", (ull)at);
+    } while (at != first);
+    return len;
+}
+
+void asx__oracles_describe(const asx__oracles *o, char *buffer, size_t size)
+{
+    size_t len = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < o->tasks.len && len == 0; i++)
+        len = add_circle(o, o->tasks.base + i, buffer, size);
+    for (size_t i = 0; i < o->tasks.len && len < size; i++) {
+        const seen_task *t = get(&o->tasks, o->tasks.base + i);
+        if (t->present && !t->ended && t->waits != 0)
+            len += (size_t)snprintf(buffer + len, size - len, "%stask %llu waits: %s %llu",
+                                    len != 0 ? "; " : "", (ull)(o->tasks.base + i),
+                                    asx__wait_str(t->waits), (ull)t->wait_object);
+    }
+}

@@ -1,0 +1,77 @@
+/* oracle.h - the oracles of a laboratory, fed with the events of its journal.
+ *
+ * They know what the events say and nothing else, so that a recorded trace can be judged as well
+ * as a running program, and a test can show each of them firing by changing one event of a good
+ * trace. Objects that were created before the first event that was heard are not judged.
+ *
+ * The first complaint stays. Memory grows with the number of objects that a run creates; a new
+ * execution forgets them and keeps the memory.
+ */
+#ifndef ASX_LAB_ORACLE_H
+#define ASX_LAB_ORACLE_H
+
+#include <asx/oracle.h>
+
+#define ASX__WATCHES_MAX 16
+#define ASX__GHOSTS_MAX 1024
+#define ASX__NACKED_MAX 64
+
+/* Records by serial number: those of base .. base + len - 1. */
+typedef struct asx__seen_table {
+    char *at;
+    uint64_t base;
+    size_t len, cap, size;
+} asx__seen_table;
+
+typedef struct asx__ghost {
+    const void *object;
+    uint64_t owner;     /* serial of the task it belongs to; 0: nobody */
+    uint64_t borrower;  /* of the exclusive borrow, or of the last shared one */
+    uint64_t sleepless; /* serial of the task that may not wait while it borrows; 0: none */
+    uint32_t shared;    /* borrows */
+    bool exclusive;
+} asx__ghost;
+
+typedef struct asx__oracles {
+    asx_complaint complaint;
+    asx__seen_table tasks, regions, channels, obligations, timers;
+    uint64_t now_seq;
+    uint64_t dispatches;      /* task-run events so far */
+    uint64_t idle_events;     /* of the schedule, since the last that got on */
+    uint64_t tasks_live, obligations_live;
+    uint64_t livelock_max, futurelock_max;
+    bool partial;             /* not every wake and run is heard (explorer) */
+    bool coalesced;           /* timers may be late */
+    bool ended;
+    char waiting[192];        /* who waited for what when it was shut down */
+    bool stuck;               /* ... and everybody did */
+    bool held;                /* ... and one of them held what others may have waited for */
+    struct {
+        asx_watch_fn fn;
+        void *ctx;
+    } watches[ASX__WATCHES_MAX];
+    unsigned watches_len;
+    asx__ghost *ghosts;       /* ASX__GHOSTS_MAX, made on first use */
+    size_t ghosts_len;
+} asx__oracles;
+
+void asx__oracles_init(asx__oracles *o);
+void asx__oracles_deinit(asx__oracles *o);
+/* A new run: forgets everything but the settings. */
+void asx__oracles_begin(asx__oracles *o);
+void asx__oracles_hear(asx__oracles *o, const asx_event *event);
+/* The run is over; `status` is what it returned. Returns whether anybody has complained. */
+bool asx__oracles_end(asx__oracles *o, asx_status status);
+/* For what is found outside: complains unless somebody did before. */
+void asx__oracles_complain(asx__oracles *o, asx_oracle oracle, const char *format, ...)
+    ASX_PRINTF(3, 4);
+
+/* The oracles that listen to this runtime; NULL: it is not a laboratory. In lab.c. */
+asx__oracles *asx__oracles_of(const asx_runtime *rt);
+
+/* Who waits for whom, "task 2 waits for the end of task 3; ...", and whether in a circle. */
+void asx__oracles_describe(const asx__oracles *o, char *buffer, size_t size);
+/* Ghosts: what the running task, by its serial, does. In ghost.c. */
+void asx__ghosts_waits(asx__oracles *o, uint64_t task);
+
+#endif
