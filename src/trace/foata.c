@@ -23,12 +23,23 @@ typedef enum type {
 static const char *const type_names[TYPES] = { "",        "task",  "region", "obligation",
                                                "channel", "timer" };
 
+/* The kinds of events, for those that have no row in `shapes`: what they are about. */
+static const struct {
+    uint32_t kind;
+    const char *name, *object;
+} listed[] = {
+#define LISTED(name, number, text, object, a, b) { number, text, object },
+    ASX_EVENT_LIST(LISTED)
+#undef LISTED
+};
+#define LISTED_LEN (sizeof listed / sizeof listed[0])
+
 typedef struct resource {
     uint64_t serial;
     type kind;
     char *name;
     uint64_t region;          /* of a task: serial */
-    uint32_t created[TYPES];  /* by a task: how many of each */
+    uint32_t created[TYPES];  /* by a task: how many of each; [0]: of the types beyond */
     uint64_t written, read;   /* layers */
 } resource;
 
@@ -86,13 +97,32 @@ static const shape shapes[] = {
     { ASX_EVENT_TIMER_CANCEL, TIMER, NOTHING, NOTHING, false, false },
 };
 
-/* An event without a row has numbers only. */
+/* Mutexes and their like: a type is TYPES + the first event in the list that is about one. */
+static shape shape_of_listed(size_t at)
+{
+    shape s = { .kind = listed[at].kind };
+    size_t first = 0, len = strlen(listed[at].name);
+    while (strcmp(listed[first].object, listed[at].object) != 0)
+        first++;
+    s.object = (type)(TYPES + first);
+    s.creates = len > 7 && strcmp(listed[at].name + len - 7, "-create") == 0;
+    return s;
+}
+
 static shape shape_of(uint32_t kind)
 {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         if (shapes[i].kind == kind)
             return shapes[i];
-    return (shape){ .kind = kind };
+    for (size_t i = 0; i < LISTED_LEN && kind > ASX_EVENT_USER; i++)
+        if (listed[i].kind == kind)
+            return shape_of_listed(i);
+    return (shape){ .kind = kind }; /* numbers only */
+}
+
+static const char *type_name(type kind)
+{
+    return kind < TYPES ? type_names[kind] : listed[kind - TYPES].object;
 }
 
 static bool is_schedule(uint32_t kind)
@@ -186,7 +216,7 @@ static void name_created(maker *m, const asx_event *event, const shape *s)
         return;
     resource *creator = find(m, TASK, event->task); /* again: the second may have moved it */
     resource *made = find(m, s->object, event->object);
-    uint32_t n = ++creator->created[s->object];
+    uint32_t n = ++creator->created[s->object < TYPES ? s->object : NOTHING];
     char *name = format("%s%c%u", creator->name, s->object == TASK ? '.' : '#', n);
     if (name == NULL) {
         m->no_memory = true;
@@ -270,7 +300,7 @@ static char *word_text(maker *m, type kind, uint64_t value)
     if (kind == NOTHING)
         return format("%lld", (long long)value);
     const resource *r = find(m, kind, value);
-    return r != NULL ? format("%s %s", type_names[kind], r->name) : NULL;
+    return r != NULL ? format("%s %s", type_name(kind), r->name) : NULL;
 }
 
 static char *event_text(maker *m, const asx_event *event, const shape *s)

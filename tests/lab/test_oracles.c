@@ -460,7 +460,8 @@ ASX_TEST(a_circle_of_waits_is_told)
         asx__oracles_hear(&o, &circle[i]);
     CHECK(asx__oracles_end(&o, ASX_E_DEADLOCK));
     CHECK_EQ(o.complaint.oracle, ASX_ORACLE_DEADLOCK);
-    CHECK(strncmp(o.complaint.text, "cycle: task 1 -> task 2 -> task 1; ", 35) == 0);
+    CHECK(strstr(o.complaint.text, "cycle: task 1 -> task 2 -> task 1; ") != NULL ||
+          strstr(o.complaint.text, "cycle: task 2 -> task 1 -> task 2; ") != NULL);
     asx__oracles_deinit(&o);
 }
 

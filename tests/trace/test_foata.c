@@ -100,6 +100,18 @@ ASX_TEST(who_is_switched_to_is_left_out_and_who_is_woken_comes_after)
     asx__foata_deinit(&a);
 }
 
+ASX_TEST(locks_are_objects_as_channels_are)
+{
+    const asx_event one[] = { BEGINNING, EVENT(MUTEX_CREATE, 0, 5, 0, 1),
+                              EVENT(MUTEX_LOCK, 1, 5, 0, 0), EVENT(CHANNEL_SEND, 2, 2, 1, 1),
+                              EVENT(MUTEX_UNLOCK, 2, 5, 0, 0) };
+    asx__foata a = make_of(one, COUNT(one));
+    CHECK_STR_EQ(a.items[a.len - 2].text, "@0 0.1 mutex-lock mutex 0#1 (0, 0)");
+    CHECK_STR_EQ(a.items[a.len - 1].text, "@0 0.2 mutex-unlock mutex 0#1 (0, 0)");
+    CHECK_EQ(a.items[a.len - 1].layer, a.items[a.len - 2].layer + 1);
+    asx__foata_deinit(&a);
+}
+
 ASX_TEST(objects_from_before_the_trace_are_named_by_their_numbers)
 {
     const asx_event one[] = { EVENT(CHANNEL_SEND, 7, 9, 1, 1) };
