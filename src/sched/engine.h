@@ -98,6 +98,8 @@ bool asx__engine_enter(asx_runtime *rt);
 void asx__engine_leave(asx_runtime *rt, bool had_it);
 bool asx__engine_is_mine(const asx_runtime *rt);
 
+/* Dispatches of turns that workers other than the one inside have not finished. */
+uint64_t asx__workers_dispatched(const asx_runtime *rt);
 /* Inside, on the way out: a sleeper whose bell has been rung and whose futex is to be woken. */
 asx__worker *asx__workers_whom_to_wake(asx_runtime *rt);
 /* Drives with all workers; the caller becomes worker 0. */

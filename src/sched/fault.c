@@ -4,6 +4,7 @@
  * own, finds the fiber whose guard was hit, writes task, region path and stack size with write(2),
  * and lets the fault take its course.
  */
+#include "sched/engine.h"
 #include "sched/process.h"
 
 #include <stdlib.h>
@@ -45,6 +46,17 @@ static asx_runtime *first_runtime(void)
     return asx__load_acquire(&asx__process.runtimes);
 }
 
+/* The task that this thread runs. */
+static const asx__task *running_here(const asx_runtime *rt)
+{
+    if (rt->gate == NULL)
+        return rt->current;
+    const asx__worker *worker = asx__thread_self()->worker;
+    if (worker == NULL || worker->rt != rt)
+        return NULL;
+    return rt->engine->loaded == worker ? rt->current : worker->r.current;
+}
+
 static bool report(const void *addr)
 {
     for (asx_runtime *rt = first_runtime(); rt != NULL; rt = rt->registry_next) {
@@ -56,7 +68,7 @@ static bool report(const void *addr)
             if (!rt->pool_ready[i] ||
                 !asx__stack_pool_owns(&rt->pools[i], addr, &stack, &guard) || !guard)
                 continue;
-            const asx__task *task = rt->current;
+            const asx__task *task = running_here(rt);
             put("asx: stack overflow in task \"");
             put(task != NULL ? task->name : NULL);
             put("\" (");
@@ -147,4 +159,30 @@ asx_status asx__fault_unregister(asx_runtime *rt)
         asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
     rt->alternate = NULL;
     return given ? ASX_OK : ASX_E_SYSTEM;
+}
+
+asx_status asx__fault_enter_thread(const asx_runtime *rt, void **ret_stack)
+{
+    *ret_stack = NULL;
+    if (rt->alternate == NULL)
+        return ASX_OK;
+    void *memory = malloc(ALTERNATE_SIZE);
+    if (memory == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    stack_t stack = { .ss_sp = memory, .ss_size = ALTERNATE_SIZE };
+    if (sigaltstack(&stack, NULL) != 0) {
+        free(memory);
+        return ASX_E_SYSTEM;
+    }
+    *ret_stack = memory;
+    return ASX_OK;
+}
+
+void asx__fault_leave_thread(void *stack)
+{
+    stack_t none = { .ss_flags = SS_DISABLE };
+    if (stack == NULL)
+        return;
+    (void)sigaltstack(&none, NULL);
+    free(stack);
 }

@@ -683,6 +683,8 @@ asx_status asx_runtime_certificate(const asx_runtime *rt, asx_fairness_certifica
     asx_fairness_certificate c = rt->cert;
     uint32_t gone = ASX__TURN - rt->turn_left;
     c.ready_dispatches += gone > rt->turn_slow ? gone - rt->turn_slow : 0;
+    if (rt->engine != NULL)
+        c.ready_dispatches += asx__workers_dispatched(rt);
     const uint64_t words[] = { c.cancel_dispatches,
                                c.timed_dispatches,
                                c.ready_dispatches,

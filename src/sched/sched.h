@@ -839,5 +839,9 @@ uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, 
 asx_status asx__fault_register(asx_runtime *rt);
 /* ASX_E_SYSTEM: the signal stack could not be given back, so its memory is not freed. */
 asx_status asx__fault_unregister(asx_runtime *rt);
+/* A thread of a runtime that asked for it has a stack of its own to report from; without memory for
+ * it an overflow there is just a fault. */
+asx_status asx__fault_enter_thread(const asx_runtime *rt, void **ret_stack);
+void asx__fault_leave_thread(void *stack);
 
 #endif

@@ -399,8 +399,10 @@ static asx_status join_wait(asx_runtime *rt, asx__task *task, asx__task *child,
 
 static asx_status join_inside(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
 {
-    if (!asx__task_is_shared(handle) || handle->gate_->behind != cx->rt_)
+    if (!asx__task_is_shared(handle))
         return asx_join(cx, handle, ret_result);
+    if (handle->gate_->behind != cx->rt_)
+        return ASX_E_STALE_HANDLE;
     asx_task in = asx__task_inside(handle);
     return in.task_ != NULL ? asx_join(cx, &in, ret_result) : ASX_E_STALE_HANDLE;
 }
@@ -415,6 +417,8 @@ static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task
         ASX__GATE_CX(cx, join_inside(&in, handle, ret_result));
         return st;
     }
+    if (ASX__UNLIKELY(asx__task_is_shared(handle))) /* of another runtime */
+        return ASX_E_STALE_HANDLE;
     st = asx__task_resolve(handle, &child);
     if (ASX__UNLIKELY(st < 0))
         return st;

@@ -191,6 +191,14 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
     return asx__futex_clock_ns() + (at > rt->now ? at - rt->now : 0);
 }
 
+/* A shutdown that nothing brings any further: who is left waits for what will not come. */
+static bool is_stuck(asx_runtime *rt)
+{
+    const asx__engine *e = rt->engine;
+    return rt->shut_down && e->sleepers == e->workers_here && !has_backlog(rt) &&
+           asx__next_deadline(rt) == ASX_TIME_NEVER;
+}
+
 /* Sleeps until there is something for this worker to do, or its time has come. */
 static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
 {
@@ -201,6 +209,11 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
     e->sleepers++;
     for (;;) {
         (void)asx__clock_read(rt);
+        if (is_stuck(rt)) {
+            e->stop = true;
+            forget_sleeper(e, w);
+            break;
+        }
         uint32_t bell = asx__load_relaxed(&w->bell);
         uint64_t deadline = futex_deadline(rt, wake_time(rt, w, until));
         asx__engine_leave(rt, false);
@@ -218,6 +231,19 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
     }
     w->entries_seen = e->entries;
     w->looked_at = rt->now;
+}
+
+uint64_t asx__workers_dispatched(const asx_runtime *rt)
+{
+    const asx__engine *e = rt->engine;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < e->workers_max; i++) {
+        const asx__worker *w = &e->workers[i];
+        uint32_t gone = ASX__TURN - w->r.turn_left;
+        if (w != e->loaded && gone > w->r.turn_slow)
+            sum += gone - w->r.turn_slow;
+    }
+    return sum;
 }
 
 /* ---- working -------------------------------------------------------------------------------- */
@@ -276,21 +302,27 @@ static void *worker_main(void *arg)
 {
     asx__worker *w = arg;
     asx_runtime *rt = w->rt;
+    void *fault_stack;
+    (void)asx__fault_enter_thread(rt, &fault_stack);
     sit_down(w);
     (void)asx__engine_enter(rt);
     (void)work(rt, w, ASX_TIME_NEVER);
     rt->engine->workers_here--;
     asx__engine_leave(rt, false);
+    asx__fault_leave_thread(fault_stack);
     return NULL;
 }
 
 /* Makes the other threads; returns how many there are. They get none of the process's signals but
- * the one by which dumps ask threads where they are. */
+ * those that a thread brings upon itself, and the one by which dumps ask where it is. */
 static uint32_t start_threads(asx_runtime *rt)
 {
     asx__engine *e = rt->engine;
+    static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
     sigset_t all, before;
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&all, own[i]);
     uint32_t ask = asx__load_relaxed(&asx__process.ask_signo);
     if (ask != 0)
         sigdelset(&all, (int)ask);

@@ -250,6 +250,7 @@ static const asx__sync_type mutex_type = {
 
 asx_status asx_mutex_create(const asx_region *region, const char *name, asx_mutex *ret_mutex)
 {
+    ASX__GATE_REGION(region, asx_mutex_create(&in, name, ret_mutex));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &mutex_type, name, 0, ret_mutex != NULL, &s, NULL);
     if (st < 0)
@@ -303,6 +304,7 @@ static asx_status lock(asx_runtime *rt, asx__task *task, asx__mutex *m, unsigned
 asx_status asx_mutex_lock_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard *ret_guard,
                              const char *site)
 {
+    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_lock_at(mutex, in_cx, ret_guard, site));
     asx__task *task;
     if (mutex == NULL || ret_guard == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -316,6 +318,7 @@ asx_status asx_mutex_lock_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard
 asx_status asx_mutex_recover_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard *ret_guard,
                                 const char *site)
 {
+    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_recover_at(mutex, in_cx, ret_guard, site));
     asx__task *task;
     if (mutex == NULL || ret_guard == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -341,6 +344,7 @@ static asx_status try_lock(asx__task *task, asx__mutex *m, const char *site,
 asx_status asx_mutex_try_lock_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard *ret_guard,
                                  const char *site)
 {
+    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_try_lock_at(mutex, in_cx, ret_guard, site));
     asx__task *task;
     if (mutex == NULL || ret_guard == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -359,6 +363,7 @@ static asx_status unlock(asx__mutex *m, asx__obligation *o)
 
 asx_status asx_mutex_unlock(asx_mutex_guard *guard)
 {
+    ASX__GATE_SYNC(guard, mutex_, NULL, asx_mutex_unlock(guard));
     if (guard == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__guard_find(HEAD(guard->mutex_), guard->obligation_, guard->record_,
@@ -368,6 +373,7 @@ asx_status asx_mutex_unlock(asx_mutex_guard *guard)
 
 asx_status asx_mutex_info(const asx_mutex *mutex, asx_lock_info *ret_info)
 {
+    ASX__GATE_SYNC(mutex, mutex_, NULL, asx_mutex_info(mutex, ret_info));
     if (mutex == NULL || ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;
     const asx__mutex *m = mutex->mutex_;

@@ -66,7 +66,11 @@ static asx_status make(asx__region *region, const asx__sync_type *type, const ch
     uint32_t index;
     asx__sync *s = asx__slab_alloc(rt, &rt->syncs, &index);
     ASX__ASSERT(s != NULL);
-    memset(s, 0, ASX__SYNC_RECORD_SIZE);
+    size_t from = offsetof(asx__sync, generation);
+    memset((char *)s + from, 0, ASX__SYNC_RECORD_SIZE - from);
+    s->resident.next = NULL;
+    if (s->home == NULL)
+        s->home = rt;
     s->index = index;
     init_object(s, region, type, name);
     *ret_s = s;

@@ -25,7 +25,7 @@
  *
  * What may be asked of an object with waiters, grants and guards is asserted by its own is_valid().
  *
- * Threads. As channels: everything here is the driving thread's.
+ * Threads. Everything here is the driving thread's, or of whoever holds the engine.
  *
  * Rejected: objects in the user's own memory (a task of another region could hold one that is
  * gone); a record for each waiter (a task waits for one thing at a time, and its own node will do);
@@ -83,6 +83,7 @@ typedef struct asx__sync_wait {
 
 typedef struct asx__sync {
     asx__resident resident;    /* overwritten while in the slab */
+    asx_runtime *home;         /* I: set once, for all lives of the record */
     uint64_t generation;       /* ASX__NO_GENERATION: its region is finalizing or gone */
     asx_runtime *rt;
     const asx__sync_type *type;
@@ -223,6 +224,21 @@ static inline void asx__sync_hand_over(asx__sync *s, asx__task *task, bool done)
 bool asx__sync_ungrant(asx__sync *s);
 /* Wakes everyone who waits. */
 void asx__sync_wake_all(asx__sync *s, asx_status status);
+
+/* ---- several workers ------------------------------------------------------------------------ */
+
+/* Enters the engine of a shared runtime and makes the same call again, with `in_cx`. All that is
+ * read of the object before that is its home, which never changes. */
+#define ASX__GATE_SYNC(handle, field, cx, call)                                                    \
+    do {                                                                                           \
+        const asx__sync *of_ = (handle) != NULL ? (asx__sync *)(void *)(handle)->field : NULL;     \
+        if (of_ != NULL && of_->home->gate != NULL && !asx__engine_is_mine(of_->home)) {           \
+            asx_cx cx_;                                                                            \
+            asx_cx *in_cx = asx__cx_inside(cx, of_->home, &cx_);                                   \
+            (void)in_cx;                                                                           \
+            ASX__THROUGH(asx_status, of_->home, call);                                             \
+        }                                                                                          \
+    } while (0)
 
 /* ---- entering ------------------------------------------------------------------------------- */
 

@@ -200,6 +200,7 @@ static const asx__sync_type rwlock_type = {
 
 asx_status asx_rwlock_create(const asx_region *region, const char *name, asx_rwlock *ret_rwlock)
 {
+    ASX__GATE_REGION(region, asx_rwlock_create(&in, name, ret_rwlock));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &rwlock_type, name, 0, ret_rwlock != NULL, &s, NULL);
     if (st < 0)
@@ -272,18 +273,21 @@ static asx_status enter_and_lock(const asx_rwlock *rwlock, asx_cx *cx, unsigned 
 asx_status asx_rwlock_read_at(const asx_rwlock *rwlock, asx_cx *cx, asx_rwlock_guard *ret_guard,
                               const char *site)
 {
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_read_at(rwlock, in_cx, ret_guard, site));
     return enter_and_lock(rwlock, cx, READ, ret_guard, site);
 }
 
 asx_status asx_rwlock_write_at(const asx_rwlock *rwlock, asx_cx *cx, asx_rwlock_guard *ret_guard,
                                const char *site)
 {
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_write_at(rwlock, in_cx, ret_guard, site));
     return enter_and_lock(rwlock, cx, WRITE, ret_guard, site);
 }
 
 asx_status asx_rwlock_recover_at(const asx_rwlock *rwlock, asx_cx *cx,
                                  asx_rwlock_guard *ret_guard, const char *site)
 {
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_recover_at(rwlock, in_cx, ret_guard, site));
     return enter_and_lock(rwlock, cx, RECOVER, ret_guard, site);
 }
 
@@ -312,17 +316,20 @@ static asx_status enter_and_try(const asx_rwlock *rwlock, asx_cx *cx, unsigned w
 asx_status asx_rwlock_try_read_at(const asx_rwlock *rwlock, asx_cx *cx,
                                   asx_rwlock_guard *ret_guard, const char *site)
 {
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_try_read_at(rwlock, in_cx, ret_guard, site));
     return enter_and_try(rwlock, cx, READ, ret_guard, site);
 }
 
 asx_status asx_rwlock_try_write_at(const asx_rwlock *rwlock, asx_cx *cx,
                                    asx_rwlock_guard *ret_guard, const char *site)
 {
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_try_write_at(rwlock, in_cx, ret_guard, site));
     return enter_and_try(rwlock, cx, WRITE, ret_guard, site);
 }
 
 asx_status asx_rwlock_unlock(asx_rwlock_guard *guard)
 {
+    ASX__GATE_SYNC(guard, rwlock_, NULL, asx_rwlock_unlock(guard));
     if (guard == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__guard_find(HEAD(guard->rwlock_), guard->obligation_, guard->record_,
@@ -335,6 +342,7 @@ asx_status asx_rwlock_unlock(asx_rwlock_guard *guard)
 
 asx_status asx_rwlock_info(const asx_rwlock *rwlock, asx_lock_info *ret_info)
 {
+    ASX__GATE_SYNC(rwlock, rwlock_, NULL, asx_rwlock_info(rwlock, ret_info));
     if (rwlock == NULL || ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;
     const asx__rwlock *l = rwlock->rwlock_;

@@ -145,6 +145,7 @@ static const asx__sync_type semaphore_type = {
 asx_status asx_semaphore_create(const asx_region *region, const char *name, uint64_t permits,
                                 asx_semaphore *ret_semaphore)
 {
+    ASX__GATE_REGION(region, asx_semaphore_create(&in, name, permits, ret_semaphore));
     asx__sync *s = NULL;
     bool good = ret_semaphore != NULL && permits <= ASX_SEMAPHORE_PERMITS_MAX;
     asx_status st = asx__sync_create(region, &semaphore_type, name, 0, good, &s, NULL);
@@ -219,6 +220,8 @@ static asx_status acquire(asx_runtime *rt, asx__task *task, asx__semaphore *sem,
 asx_status asx_semaphore_acquire_at(const asx_semaphore *semaphore, asx_cx *cx, uint32_t n,
                                     asx_semaphore_permit *ret_permit, const char *site)
 {
+    ASX__GATE_SYNC(semaphore, semaphore_, cx,
+                   asx_semaphore_acquire_at(semaphore, in_cx, n, ret_permit, site));
     asx__task *task;
     if (semaphore == NULL || ret_permit == NULL || n == 0)
         return ASX_E_INVALID_ARGUMENT;
@@ -239,6 +242,8 @@ static asx_status try_acquire(asx__task *task, asx__semaphore *sem, uint32_t n, 
 asx_status asx_semaphore_try_acquire_at(const asx_semaphore *semaphore, asx_cx *cx, uint32_t n,
                                         asx_semaphore_permit *ret_permit, const char *site)
 {
+    ASX__GATE_SYNC(semaphore, semaphore_, cx,
+                   asx_semaphore_try_acquire_at(semaphore, in_cx, n, ret_permit, site));
     asx__task *task;
     if (semaphore == NULL || ret_permit == NULL || n == 0)
         return ASX_E_INVALID_ARGUMENT;
@@ -257,6 +262,7 @@ static asx_status find(const asx_semaphore_permit *permit)
 
 asx_status asx_semaphore_release(asx_semaphore_permit *permit)
 {
+    ASX__GATE_SYNC(permit, semaphore_, NULL, asx_semaphore_release(permit));
     asx_status st = find(permit);
     if (st < 0)
         return st;
@@ -281,6 +287,7 @@ static asx_status release_some(asx__semaphore *sem, asx__obligation *o, uint32_t
 
 asx_status asx_semaphore_release_some(asx_semaphore_permit *permit, uint32_t n)
 {
+    ASX__GATE_SYNC(permit, semaphore_, NULL, asx_semaphore_release_some(permit, n));
     asx_status st = find(permit);
     return st < 0 ? st : release_some(permit->semaphore_, permit->record_, n);
 }
@@ -298,6 +305,7 @@ static asx_status add(asx__semaphore *sem, uint64_t n)
 
 asx_status asx_semaphore_add(const asx_semaphore *semaphore, uint64_t n)
 {
+    ASX__GATE_SYNC(semaphore, semaphore_, NULL, asx_semaphore_add(semaphore, n));
     if (semaphore == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__sync_resolve(HEAD(semaphore->semaphore_), semaphore->generation_,
@@ -307,6 +315,7 @@ asx_status asx_semaphore_add(const asx_semaphore *semaphore, uint64_t n)
 
 asx_status asx_semaphore_info(const asx_semaphore *semaphore, asx_lock_info *ret_info)
 {
+    ASX__GATE_SYNC(semaphore, semaphore_, NULL, asx_semaphore_info(semaphore, ret_info));
     if (semaphore == NULL || ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;
     const asx__semaphore *sem = semaphore->semaphore_;

@@ -45,6 +45,10 @@ int asx_test_main(const struct asx_test_case *first, int argc, char **argv);
 /* The value of ASX_TEST_SCALE, at least 1: divide a workload or stretch a wait by it. */
 unsigned asx_test_scale(void);
 
+/* This test, as far as it goes from here, is about one worker: `why` says what it states that
+ * several do not promise. See workers.c. */
+void asx_test_one_worker(const char *why);
+
 /* Ends the running test as failed; callable on any stack and from any thread. */
 _Noreturn void asx_test_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

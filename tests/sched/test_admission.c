@@ -42,6 +42,7 @@ static asx_status refuses(asx_cx *cx, void *arg)
 
 ASX_TEST(a_refused_admission_changes_nothing_and_does_not_stick)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(refuses, NULL, ASX_OK);
 }
 
@@ -148,6 +149,7 @@ static asx_status closes_on_waiters(asx_cx *cx, void *arg)
 
 ASX_TEST(a_close_and_a_cancel_end_the_wait_for_admission)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(closes_on_waiters, NULL, ASX_OK);
 }
 
@@ -185,6 +187,7 @@ static asx_status room_in_a_closed_region(asx_cx *cx, void *arg)
 
 ASX_TEST(nobody_spawns_into_a_region_that_took_the_place_of_a_closed_one)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(room_in_a_closed_region, NULL, ASX_OK);
 }
 
@@ -328,6 +331,7 @@ static asx_status nobody_passes(asx_cx *cx, void *arg)
 
 ASX_TEST(who_waits_for_room_is_not_overtaken)
 {
+    asx_test_one_worker("who has run when a yield returns");
     for (int i = 0; i < 4; i++) {
         queue_jump q = { .poll = (i & 1) != 0, .cancel = (i & 2) != 0 };
         kit_everywhere(nobody_passes, &q, ASX_OK);
@@ -374,5 +378,6 @@ static asx_status place_of_a_failure(asx_cx *cx, void *arg)
 
 ASX_TEST(a_spawn_that_fails_after_it_waited_leaves_its_place_to_the_next)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(place_of_a_failure, NULL, ASX_OK);
 }

@@ -480,6 +480,7 @@ static asx_status soft(asx_cx *cx, void *arg)
 
 ASX_TEST(a_soft_region_waits_for_ever)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(soft, NULL, ASX_OK);
 }
 
@@ -577,6 +578,7 @@ static asx_status grant_goes_back(asx_cx *cx, void *arg)
 
 ASX_TEST(a_grant_of_a_task_completed_by_force_goes_to_the_next)
 {
+    asx_test_one_worker("looks inside through a handle");
     kit_everywhere(grant_goes_back, NULL, ASX_OK);
 }
 
@@ -723,6 +725,7 @@ static asx_status no_more_memory(asx_cx *cx, void *arg)
 
 ASX_TEST(the_time_for_cleanup_is_watched_without_memory_for_a_timer)
 {
+    asx_test_one_worker("who has run when a yield returns");
     for (int i = 0; i < 2; i++) {
         kit_heap heap = { 0 };
         asx_runtime *rt;

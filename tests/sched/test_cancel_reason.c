@@ -62,6 +62,7 @@ static asx_status witness(asx_cx *cx, void *arg)
 
 ASX_TEST(a_witness_shows_task_region_epoch_phase_and_reason)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(witness, NULL, ASX_OK);
 }
 
@@ -86,6 +87,7 @@ static asx_status natural_end(asx_cx *cx, void *arg)
 
 ASX_TEST(a_natural_end_keeps_its_outcome_and_its_witness)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(natural_end, NULL, ASX_OK);
 }
 
@@ -125,6 +127,7 @@ static asx_status every_pair(asx_cx *cx, void *arg)
 
 ASX_TEST(a_second_request_strengthens_for_every_pair_of_kinds)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(every_pair, NULL, ASX_OK);
 }
 
@@ -165,6 +168,7 @@ static asx_status ties(asx_cx *cx, void *arg)
 
 ASX_TEST(equally_severe_reasons_are_ordered_by_time_and_message)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(ties, NULL, ASX_OK);
 }
 
@@ -237,6 +241,7 @@ static asx_status user_chains(asx_cx *cx, void *arg)
 
 ASX_TEST(a_users_chain_of_causes_is_copied_and_cut_at_both_limits)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(user_chains, NULL, ASX_OK);
 }
 
@@ -282,6 +287,7 @@ static asx_status attribution(asx_cx *cx, void *arg)
 
 ASX_TEST(attribution_leads_from_every_level_to_the_root_cause)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(attribution, NULL, ASX_OK);
 }
 
@@ -330,6 +336,7 @@ static asx_status depth_first(asx_cx *cx, void *arg)
 
 ASX_TEST(a_cancellation_spreads_depth_first_and_downwards_only)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(depth_first, NULL, ASX_OK);
 }
 
@@ -364,5 +371,6 @@ static asx_status idempotent(asx_cx *cx, void *arg)
 
 ASX_TEST(cancelling_a_region_again_changes_nothing_unless_it_is_stronger)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(idempotent, NULL, ASX_OK);
 }

@@ -39,6 +39,7 @@ static asx_status passes_into_close(asx_cx *cx, void *arg)
 
 ASX_TEST(a_cancel_passes_into_the_scope_that_is_being_closed_and_waiting_goes_on)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(passes_into_close, NULL, ASX_OK);
     kit_everywhere(passes_into_close, "by its region", ASX_OK);
 }
@@ -88,6 +89,7 @@ static asx_status waits_in_close(asx_cx *cx, void *arg)
 
 ASX_TEST(a_cancelled_task_stays_in_its_close_until_the_region_is_closed)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(waits_in_close, NULL, ASX_OK);
 }
 
@@ -119,6 +121,7 @@ static asx_status scope_while_closing(asx_cx *cx, void *arg)
 
 ASX_TEST(a_task_opens_scopes_for_itself_while_its_region_closes)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(scope_while_closing, NULL, ASX_OK);
 }
 
@@ -148,6 +151,7 @@ static asx_status owner_elsewhere(asx_cx *cx, void *arg)
 
 ASX_TEST(a_region_opened_elsewhere_is_cancelled_with_its_owner)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(owner_elsewhere, NULL, ASX_OK);
 }
 
@@ -215,6 +219,7 @@ static asx_status shield(asx_cx *cx, void *arg)
 
 ASX_TEST(a_scope_opened_under_a_mask_is_kept_from_the_cancellation)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(shield, NULL, ASX_OK);
     kit_everywhere(shield, "by its region", ASX_OK);
 }
@@ -255,6 +260,7 @@ static asx_status spawn_catches_up(asx_cx *cx, void *arg)
 
 ASX_TEST(a_shielded_scope_catches_up_when_the_mask_ends_or_is_used_up)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(spawn_catches_up, NULL, ASX_OK);
     kit_everywhere(spawn_catches_up, "bounded", ASX_OK);
 }
@@ -280,6 +286,7 @@ static asx_status lifted_in_close(asx_cx *cx, void *arg)
 
 ASX_TEST(a_close_under_a_mask_is_reached_when_the_time_is_over)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(lifted_in_close, NULL, ASX_OK);
 }
 
@@ -309,6 +316,7 @@ static asx_status narrowed(asx_cx *cx, void *arg)
 
 ASX_TEST(a_narrowed_context_opens_nothing_wider_than_itself)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(narrowed, NULL, ASX_OK);
 }
 
@@ -353,11 +361,13 @@ static asx_status in_small_stack(asx_cx *cx, void *arg)
 
 ASX_TEST(a_chain_of_thousands_of_regions_is_cancelled_on_a_small_stack)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(in_small_stack, NULL, ASX_OK);
 }
 
 ASX_TEST(a_chain_of_thousands_of_abandoned_regions_closes_on_a_small_stack)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(in_small_stack, "abandon", ASX_OK);
 }
 
@@ -393,6 +403,7 @@ static asx_status deep_tasks(asx_cx *cx, void *arg)
 
 ASX_TEST(a_cancel_travels_down_hundreds_of_tasks_and_scopes)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(deep_tasks, NULL, ASX_OK);
 }
 
@@ -440,5 +451,6 @@ static asx_status same_moment(asx_cx *cx, void *arg)
 
 ASX_TEST(timers_of_one_moment_wake_a_task_once)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(same_moment, NULL, ASX_OK);
 }

@@ -193,6 +193,7 @@ static asx_status every_wait(asx_cx *cx, void *arg)
 
 ASX_TEST(a_cancel_ends_every_kind_of_wait_and_takes_nothing)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(every_wait, NULL, ASX_OK);
 }
 
@@ -289,6 +290,7 @@ static asx_status handed_over(asx_cx *cx, void *arg)
 
 ASX_TEST(a_cancel_after_the_delivery_loses_no_message)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(handed_over, NULL, ASX_OK);
 }
 
@@ -344,6 +346,7 @@ static asx_status in_a_yield(asx_cx *cx, void *arg)
 
 ASX_TEST(a_cancel_reaches_a_task_that_yields)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(in_a_yield, NULL, ASX_OK);
 }
 
@@ -388,6 +391,7 @@ static asx_status before_first_run(asx_cx *cx, void *arg)
 
 ASX_TEST(a_task_cancelled_before_its_first_run_runs_once)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(before_first_run, NULL, ASX_OK);
 }
 

@@ -88,6 +88,7 @@ static asx_status root_row(asx_cx *cx, void *arg)
 
 ASX_TEST(a_run_returns_what_the_law_says_of_the_root)
 {
+    asx_test_one_worker("who has run when a yield returns");
     for (unsigned bits = 0; bits < ROWS; bits++) {
         for (int real = 0; real < 2; real++) {
             asx_runtime_config config = kit_config(real ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
@@ -214,6 +215,7 @@ static asx_status fail_fast(asx_cx *cx, void *arg)
 
 ASX_TEST(a_failing_child_cancels_its_siblings)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(fail_fast, NULL, ASX_OK);
 }
 
@@ -449,6 +451,7 @@ static asx_status who_is_alive(asx_cx *cx, void *arg)
 
 ASX_TEST(a_report_names_everyone_with_place_path_state_and_wait)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(who_is_alive, NULL, ASX_OK);
 }
 
@@ -512,6 +515,7 @@ static asx_status names_are_copied(asx_cx *cx, void *arg)
 
 ASX_TEST(a_report_has_its_own_copy_of_a_name)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(names_are_copied, NULL, ASX_OK);
 }
 

@@ -85,6 +85,7 @@ static asx_status protected_work(asx_cx *cx, void *arg)
 
 ASX_TEST(a_finalizer_of_a_cancelled_region_is_masked_and_may_wait_spawn_and_open)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(protected_work, NULL, ASX_OK);
 }
 
@@ -143,6 +144,7 @@ static asx_status cancel_meanwhile(asx_cx *cx, void *arg)
 
 ASX_TEST(a_cancel_during_finalizers_waits_for_them)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(cancel_meanwhile, NULL, ASX_OK);
 }
 

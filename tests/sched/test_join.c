@@ -50,6 +50,7 @@ static asx_status twice(asx_cx *cx, void *arg)
 
 ASX_TEST(a_task_is_joined_once)
 {
+    asx_test_one_worker("who runs next");
     kit_everywhere(twice, NULL, ASX_OK);
 }
 
@@ -83,6 +84,7 @@ static asx_status busy(asx_cx *cx, void *arg)
 
 ASX_TEST(one_task_at_a_time_joins)
 {
+    asx_test_one_worker("who runs next");
     kit_everywhere(busy, NULL, ASX_OK);
 }
 
@@ -124,6 +126,7 @@ static asx_status not_repeated(asx_cx *cx, void *arg)
 
 ASX_TEST(a_poll_tasks_join_that_is_not_repeated_is_withdrawn)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(not_repeated, NULL, ASX_OK);
 }
 
@@ -165,6 +168,7 @@ static asx_status no_deadlock(asx_cx *cx, void *arg)
 
 ASX_TEST(a_join_that_would_wait_for_itself_is_refused)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(no_deadlock, NULL, ASX_OK);
 }
 
@@ -242,16 +246,19 @@ static void in_all_modes(asx_task_fn fn, const char *inlined, const char *in_tur
 
 ASX_TEST(joining_a_fresh_child_runs_it_next_and_then_the_joiner)
 {
+    asx_test_one_worker("who has run when a yield returns");
     in_all_modes(inline_order, "child joiner a b", "a b child joiner");
 }
 
 ASX_TEST(a_poll_task_that_joins_a_fresh_child_runs_it_next)
 {
+    asx_test_one_worker("who has run when a yield returns");
     in_all_modes(inline_poll_order, "child ASX_OK a", "a child ASX_OK");
 }
 
 ASX_TEST(a_joiner_does_not_pass_others_once_its_child_gave_way)
 {
+    asx_test_one_worker("who has run when a yield returns");
     in_all_modes(inline_ends, "c a b c' a' b' joiner", "a b c a' b' c' joiner");
 }
 
@@ -280,6 +287,7 @@ static asx_status inline_poll_ends(asx_cx *cx, void *arg)
 
 ASX_TEST(nor_once_its_child_that_is_a_poll_task_gave_way)
 {
+    asx_test_one_worker("who has run when a yield returns");
     in_all_modes(inline_poll_ends, "c0 a c1 a' joiner", "a c0 a' c1 joiner");
 }
 
@@ -307,6 +315,7 @@ static asx_status not_the_same_lane(asx_cx *cx, void *arg)
 
 ASX_TEST(a_child_of_another_lane_or_priority_waits_for_its_turn)
 {
+    asx_test_one_worker("who runs next");
     kit_everywhere(not_the_same_lane, NULL, ASX_OK);
 }
 
@@ -349,6 +358,7 @@ static asx_status cancelled_in_place(asx_cx *cx, void *arg)
 
 ASX_TEST(a_child_cancelled_in_its_joiners_place_runs_in_the_cancel_lane)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(cancelled_in_place, NULL, ASX_OK);
 }
 
@@ -386,6 +396,7 @@ static asx_status journalled(asx_cx *cx, void *arg)
 
 ASX_TEST(the_journal_shows_the_child_in_the_joiners_place)
 {
+    asx_test_one_worker("who runs next");
     asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
     config.trace = true;
     CHECK_STATUS(kit_run(&config, journalled, NULL), ASX_OK);

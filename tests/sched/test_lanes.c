@@ -63,6 +63,7 @@ static asx_status lane_order(asx_cx *cx, void *arg)
 
 ASX_TEST(cancel_goes_before_timed_before_ready_and_each_lane_has_its_order)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(lane_order, NULL, ASX_OK);
 }
 
@@ -120,6 +121,7 @@ static asx_status arrival(asx_cx *cx, void *arg)
 
 ASX_TEST(equals_run_in_order_of_arrival_whatever_their_ids)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(arrival, NULL, ASX_OK);
 }
 
@@ -153,6 +155,7 @@ static asx_status many_deadlines(asx_cx *cx, void *arg)
 
 ASX_TEST(the_earliest_of_many_deadlines_goes_first)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(many_deadlines, NULL, ASX_OK);
 }
 
@@ -205,18 +208,21 @@ static void check_order(asx_governor governor, uint32_t cancel_max, uint32_t tim
 
 ASX_TEST(a_cancel_streak_lets_others_go_first)
 {
+    asx_test_one_worker("who has run when a yield returns");
     check_order(ASX_GOVERNOR_NO_PREFERENCE, 3, 100,
                 "c c c t c c c t c c t t t t t t r r r r r r r r");
 }
 
 ASX_TEST(a_timed_streak_lets_the_ready_lane_go_first)
 {
+    asx_test_one_worker("who has run when a yield returns");
     check_order(ASX_GOVERNOR_NO_PREFERENCE, 100, 2,
                 "c c c c c c c c t t r t t r t t r t t r r r r r");
 }
 
 ASX_TEST(a_governor_that_drains_doubles_the_cancel_streak)
 {
+    asx_test_one_worker("who has run when a yield returns");
     const char *six = "c c c c c c t c c t t t t t t t r r r r r r r r";
     check_order(ASX_GOVERNOR_DRAIN_REGIONS, 3, 100, six);
     check_order(ASX_GOVERNOR_DRAIN_OBLIGATIONS, 3, 100, six);
@@ -224,12 +230,14 @@ ASX_TEST(a_governor_that_drains_doubles_the_cancel_streak)
 
 ASX_TEST(a_governor_that_meets_deadlines_puts_the_timed_lane_first)
 {
+    asx_test_one_worker("who has run when a yield returns");
     check_order(ASX_GOVERNOR_MEET_DEADLINES, 100, 100,
                 "t t t t t t t t c c c c c c c c r r r r r r r r");
 }
 
 ASX_TEST(the_timed_lane_first_is_bounded_too)
 {
+    asx_test_one_worker("the order of lanes");
     check_order(ASX_GOVERNOR_MEET_DEADLINES, 100, 2,
                 "t t c t t c t t c t t c c c c c r r r r r r r r");
 }
@@ -267,6 +275,7 @@ static asx_fairness_certificate certify(bool trace, asx_clock_kind clock, counte
 
 ASX_TEST(equal_runs_have_equal_certificates_traced_or_not)
 {
+    asx_test_one_worker("counts dispatches");
     counted runs = { { 0 } };
     asx_fairness_certificate a = certify(true, ASX_CLOCK_VIRTUAL, &runs);
     CHECK_EQ(a.cancel_dispatches + a.fallback_cancel_dispatches, runs.lane[0]);
@@ -313,6 +322,7 @@ static uint64_t ready_of(unsigned yields, bool trace, counted *runs)
 
 ASX_TEST(the_certificate_counts_every_dispatch_also_on_the_short_way)
 {
+    asx_test_one_worker("the order of lanes");
     for (unsigned yields = 0; yields < 300; yields += 37) {
         counted runs = { { 0 } };
         uint64_t traced = ready_of(yields, true, &runs);
@@ -324,6 +334,7 @@ ASX_TEST(the_certificate_counts_every_dispatch_also_on_the_short_way)
 
 ASX_TEST(a_hash_tells_certificates_apart)
 {
+    asx_test_one_worker("the order of lanes");
     counted runs = { { 0 } };
     asx_fairness_certificate a = certify(true, ASX_CLOCK_VIRTUAL, &runs);
     asx_runtime *rt;
@@ -373,6 +384,7 @@ static asx_status sleeps_and_spins(asx_cx *cx, void *arg)
 
 ASX_TEST(expired_timers_fire_before_the_next_dispatch)
 {
+    asx_test_one_worker("the order of lanes");
     asx_runtime *rt;
     order o = { 0, 0, false };
     asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);

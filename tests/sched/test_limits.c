@@ -169,6 +169,7 @@ ASX_TEST(channels_are_refused_at_their_ceiling)
 
 ASX_TEST(timers_are_refused_at_their_ceiling)
 {
+    asx_test_one_worker("raw timers");
     check_ceiling((ceiling){ .limits = { .timers_max = 5 }, .take = take_timer, .free = 5 });
 }
 
@@ -243,6 +244,7 @@ static asx_status sleep_needs_timer(asx_cx *cx, void *arg)
 
 ASX_TEST(a_sleep_obeys_the_ceiling_on_timers_a_regions_timeout_does_not)
 {
+    asx_test_one_worker("raw timers");
     for (int real = 0; real < 2; real++) {
         asx_runtime_config config = kit_config(real ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
         config.limits.timers_max = 3;
@@ -337,6 +339,7 @@ static asx_status until_memory_ends(asx_cx *cx, void *arg)
 
 ASX_TEST(a_call_refused_for_lack_of_memory_changes_nothing)
 {
+    asx_test_one_worker("raw timers");
     for (size_t k = 0; k < sizeof takers / sizeof *takers; k++) {
         for (int i = 0; i < 4; i++) {
             kit_heap heap = { 0 };

@@ -109,6 +109,7 @@ static asx_status passed_on(asx_cx *cx, void *arg)
 
 ASX_TEST(a_grant_that_is_not_picked_up_passes_on)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(passed_on, NULL, ASX_OK);
 }
 
@@ -199,6 +200,7 @@ static asx_status give_way(asx_cx *cx, void *arg)
 
 ASX_TEST(pending_without_a_wait_gives_way_like_a_yield)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(give_way, NULL, ASX_OK);
 }
 
@@ -308,6 +310,7 @@ static asx_status external(asx_cx *cx, void *arg)
 
 ASX_TEST(a_waker_resumes_its_task_and_is_remembered_once)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(external, NULL, ASX_OK);
 }
 
@@ -364,6 +367,7 @@ static asx_status timer_wakes(asx_cx *cx, void *arg)
 
 ASX_TEST(a_raw_timer_calls_a_waker)
 {
+    asx_test_one_worker("raw timers");
     kit_everywhere(timer_wakes, NULL, ASX_OK);
 }
 

@@ -163,6 +163,7 @@ static asx_status closed_by_its_child(asx_cx *cx, void *arg)
 
 ASX_TEST(a_descendant_may_cancel_but_not_close)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(closed_by_its_child, NULL, ASX_OK);
 }
 
@@ -283,6 +284,7 @@ static asx_status late_report(asx_cx *cx, void *arg)
 
 ASX_TEST(a_report_asked_for_after_the_close_has_the_numbers)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(late_report, NULL, ASX_OK);
 }
 
@@ -346,6 +348,7 @@ static asx_status unfetched(asx_cx *cx, void *arg)
 
 ASX_TEST(a_report_that_is_not_fetched_is_freed)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(unfetched, NULL, ASX_OK);
 }
 
@@ -565,5 +568,6 @@ static asx_status open_beside_closed(asx_cx *cx, void *arg)
 
 ASX_TEST(a_closed_scope_that_was_not_fetched_takes_no_child)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(open_beside_closed, NULL, ASX_OK);
 }

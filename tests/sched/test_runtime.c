@@ -29,6 +29,7 @@ static asx_status counts(asx_cx *cx, void *arg)
 
 ASX_TEST(a_step_runs_as_many_dispatches_as_it_may)
 {
+    asx_test_one_worker("counts dispatches");
     for (int i = 0; i < 4; i++) {
         asx_runtime *rt;
         counter c = { 0, 1000, NULL };
@@ -249,6 +250,7 @@ ASX_TEST(rest_is_asked_in_five_steps_in_order)
 
 ASX_TEST(before_the_run_obligations_regions_timers_and_channels_are_asked_in_order)
 {
+    asx_test_one_worker("raw timers");
     asx_runtime *rt;
     asx_region root;
     unrest u;
@@ -501,6 +503,7 @@ static asx_status sets_a_trap(asx_cx *cx, void *arg)
 
 ASX_TEST(a_timers_call_cannot_drive_or_end_its_runtime)
 {
+    asx_test_one_worker("raw timers");
     called = 0;
     kit_everywhere(sets_a_trap, NULL, ASX_OK);
     CHECK_EQ(called, 8);

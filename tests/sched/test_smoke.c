@@ -27,6 +27,7 @@ static asx_status spawn_three(asx_cx *cx, void *arg)
 
 ASX_TEST(children_run_before_close_returns)
 {
+    asx_test_one_worker("who has run when a yield returns");
     asx_runtime *rt;
     CHECK_EQ(asx_runtime_create(NULL, &rt), ASX_OK);
     CHECK_EQ(asx_runtime_run(rt, spawn_three, NULL), ASX_OK);

@@ -179,6 +179,7 @@ static asx_status copies(asx_cx *cx, void *arg)
 
 ASX_TEST(a_copied_argument_is_the_tasks_own)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(copies, NULL, ASX_OK);
 }
 
@@ -357,6 +358,7 @@ static asx_status task_states(asx_cx *cx, void *arg)
 
 ASX_TEST(a_task_shows_its_state_and_completed_is_final)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(task_states, NULL, ASX_OK);
 }
 
@@ -402,6 +404,7 @@ static asx_status links(asx_cx *cx, void *arg)
 
 ASX_TEST(a_failing_end_cancels_the_linked_task_in_both_directions)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(links, NULL, ASX_OK);
 }
 
@@ -432,5 +435,6 @@ static asx_status links_late(asx_cx *cx, void *arg)
 
 ASX_TEST(a_link_to_a_task_that_has_failed_cancels_at_once)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(links_late, NULL, ASX_OK);
 }

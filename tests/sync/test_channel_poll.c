@@ -72,6 +72,7 @@ static asx_status grant_not_taken(asx_cx *cx, void *arg)
 
 ASX_TEST(a_grant_that_is_not_picked_up_passes_on)
 {
+    asx_test_one_worker("who has run when a yield returns");
     program_check(grant_not_taken, NULL, ASX_OK);
 }
 

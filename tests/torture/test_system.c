@@ -234,6 +234,7 @@ ASX_TEST_TIMEOUT(advice_may_be_refused, 60)
 
 ASX_TEST_TIMEOUT(a_sleep_that_is_interrupted_is_taken_up_again, 60)
 {
+    asx_test_one_worker("raw timers");
     CHECK(deny(SLEEP, ASX_CLOCK_REAL) > 0);
 }
 
