@@ -195,8 +195,8 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
 static bool is_stuck(asx_runtime *rt)
 {
     const asx__engine *e = rt->engine;
-    return rt->shut_down && e->sleepers == e->workers_here && !has_backlog(rt) &&
-           asx__next_deadline(rt) == ASX_TIME_NEVER;
+    return rt->shut_down && rt->jobs_out == 0 && e->sleepers == e->workers_here &&
+           !has_backlog(rt) && asx__next_deadline(rt) == ASX_TIME_NEVER;
 }
 
 /* Sleeps until there is something for this worker to do, or its time has come. */

@@ -43,6 +43,7 @@ static const asx__sync_type barrier_type = {
 asx_status asx_barrier_create(const asx_region *region, const char *name, uint32_t parties,
                               asx_barrier *ret_barrier)
 {
+    ASX__GATE_REGION(region, asx_barrier_create(&in, name, parties, ret_barrier));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &barrier_type, name, 0,
                                      ret_barrier != NULL && parties != 0, &s, NULL);
@@ -106,6 +107,7 @@ static asx_status wait_at(asx_runtime *rt, asx__task *task, asx__barrier *b, boo
 
 asx_status asx_barrier_wait(const asx_barrier *barrier, asx_cx *cx, bool *ret_leader)
 {
+    ASX__GATE_SYNC(barrier, barrier_, cx, asx_barrier_wait(barrier, in_cx, ret_leader));
     asx__task *task;
     bool ignored;
     if (barrier == NULL)

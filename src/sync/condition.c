@@ -54,6 +54,7 @@ static const asx__sync_type condition_type = {
 asx_status asx_condition_create(const asx_region *region, const char *name,
                                 asx_condition *ret_condition)
 {
+    ASX__GATE_REGION(region, asx_condition_create(&in, name, ret_condition));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &condition_type, name, 0, ret_condition != NULL, &s,
                                      NULL);
@@ -177,6 +178,7 @@ static asx_status wait_body(asx_runtime *rt, asx__task *task, asx__condition *c,
 
 asx_status asx_condition_wait(const asx_condition *condition, asx_cx *cx, asx_mutex_guard *guard)
 {
+    ASX__GATE_SYNC(condition, condition_, cx, asx_condition_wait(condition, in_cx, guard));
     asx__task *task;
     asx_runtime *rt;
     if (condition == NULL || guard == NULL)
@@ -218,6 +220,7 @@ static asx_status wake(asx__condition *c, uint32_t most)
 
 asx_status asx_condition_signal(const asx_condition *condition)
 {
+    ASX__GATE_SYNC(condition, condition_, NULL, asx_condition_signal(condition));
     if (condition == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__sync_resolve(HEAD(condition->condition_), condition->generation_,
@@ -227,6 +230,7 @@ asx_status asx_condition_signal(const asx_condition *condition)
 
 asx_status asx_condition_broadcast(const asx_condition *condition)
 {
+    ASX__GATE_SYNC(condition, condition_, NULL, asx_condition_broadcast(condition));
     if (condition == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__sync_resolve(HEAD(condition->condition_), condition->generation_,

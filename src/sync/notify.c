@@ -78,6 +78,7 @@ static const asx__sync_type notify_type = {
 
 asx_status asx_notify_create(const asx_region *region, const char *name, asx_notify *ret_notify)
 {
+    ASX__GATE_REGION(region, asx_notify_create(&in, name, ret_notify));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &notify_type, name, 0, ret_notify != NULL, &s, NULL);
     if (st < 0)
@@ -110,6 +111,7 @@ static asx_status wait_for(asx_runtime *rt, asx__task *task, asx__notify *n)
 
 asx_status asx_notify_wait(const asx_notify *notify, asx_cx *cx)
 {
+    ASX__GATE_SYNC(notify, notify_, cx, asx_notify_wait(notify, in_cx));
     asx__task *task;
     if (notify == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -120,6 +122,7 @@ asx_status asx_notify_wait(const asx_notify *notify, asx_cx *cx)
 
 asx_status asx_notify_one(const asx_notify *notify)
 {
+    ASX__GATE_SYNC(notify, notify_, NULL, asx_notify_one(notify));
     if (notify == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__sync_resolve(HEAD(notify->notify_), notify->generation_,
@@ -141,6 +144,7 @@ static void notify_all(asx__notify *n)
 
 asx_status asx_notify_all(const asx_notify *notify)
 {
+    ASX__GATE_SYNC(notify, notify_, NULL, asx_notify_all(notify));
     if (notify == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__sync_resolve(HEAD(notify->notify_), notify->generation_,

@@ -123,6 +123,7 @@ static const asx__sync_type once_type = {
 
 asx_status asx_once_create(const asx_region *region, const char *name, asx_once *ret_once)
 {
+    ASX__GATE_REGION(region, asx_once_create(&in, name, ret_once));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &once_type, name, 0, ret_once != NULL, &s, NULL);
     if (st < 0)
@@ -211,6 +212,7 @@ static asx_status go_out(const turn *t, asx__task *task, asx_status st)
 asx_status asx_once_call_at(const asx_once *once, asx_cx *cx, asx_call_fn fn, void *arg,
                             const char *site)
 {
+    ASX__GATE_SYNC(once, once_, cx, asx_once_call_at(once, in_cx, fn, arg, site));
     asx__task *task;
     turn t = { NULL, 0, NULL };
     if (once == NULL || fn == NULL)
@@ -223,11 +225,12 @@ asx_status asx_once_call_at(const asx_once *once, asx_cx *cx, asx_call_fn fn, vo
         return st;
     if (!go_in(&t, task))
         return ASX_E_REGION_CLOSED;
-    return go_out(&t, task, fn(cx, arg));
+    return go_out(&t, task, asx__call_out(cx->rt_, cx, fn, arg));
 }
 
 asx_status asx_once_is_done(const asx_once *once, bool *ret_done)
 {
+    ASX__GATE_SYNC(once, once_, NULL, asx_once_is_done(once, ret_done));
     if (once == NULL || ret_done == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__sync_resolve(HEAD(once->once_), once->generation_, ASX_E_REGION_CLOSED);

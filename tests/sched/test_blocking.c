@@ -356,6 +356,7 @@ static void ring(void *arg)
 
 ASX_TEST(a_host_that_steps_is_told_when_work_has_come_back)
 {
+    asx_test_one_worker("who has run when a yield returns");
     sem_t bell;
     sem_init(&bell, 0, 0);
     gate g;

@@ -156,6 +156,7 @@ static asx_status busy(asx_cx *cx, void *arg)
 
 ASX_TEST(a_poll_task_waits_for_one_thing_at_a_time)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(busy, NULL, ASX_OK);
 }
 

@@ -130,6 +130,7 @@ static asx_status typed(asx_cx *cx, void *arg)
 
 ASX_TEST(a_typed_task_returns_its_type)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(typed, NULL, ASX_OK);
 }
 

@@ -262,6 +262,7 @@ static void on_signal(int number)
 
 ASX_TEST(a_signal_stack_that_is_not_given_back_stays)
 {
+    asx_test_one_worker("who has run when a yield returns");
     asx_runtime *rt;
     asx_runtime_config config;
     struct sigaction action;
@@ -314,6 +315,7 @@ ASX_TEST(a_handler_that_stayed_is_not_the_one_before)
 /* A clock that stops answering stands still; what is slept passes all the same. */
 ASX_TEST_TIMEOUT(a_clock_that_stops_answering_stops_nothing, 60)
 {
+    asx_test_one_worker("who has run when a yield returns");
     CHECK(deny(CLOCK, ASX_CLOCK_REAL) > 20);
 }
 
