@@ -136,6 +136,7 @@ ASX_TEST(states_and_gates_have_names)
     for (unsigned gate = 0; gate < ASX__GATE_COUNT; gate++)
         CHECK_STR_EQ(asx__gate_str((asx__gate)gate), names[gate]);
     CHECK_STR_EQ(asx__gate_str(ASX__GATE_COUNT), "unknown");
+    CHECK_STR_EQ(asx__gate_str((asx__gate)4000000), "unknown");
 }
 
 /* ---- law of close ---- */

@@ -115,6 +115,7 @@ ASX_TEST(outcome_is_natural_until_acknowledged_and_cancelled_afterwards)
             CHECK_EQ(asx__task_outcome(state, returns[r], true, true), ASX_OUTCOME_PANICKED);
         }
     }
+    CHECK_EQ(asx__task_outcome(ASX_TASK_RUNNING, (asx_status)7, false, false), ASX_OUTCOME_OK);
 }
 
 ASX_TEST(states_have_names)
