@@ -38,6 +38,52 @@ ASX_API asx_status asx_dump_all(int fd);
  *   ASX_E_SYSTEM              the system refused the handler */
 ASX_API asx_status asx_dump_on_signal(int signo, int fd);
 
+/* What a watchdog has seen. */
+typedef enum asx_sighting_kind {
+    ASX_SIGHTING_NO_YIELD = 1,    /* a task that computes and does not let others go */
+    ASX_SIGHTING_SYSTEM_CALL = 2, /* a task that has its thread wait in a system call */
+    ASX_SIGHTING_MUTEX_HELD = 3   /* a task that is suspended and holds a pthread mutex */
+} asx_sighting_kind;
+
+/* Everything is borrowed for the time of the call. */
+typedef struct asx_sighting {
+    asx_sighting_kind kind;
+    uint64_t task;           /* serial number, as in reports and dumps; 0: it has ended */
+    const char *name;        /* of the task */
+    const char *site;        /* where it was spawned */
+    int32_t thread;          /* that it runs on */
+    uint64_t for_ns;         /* so long at least; 0 with a mutex */
+    const char *system_call; /* its name; NULL: none, or not one of the known ones */
+    const char *text;        /* all of it, with the call chain, in lines */
+} asx_sighting;
+
+typedef struct asx_watchdog_options {
+    uint64_t limit_ns; /* so long may a task keep its thread; 0: 100 ms; at least 1 ms */
+    int fd;            /* sightings are written here, if it is not 0; borrowed */
+    /* Called for each sighting: on the watchdog's thread, or with a mutex on the thread of the task
+     * and inside the runtime. It must not call asx. */
+    void (*report)(void *ctx, const asx_sighting *sighting);
+    void *ctx;
+    bool mutexes;      /* also look for mutexes; needs libasx-mutexwatch, and slows tasks down */
+} asx_watchdog_options;
+
+typedef struct asx_watchdog asx_watchdog;
+
+/* Watches a runtime from a thread of its own, which sleeps as long as no task runs. Each episode is
+ * told once, some time between the limit and one and a half of it after it began. Call chains of
+ * tasks that compute need asx_dump_on_signal() too. While nobody drives the runtime, by the thread
+ * that is going to; the watchdog is the caller's until it is stopped. One per runtime.
+ *   ASX_E_INVALID_ARGUMENT    no runtime, nobody to tell, a limit below 1 ms
+ *   ASX_E_WRONG_CONTEXT       the runtime is driven now
+ *   ASX_E_BUSY                it is watched already
+ *   ASX_E_NOT_SUPPORTED       mutexes without libasx-mutexwatch
+ *   ASX_E_RESOURCE_EXHAUSTED  no thread, no memory */
+ASX_API asx_status asx_watchdog_start(asx_runtime *runtime, const asx_watchdog_options *options,
+                                      asx_watchdog **ret_watchdog);
+/* Ends it and frees it; also after its runtime was destroyed. NULL is allowed.
+ * ASX_E_WRONG_CONTEXT while the runtime is driven. */
+ASX_API asx_status asx_watchdog_stop(asx_watchdog *watchdog);
+
 ASX_END_DECLS
 
 #endif

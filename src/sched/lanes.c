@@ -249,7 +249,7 @@ asx__task *asx__pick(asx_runtime *rt)
         return pick_lanes(rt, ready);
     if (ready == NULL)
         return NULL;
-    if (ASX__LIKELY(ready == &rt->ready.queue[0] && !rt->tracing && !rt->lab))
+    if (ASX__LIKELY(ready == &rt->ready.queue[0] && !rt->never_hot))
         rt->hot = true; /* its bit is set, and stays set as long as this holds */
     return pick_ready(rt, ready);
 }

@@ -115,6 +115,13 @@ static bool bind_stack(asx_runtime *rt, asx__task *task)
     return true;
 }
 
+/* Tells who wants to know that a task leaves its thread; NULL: it has ended. */
+static inline void tell_leaving(const asx_runtime *rt, const asx__task *task)
+{
+    if (ASX__UNLIKELY(rt->watch != NULL) && rt->watch->sees_leaving)
+        rt->watch->leaving(rt->watch, rt, task);
+}
+
 /* ---- leaving a fiber ------------------------------------------------------------------------ */
 
 static asx__task *next_task(asx_runtime *rt)
@@ -198,6 +205,7 @@ static asx__task *next_fiber(asx_runtime *rt)
 asx_status asx__leave_slow(asx_runtime *rt, asx__task *task)
 {
     asx__stack *stack = task->u.fiber.stack;
+    tell_leaving(rt, task);
     task->flags &= ~(uint32_t)ASX__T_INLINE; /* in nobody's place any more */
     for (;;) {
         asx__task *next = next_fiber(rt);
@@ -236,6 +244,7 @@ static __attribute__((noinline)) asx__task *fiber_over(asx_runtime *rt, asx__sta
                                                        asx__stack_pool *pool)
 {
     asx__task *next;
+    tell_leaving(rt, NULL);
     for (;;) {
         next = next_fiber(rt);
         if (next == NULL)
@@ -473,6 +482,7 @@ static void give_way(asx_runtime *rt, asx__task *task)
 static __attribute__((noinline)) void settle_slow(asx_runtime *rt, asx__task *task,
                                                   bool cancelled_before)
 {
+    tell_leaving(rt, task);
     task->flags &= ~(uint32_t)ASX__T_INLINE;
     if (task->w.waits != NULL && (task->flags & ASX__T_RENEWED) == 0)
         withdraw(rt, task);
@@ -685,7 +695,7 @@ static void shorten_turn(asx_runtime *rt, uint64_t dispatches)
     rt->turn_left = (uint32_t)dispatches;
 }
 
-bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
+static bool run_some(asx_runtime *rt, uint64_t max_dispatches)
 {
     volatile uint64_t left = max_dispatches == 0 ? UINT64_MAX : max_dispatches;
     rt->endless = max_dispatches == 0;
@@ -719,6 +729,17 @@ bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
             return false;
     }
     return false;
+}
+
+bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
+{
+    asx__watch *watch = rt->watch;
+    if (ASX__LIKELY(watch == NULL))
+        return run_some(rt, max_dispatches);
+    watch->busy(watch);
+    bool more = run_some(rt, max_dispatches);
+    watch->idle(watch);
+    return more;
 }
 
 /* Nothing is runnable: wait for the next timer. False: nothing will ever happen. */

@@ -256,6 +256,7 @@ static asx_status init_runtime(asx_runtime *rt)
         st = init_time(rt);
     if (st == ASX_OK)
         st = init_trace(rt);
+    rt->never_hot = rt->tracing || rt->lab;
     rt->fast = !rt->tracing && rt->task_ceiling == UINT64_MAX && rt->fiber_ceiling == UINT64_MAX;
     if (st == ASX_OK && rt->config.catch_stack_overflow)
         st = asx__fault_register(rt);
@@ -370,6 +371,8 @@ asx_status asx_runtime_destroy(asx_runtime *rt)
         return ASX_E_WRONG_CONTEXT;
     if (!at_rest)
         (void)asx_runtime_shutdown(rt, 0, NULL);
+    if (rt->watch != NULL)
+        rt->watch->gone(rt->watch);
     asx__blocking_stop(rt); /* before its work is freed, and while its threads can still enter */
     if (rt->gate != NULL)
         (void)asx__engine_enter(rt); /* nobody else may be there any more */

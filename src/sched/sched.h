@@ -420,6 +420,18 @@ typedef struct asx__timed_entry {
     asx__task *task;
 } asx__timed_entry;
 
+/* ---- who watches --------------------------------------------------------------------------- */
+
+/* Somebody who watches a runtime: src/see. Set and taken away while nobody drives. */
+typedef struct asx__watch {
+    void (*busy)(struct asx__watch *watch); /* a thread begins to run tasks ... */
+    void (*idle)(struct asx__watch *watch); /* ... and has none to run any more */
+    /* The task is about to be suspended; NULL: one has ended. */
+    void (*leaving)(struct asx__watch *watch, const asx_runtime *rt, const struct asx__task *task);
+    void (*gone)(struct asx__watch *watch); /* the runtime is being destroyed */
+    bool sees_leaving;                      /* I: wants to be told of each */
+} asx__watch;
+
 /* ---- runtime ------------------------------------------------------------------------------- */
 
 #define ASX__TURN 64 /* dispatches between two looks at the clock */
@@ -433,6 +445,7 @@ struct asx_runtime {
     uint32_t turn_left;
     bool tracing;          /* I */
     bool lab;              /* I */
+    bool never_hot;        /* journal, laboratory, or somebody who sees every task leave */
     bool in_cleanup;       /* runtime-side cleanup is running: nothing may park */
     bool yield_due;        /* the running poll task has given way already */
     asx_status poll_failure; /* the last that a poll task told asx_poll_fail() ... */
@@ -528,6 +541,7 @@ struct asx_runtime {
     bool ended;            /* run-end is in the journal */
     struct asx_runtime *registry_next; /* process.h */
     uint64_t registered;   /* process.h: tells a runtime from memory that is none */
+    asx__watch *watch;     /* NULL: nobody */
     pthread_t driver;      /* the thread that drives, or drove last ... */
     int32_t driver_tid;    /* ... as the system knows it; 0: nobody yet, or it was not asked */
     bool driver_known;

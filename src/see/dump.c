@@ -426,38 +426,6 @@ void asx__dump_process(asx__look *look)
 
 /* ---- asking for it -------------------------------------------------------------------------- */
 
-/* The registers of the function that this is inlined into, as far as its caller cares for them. */
-static inline __attribute__((always_inline)) void regs_here(asx__regs *regs)
-{
-    uintptr_t *at = regs->at;
-#if defined(__x86_64__) && !defined(__ILP32__)
-    __asm__ volatile("movq %%rbx, 24(%1)\n\tmovq %%rbp, 48(%1)\n\tmovq %%rsp, 56(%1)\n\t"
-                     "movq %%r12, 96(%1)\n\tmovq %%r13, 104(%1)\n\tmovq %%r14, 112(%1)\n\t"
-                     "movq %%r15, 120(%1)\n\tleaq 0(%%rip), %0"
-                     : "=&r"(regs->pc) : "r"(at) : "memory");
-    regs->known = 1u << 3 | 1u << 6 | 1u << 7 | 15u << 12;
-#elif defined(__aarch64__)
-    uintptr_t sp;
-    __asm__ volatile("stp x19, x20, [%2, #152]\n\tstp x21, x22, [%2, #168]\n\t"
-                     "stp x23, x24, [%2, #184]\n\tstp x25, x26, [%2, #200]\n\t"
-                     "stp x27, x28, [%2, #216]\n\tstp x29, x30, [%2, #232]\n\t"
-                     "mov %1, sp\n\tadr %0, ."
-                     : "=&r"(regs->pc), "=&r"(sp) : "r"(at) : "memory");
-    at[ASX__REG_SP] = sp;
-    regs->known = UINT64_C(0xfff) << 19 | UINT64_C(1) << 31;
-#elif defined(__riscv) && __riscv_xlen == 64
-    __asm__ volatile("sd ra, 8(%1)\n\tsd sp, 16(%1)\n\tsd s0, 64(%1)\n\tsd s1, 72(%1)\n\t"
-                     "sd s2, 144(%1)\n\tsd s3, 152(%1)\n\tsd s4, 160(%1)\n\tsd s5, 168(%1)\n\t"
-                     "sd s6, 176(%1)\n\tsd s7, 184(%1)\n\tsd s8, 192(%1)\n\tsd s9, 200(%1)\n\t"
-                     "sd s10, 208(%1)\n\tsd s11, 216(%1)\n\tauipc %0, 0"
-                     : "=&r"(regs->pc) : "r"(at) : "memory");
-    regs->known = 1u << 1 | 1u << 2 | 3u << 8 | UINT64_C(0x3ff) << 18;
-#else
-    (void)at;
-    regs->known = 0;
-#endif
-}
-
 asx_status asx_dump_tasks(const asx_runtime *runtime, int fd)
 {
     if (runtime == NULL || fd < 0)
@@ -465,7 +433,7 @@ asx_status asx_dump_tasks(const asx_runtime *runtime, int fd)
     asx__look *look = asx__look_begin(fd, -1);
     if (look == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
-    regs_here(&look->self);
+    asx__regs_here(&look->self);
     asx__dump_runtime(look, runtime);
     return asx__look_end(look) ? ASX_OK : ASX_E_SYSTEM;
 }
@@ -477,7 +445,7 @@ asx_status asx_dump_all(int fd)
     asx__look *look = asx__look_begin(fd, -1);
     if (look == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
-    regs_here(&look->self);
+    asx__regs_here(&look->self);
     asx__dump_process(look);
     return asx__look_end(look) ? ASX_OK : ASX_E_SYSTEM;
 }

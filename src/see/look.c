@@ -82,6 +82,14 @@ bool asx__peek_string(asx__look *look, const char *from, char *to, size_t size)
 
 static long put_bytes(asx__look *look, const char *from, size_t len)
 {
+    if (look->into != NULL) {
+        size_t room = look->into_size - 1 - look->into_len;
+        size_t fits = len < room ? len : room;
+        memcpy(look->into + look->into_len, from, fits);
+        look->into_len += fits;
+        look->into[look->into_len] = '\0';
+        return (long)len;
+    }
     if (look->at < 0)
         return write(look->fd, from, len);
     long put = pwrite(look->fd, from, len, (off_t)look->at);

@@ -235,6 +235,8 @@ static const struct row {
     { "asx_tracked_permit_abort", "sync/test_channel_api.c", "channel" },
     { "asx_tracked_permit_send", "sync/test_channel_api.c", "channel" },
     { "asx_wait_external", "sched/test_poll.c", "cx" },
+    { "asx_watchdog_start", "see/test_watchdog.c", "see" },
+    { "asx_watchdog_stop", "see/test_watchdog.c", "see" },
     { "asx_with_cancel_mask", "sched/test_cancel_mask.c", "cx" },
     { "asx_yield", "sched/test_cancel_overrun.c", "cx" },
 };

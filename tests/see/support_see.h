@@ -24,7 +24,8 @@
 /* Between a call and a return: the function stays in the chain meanwhile. */
 #define SEE_NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
-/* In a loop: TSan hands signals over only where the C library is called. */
+/* In a loop: TSan hands signals over late, with the registers of another moment, unless they come
+ * while it knows that the thread waits. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SEE_SIGNALS_HERE() ((void)usleep(100))

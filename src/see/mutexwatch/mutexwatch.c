@@ -1,0 +1,117 @@
+/* mutexwatch.c - libasx-mutexwatch.so: counts the pthread mutexes that a thread holds.
+ *
+ * Loaded by LD_PRELOAD, or linked before the C library, it stands between the program and
+ * pthread_mutex_lock() and its like. The runtime asks, whenever a task leaves its thread, what was
+ * locked there since it asked last and is still held (asx_watchdog_options.mutexes): then the task
+ * is suspended with the mutex, everybody else on the thread can deadlock on it, and on several
+ * workers another thread will unlock it.
+ *
+ * Per thread; nothing is shared. What was locked before a task's turn is forgotten with it, so a
+ * mutex is told once, and one that is unlocked on another thread does no harm. Condition variables
+ * unlock and lock inside the C library and so do not change the count.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include <asx/api.h>
+
+enum { HELD_MAX = 64 };
+
+typedef struct held {
+    unsigned count; /* those above HELD_MAX have no place, but count */
+    const void *mutex[HELD_MAX];
+    const void *where[HELD_MAX];
+} held;
+
+static held *mine(void)
+{
+    static _Thread_local __attribute__((tls_model("initial-exec"))) held all;
+    return &all;
+}
+
+/* The C library's own function of this name. */
+static void find(const char *name, void *ret_function)
+{
+    void *symbol = dlsym(RTLD_NEXT, name);
+    memcpy(ret_function, &symbol, sizeof symbol);
+}
+
+static void locked(const void *mutex, const void *where)
+{
+    held *h = mine();
+    if (h->count < HELD_MAX) {
+        h->mutex[h->count] = mutex;
+        h->where[h->count] = where;
+    }
+    h->count++;
+}
+
+static void unlocked(const void *mutex)
+{
+    held *h = mine();
+    unsigned known = h->count < HELD_MAX ? h->count : HELD_MAX;
+    for (unsigned i = known; i-- > 0;) {
+        if (h->mutex[i] != mutex)
+            continue;
+        memmove(&h->mutex[i], &h->mutex[i + 1], (known - i - 1) * sizeof h->mutex[0]);
+        memmove(&h->where[i], &h->where[i + 1], (known - i - 1) * sizeof h->where[0]);
+        h->count--;
+        return;
+    }
+    if (h->count > HELD_MAX)
+        h->count--; /* one of those without a place */
+}
+
+#define HOLDS(error) ((error) == 0 || (error) == EOWNERDEAD)
+
+ASX_API int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    int (*real)(pthread_mutex_t *);
+    find("pthread_mutex_lock", &real);
+    int error = real(mutex);
+    if (HOLDS(error))
+        locked(mutex, __builtin_return_address(0));
+    return error;
+}
+
+ASX_API int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+    int (*real)(pthread_mutex_t *);
+    find("pthread_mutex_trylock", &real);
+    int error = real(mutex);
+    if (HOLDS(error))
+        locked(mutex, __builtin_return_address(0));
+    return error;
+}
+
+ASX_API int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
+{
+    int (*real)(pthread_mutex_t *, const struct timespec *);
+    find("pthread_mutex_timedlock", &real);
+    int error = real(mutex, until);
+    if (HOLDS(error))
+        locked(mutex, __builtin_return_address(0));
+    return error;
+}
+
+ASX_API int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    int (*real)(pthread_mutex_t *);
+    find("pthread_mutex_unlock", &real);
+    unlocked(mutex);
+    return real(mutex);
+}
+
+ASX_API unsigned asx_mutexwatch_slice(const void **ret_where);
+unsigned asx_mutexwatch_slice(const void **ret_where)
+{
+    held *h = mine();
+    unsigned count = h->count;
+    if (ret_where != NULL && count != 0)
+        *ret_where = h->where[(count < HELD_MAX ? count : HELD_MAX) - 1];
+    h->count = 0;
+    return count;
+}
