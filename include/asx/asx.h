@@ -12,6 +12,7 @@
 #include <asx/flow.h>
 #include <asx/handle.h>
 #include <asx/lab.h>
+#include <asx/mpmc.h>
 #include <asx/obligation.h>
 #include <asx/oracle.h>
 #include <asx/outcome.h>

@@ -54,6 +54,7 @@ ASX_BEGIN_DECLS
     X(E_DISCONNECTED, -101, "The other side of the channel is gone.")                              \
     X(E_FULL, -102, "No capacity, or others wait for it first.")                                   \
     X(E_EMPTY, -103, "Nothing to receive now.")                                                    \
+    X(E_CLOSED, -104, "The channel was closed: no more is sent, and nothing is left to receive.")  \
     X(E_POISONED, -110, "A task ended in the middle of using what the lock protects.")             \
     /* timers */                                                                                   \
     X(E_TIMER_DURATION_EXCEEDED, -120, "The deadline lies beyond the longest timer allowed.")      \

@@ -54,6 +54,12 @@ ASX_BEGIN_DECLS
     X(CHANNEL_SENDER_DROP, 65, "channel-sender-drop", "channel", "senders left", "-")              \
     X(CHANNEL_RECEIVER_DROP, 66, "channel-receiver-drop", "channel", "-", "-")                     \
     X(CHANNEL_NACK, 67, "channel-nack", "channel", "message number", "-")                          \
+    X(MPMC_CREATE, 90, "mpmc-create", "mpmc", "capacity", "region")                                \
+    X(MPMC_SEND, 91, "mpmc-send", "mpmc", "message number", "queued after it")                     \
+    X(MPMC_RECV, 92, "mpmc-recv", "mpmc", "message number", "queued after it")                     \
+    X(MPMC_CLOSE, 93, "mpmc-close", "mpmc", "messages left", "senders waiting")                    \
+    X(MPMC_DISCARD, 94, "mpmc-discard", "mpmc", "messages", "-")                                   \
+    X(MPMC_DROP, 95, "mpmc-drop", "mpmc", "senders left", "receivers left")                        \
     X(TIMER_ARM, 70, "timer-arm", "timer", "deadline", "-")                                        \
     X(TIMER_FIRE, 71, "timer-fire", "timer", "deadline", "-")                                      \
     X(TIMER_CANCEL, 72, "timer-cancel", "timer", "deadline", "-")                                  \

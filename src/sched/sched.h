@@ -436,7 +436,7 @@ typedef struct asx__watch {
 
 #define ASX__TURN 64 /* dispatches between two looks at the clock */
 #define ASX__STACK_CLASSES 12
-#define ASX__SYNC_KINDS 10 /* mutex, semaphore, ...: see sync/object.h */
+#define ASX__SYNC_KINDS 11 /* mutex, semaphore, ...: see sync/object.h */
 
 struct asx_runtime {
     /* hot */

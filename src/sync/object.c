@@ -53,12 +53,14 @@ static asx_status make(asx__region *region, const asx__sync_type *type, const ch
                        size_t bytes, asx__sync **ret_s, void **ret_memory)
 {
     asx_runtime *rt = region->rt;
+    if (bytes > SIZE_MAX / 2)
+        return ASX_E_RESOURCE_EXHAUSTED;
     if (rt->syncs.record_size == 0)
         init_runtime(rt);
     if (asx__slab_reserve(rt, &rt->syncs, 1) < 0)
         return ASX_E_RESOURCE_EXHAUSTED;
     if (bytes != 0) {
-        void *memory = bytes > SIZE_MAX / 2 ? NULL : asx__region_memory(region, bytes);
+        void *memory = asx__region_memory(region, bytes);
         if (memory == NULL)
             return ASX_E_RESOURCE_EXHAUSTED;
         *ret_memory = memory;

@@ -46,9 +46,10 @@ typedef enum asx__sync_kind {
     ASX__SYNC_ONCE,
     ASX__SYNC_ONESHOT,
     ASX__SYNC_BROADCAST,
-    ASX__SYNC_WATCH
+    ASX__SYNC_WATCH,
+    ASX__SYNC_MPMC
 } asx__sync_kind;
-_Static_assert(ASX__SYNC_WATCH + 1 == ASX__SYNC_KINDS, "a counter of serial numbers for each");
+_Static_assert(ASX__SYNC_MPMC + 1 == ASX__SYNC_KINDS, "a counter of serial numbers for each");
 
 #define ASX__SYNC_WAITS 3
 

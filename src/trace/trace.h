@@ -33,6 +33,8 @@
 #define ASX__WAIT_LIST(X)                                                                          \
     X(CHANNEL_RESERVE, 1, "channel-reserve")                                                       \
     X(CHANNEL_RECV, 2, "channel-recv")                                                             \
+    X(MPMC_SEND, 12, "mpmc-send")                                                                  \
+    X(MPMC_RECV, 13, "mpmc-recv")                                                                  \
     X(JOIN, 3, "join")                                                                             \
     X(SLEEP, 4, "sleep")                                                                           \
     X(REGION_CLOSE, 5, "region-close")                                                             \
