@@ -136,9 +136,9 @@ ASX_TEST(tasks_that_yield_in_time_are_not_told)
 {
     uint64_t ns = long_ns;
     for (uint32_t workers = 1; workers <= 2; workers++) {
-        sightings *s = watch((program){ yields, &ns, "yields", 1 }, limit, workers);
+        sightings *s = watch((program){ yields, &ns, "yields", 1 }, 4 * limit, workers);
         CHECK_EQ(asx__load_acquire(&s->count), 0);
-        s = watch((program){ yields, &ns, "yields", 4 }, limit, workers);
+        s = watch((program){ yields, &ns, "yields", 4 }, 4 * limit, workers);
         CHECK_EQ(asx__load_acquire(&s->count), 0);
     }
 }
@@ -151,8 +151,8 @@ static void *unblocks(void *arg)
     (void)arg;
     struct timespec pause = { 0, 400000000 };
     nanosleep(&pause, NULL);
-    CHECK_EQ(write(block_fd[1], "x", 1), 1);
     asx__store_release(&done_blocking, 1u);
+    CHECK_EQ(write(block_fd[1], "x", 1), 1);
     return NULL;
 }
 
