@@ -63,6 +63,19 @@ foreach(source IN LISTS test_sources)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900)
 endforeach()
 
+# Everything at once, at random, on several workers.
+set(ASX_STRESS_SECONDS 5 CACHE STRING "how long the stress test runs")
+if(ASX_LIBRARY_EXISTS)
+  add_executable(stress "${PROJECT_SOURCE_DIR}/tests/stress/stress.c")
+  set_target_properties(stress PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_link_libraries(stress PRIVATE asx_static asx_internal)
+  foreach(workers 1 4)
+    add_test(NAME stress-${workers} COMMAND ${ASX_TEST_LAUNCHER} $<TARGET_FILE:stress>
+      --seconds ${ASX_STRESS_SECONDS} --workers ${workers})
+    set_tests_properties(stress-${workers} PROPERTIES LABELS "stress" TIMEOUT 900)
+  endforeach()
+endif()
+
 if(EXISTS "${PROJECT_SOURCE_DIR}/tests/build/CMakeLists.txt")
   add_subdirectory("${PROJECT_SOURCE_DIR}/tests/build" "${PROJECT_BINARY_DIR}/tests/build")
 endif()

@@ -61,6 +61,13 @@ static asx_status tell(asx_cx *cx, asx_status st)
     return st;
 }
 
+/* A cancel, or the time-out of the scope itself, may come from another worker before everybody has
+ * been started. Who was refused for that reason hears what closing the scope says. */
+static bool came_too_late(asx_status setup)
+{
+    return setup == ASX_E_REGION_NOT_OPEN || setup == ASX_E_ADMISSION_CLOSED;
+}
+
 static asx_status open_scope(asx_cx *cx, const char *name, asx_region *ret_region)
 {
     asx_region_options options = {
@@ -142,7 +149,7 @@ asx_status asx_join_all(asx_cx *cx, const asx_branch *branches, size_t count,
         asx_status setup = start_all(&region, &all, branches);
         st = asx_region_close(&region, setup);
         if (setup < 0)
-            return setup;
+            return came_too_late(setup) ? tell(cx, st) : setup;
     }
     if (ret_outcome != NULL)
         *ret_outcome = all.outcome;
@@ -307,8 +314,8 @@ asx_status asx_race(asx_cx *cx, const asx_branch *branches, size_t count, size_t
         st = await_first(cx, &r, &winner);
     if (st < 0) {
         (void)asx_region_close(&inner, st);
-        (void)asx_region_close(&outer, st);
-        return st;
+        asx_status end = asx_region_close(&outer, st);
+        return came_too_late(st) ? tell(cx, end) : st;
     }
     asx_join_result result = r.watchers[winner].result;
     drain(&r, &inner);
@@ -345,5 +352,5 @@ asx_status asx_timeout(asx_cx *cx, uint64_t duration_ns, asx_task_fn fn, void *a
     } else {
         st = asx_region_close(&region, setup);
     }
-    return setup < 0 ? setup : tell(cx, st);
+    return setup < 0 && !came_too_late(setup) ? setup : tell(cx, st);
 }

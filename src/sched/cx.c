@@ -90,11 +90,19 @@ static asx_timer_handle *sleep_handle(asx__task *task)
     return task->flags & ASX__T_POLL ? &task->sleep : task->r.io;
 }
 
+/* Does it wait for this? A poll task may not have got to park yet: with several workers its
+ * function goes on while others wake it. */
+static bool waits_for(const asx__task *task, const asx__waitable *waitable)
+{
+    unsigned exec = asx__exec_state(task);
+    return (exec == ASX__EXEC_PARKED || exec == ASX__EXEC_PARKING) && task->w.waits == waitable;
+}
+
 static void sleep_fired(void *arg)
 {
     asx__task *task = arg;
     asx_runtime *rt = task->region->rt;
-    if (asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits == &rt->sleep_wait)
+    if (waits_for(task, &rt->sleep_wait))
         asx__wake(rt, task, ASX_OK, true);
 }
 
@@ -227,7 +235,7 @@ static void wake_cell(struct asx__waker_cell *cell)
     asx__task *task = cell->task;
     if (task == NULL)
         return;
-    if (asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits == &rt->external_wait)
+    if (waits_for(task, &rt->external_wait))
         asx__wake(rt, task, ASX_OK, true);
     else
         task->flags |= ASX__T_EXTERNAL;
