@@ -404,7 +404,7 @@ static asx_status lost_cancel(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_spawn_poll(&r, "c", cancels_itself, &step), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
         CHECK_EQ(step, first + 2);
-        CHECK_LE(asx_now(cx) - begin, ASX_SEC);
+        CHECK_LE(asx_now(cx) - begin, 60 * ASX_SEC); /* not an hour */
     }
     return ASX_OK;
 }

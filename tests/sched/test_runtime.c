@@ -99,8 +99,10 @@ ASX_TEST(a_step_on_the_real_clock_tells_when_to_come_again)
     CHECK_STATUS(asx_runtime_advance(rt, 1), ASX_E_NOT_SUPPORTED);
     CHECK_STATUS(asx_runtime_start(rt, sleeps_then_waits, &waker), ASX_OK);
     CHECK_STATUS(asx_runtime_step(rt, 0, &next), ASX_E_WOULD_BLOCK);
-    CHECK_GE(next, 5 * ASX_MS);
-    CHECK_LE(next, 5 * ASX_SEC);
+    if (next != ASX_TIME_NEVER) { /* it has not slept yet, on a machine that is not too busy */
+        CHECK_GE(next, 5 * ASX_MS);
+        CHECK_LE(next, asx_runtime_now(rt) + 5 * ASX_MS);
+    }
     while ((st = asx_runtime_step(rt, 0, &next)) == ASX_E_WOULD_BLOCK) {
         if (next == ASX_TIME_NEVER)
             waker.wake(waker.arg);
