@@ -8,12 +8,14 @@
  */
 #include "harness.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -227,6 +229,34 @@ ASX_TEST(a_hanging_test_is_ended_at_its_limit)
 {
     setenv("ASX_TEST_SCALE", "1", 1);
     check_reported(run_one(hangs, 1), "FAIL victim timed out after 1 s");
+}
+
+/* Half a second of work in a quarter of a processor. */
+static void works_among_others(void)
+{
+    cpu_set_t all, one;
+    struct timespec used;
+    size_t first = 0;
+    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    while (!CPU_ISSET(first, &all))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int i = 0; i < 3; i++)
+        if (fork() == 0)
+            for (;;) /* until the harness ends what the test has left behind */
+                __asm__ volatile("");
+    do
+        CHECK_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), 0);
+    while (used.tv_sec == 0 && used.tv_nsec < 500000000);
+}
+
+ASX_TEST(the_limit_does_not_count_what_others_took)
+{
+    setenv("ASX_TEST_SCALE", "1", 1);
+    struct run run = run_one(works_among_others, 1);
+    CHECK(strstr(run.output, "ok victim") != NULL);
 }
 
 ASX_TEST(the_scale_multiplies_the_limit)
