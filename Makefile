@@ -2,7 +2,7 @@
 #
 #   make            release build in build/: library, build/asx, examples, tests
 #   make test       what every change must pass (gcc, asan, clang)
-#   make test-all   also lto, audit, tsan, valgrind, other processors, coverage, digests
+#   make test-all   also lto, audit, tsan, valgrind, other processors, coverage, digests, seeds
 #   make demo       a tour      make bench      figures      make coverage   lines run
 #   make mutants    seeded faults must be noticed: SAMPLE=n of them drawn by SEED=, MODULES=,
 #                   ONLY=, SURVIVORS_MAX=; FIXTURES=1: has every conformance fixture failed once?
@@ -41,7 +41,7 @@ build:
 # --- tests ----------------------------------------------------------------------------------
 
 .PHONY: test test-all test-release test-asan test-clang test-lto test-audit test-tsan
-.PHONY: test-valgrind test-cross test-digests $(CROSS:%=test-%)
+.PHONY: test-valgrind test-cross test-digests test-seeds $(CROSS:%=test-%)
 test:
 	tools/setup build test
 	$(MAKE) test-release
@@ -58,6 +58,12 @@ test-all:
 	$(MAKE) test-cross
 	$(MAKE) coverage
 	$(MAKE) test-digests
+	$(MAKE) test-seeds
+
+# The examples and a program of a hundred tasks, ten thousand seeds, faults on.
+test-seeds: | build
+	@$(call build,release,-DASX_WERROR=ON)
+	ctest --preset release -C all -R '^lab-seeds-all$$'
 
 test-release: | build
 	@$(call build,release,-DASX_WERROR=ON)

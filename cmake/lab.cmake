@@ -37,3 +37,33 @@ if(TARGET lab-bugs AND TARGET asx_tool AND NOT CMAKE_CROSSCOMPILING)
     $<TARGET_FILE:asx_tool> $<TARGET_FILE:lab-bugs>)
   set_tests_properties(lab-bugs-story PROPERTIES LABELS lab TIMEOUT 300)
 endif()
+
+# lab-seeds: a program of a hundred tasks and the examples, over many seeds with faults on.
+if(ASX_TESTS AND EXISTS "${PROJECT_SOURCE_DIR}/tests/lab/seeds/seeds_main.c")
+  set(seeds_folder "${PROJECT_SOURCE_DIR}/tests/lab/seeds")
+  add_executable(lab-seeds "${seeds_folder}/seeds_main.c" "${seeds_folder}/hundred.c")
+  target_include_directories(lab-seeds PRIVATE "${seeds_folder}")
+  set_target_properties(lab-seeds PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_link_libraries(lab-seeds PRIVATE asx_static asx_internal asx_flags)
+  file(STRINGS "${seeds_folder}/examples.inc" seeds_examples REGEX "^EXAMPLE")
+  foreach(line IN LISTS seeds_examples)
+    string(REGEX REPLACE "^EXAMPLE\\((.*)\\)$" "\\1" example "${line}")
+    add_library(seeds-${example} OBJECT "${PROJECT_SOURCE_DIR}/examples/${example}.c")
+    set_target_properties(seeds-${example} PROPERTIES C_EXTENSIONS ON)
+    target_include_directories(seeds-${example} PRIVATE "${PROJECT_SOURCE_DIR}/include"
+      "${seeds_folder}")
+    target_compile_options(seeds-${example} PRIVATE -include seeds.h)
+    target_compile_definitions(seeds-${example} PRIVATE main=${example}_example_main
+      asx_main=seeds_asx_main asx_runtime_create=seeds_runtime_create
+      asx_runtime_destroy=seeds_runtime_destroy)
+    target_sources(lab-seeds PRIVATE $<TARGET_OBJECTS:seeds-${example}>)
+  endforeach()
+  if(NOT CMAKE_CROSSCOMPILING)
+    add_test(NAME lab-seeds COMMAND sh "${seeds_folder}/seeds.sh" $<TARGET_FILE:lab-seeds> 150)
+    add_test(NAME lab-seeds-all CONFIGURATIONS all # ctest -C all
+      COMMAND sh "${seeds_folder}/seeds.sh" $<TARGET_FILE:lab-seeds> 10000)
+    set_tests_properties(lab-seeds PROPERTIES LABELS lab TIMEOUT 600)
+    set_tests_properties(lab-seeds-all PROPERTIES LABELS "lab;seeds" TIMEOUT 3600)
+  endif()
+endif()

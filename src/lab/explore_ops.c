@@ -6,6 +6,19 @@ static uint64_t cut(uint64_t value, size_t size)
     return size >= 8 ? value : value & ((UINT64_C(1) << (size * 8)) - 1);
 }
 
+/* What was done, for the oracle of data races: 0 a load, 1 a store, 2 something that orders. */
+static void note(const asx_cx *cx, const asx__op *op, int what)
+{
+    asx__oracles *o = cx != NULL && cx->rt_ != NULL ? asx__oracles_of(cx->rt_) : NULL;
+    if (ASX__LIKELY(o == NULL || !o->races_on || cx->task_ == NULL))
+        return;
+    uint64_t task = asx__serial(cx->task_->generation);
+    if (what == 2)
+        asx__races_meet(o, task, op->object);
+    else
+        asx__races_access(o, task, op->object, what == 1, op->site);
+}
+
 static uint64_t cell(asx_cx *cx, asx__op_kind kind, volatile void *object, size_t size, uint64_t a,
                      uint64_t b, const char *site)
 {
@@ -13,6 +26,7 @@ static uint64_t cell(asx_cx *cx, asx__op_kind kind, volatile void *object, size_
                    site };
     uint64_t found = 0;
     (void)asx__explorer_do(cx, &op, &found); /* a cell is always enabled */
+    note(cx, &op, kind == ASX__OP_LOAD ? 0 : kind == ASX__OP_STORE ? 1 : 2);
     return found;
 }
 
@@ -45,7 +59,10 @@ asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *s
         return ASX_E_INVALID_ARGUMENT;
     asx__op op = { ASX__OP_LOCK, 8, &mutex->holder_, asx__explorer_self(cx), 0, site };
     uint64_t found;
-    return asx__explorer_do(cx, &op, &found) ? ASX_OK : ASX_E_WOULD_DEADLOCK;
+    if (!asx__explorer_do(cx, &op, &found))
+        return ASX_E_WOULD_DEADLOCK;
+    note(cx, &op, 2);
+    return ASX_OK;
 }
 
 asx_status asx_lab_mutex_try_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site)
@@ -55,6 +72,7 @@ asx_status asx_lab_mutex_try_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const cha
     asx__op op = { ASX__OP_TRY_LOCK, 8, &mutex->holder_, asx__explorer_self(cx), 0, site };
     uint64_t found = 0;
     (void)asx__explorer_do(cx, &op, &found);
+    note(cx, &op, 2);
     return found == 0 ? ASX_OK : ASX_E_BUSY;
 }
 
@@ -65,6 +83,7 @@ asx_status asx_lab_mutex_unlock_at(asx_cx *cx, asx_lab_mutex *mutex, const char 
     asx__op op = { ASX__OP_UNLOCK, 8, &mutex->holder_, asx__explorer_self(cx), 0, site };
     uint64_t found = 0;
     (void)asx__explorer_do(cx, &op, &found);
+    note(cx, &op, 2);
     return found == op.a ? ASX_OK : ASX_E_NOT_OWNER;
 }
 
@@ -75,7 +94,10 @@ asx_status asx_lab_semaphore_acquire_at(asx_cx *cx, asx_lab_semaphore *semaphore
         return ASX_E_INVALID_ARGUMENT;
     asx__op op = { ASX__OP_ACQUIRE, 8, &semaphore->units, n, 0, site };
     uint64_t found;
-    return asx__explorer_do(cx, &op, &found) ? ASX_OK : ASX_E_WOULD_DEADLOCK;
+    if (!asx__explorer_do(cx, &op, &found))
+        return ASX_E_WOULD_DEADLOCK;
+    note(cx, &op, 2);
+    return ASX_OK;
 }
 
 asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *semaphore, uint64_t n,
@@ -86,6 +108,7 @@ asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *semaphore
     asx__op op = { ASX__OP_RELEASE, 8, &semaphore->units, n, 0, site };
     uint64_t found;
     (void)asx__explorer_do(cx, &op, &found);
+    note(cx, &op, 2);
     return ASX_OK;
 }
 

@@ -30,6 +30,7 @@ typedef struct seen_task {
 
 typedef struct seen_region {
     uint64_t parent;
+    uint64_t owner;      /* the task that opened it */
     uint64_t tasks, regions, obligations; /* alive in it */
     uint64_t finalizer;  /* the last that ran */
     bool present, closed, disturbed;      /* somebody in it was forced or panicked */
@@ -135,6 +136,18 @@ static seen_region *region_of(const asx__oracles *o, uint64_t serial)
     return r != NULL && r->present ? r : NULL;
 }
 
+uint64_t asx__oracles_region_of(const asx__oracles *o, uint64_t task)
+{
+    const seen_task *t = task_of(o, task);
+    return t != NULL ? t->region : 0;
+}
+
+uint64_t asx__oracles_owner_of(const asx__oracles *o, uint64_t region)
+{
+    const seen_region *r = region_of(o, region);
+    return r != NULL ? r->owner : 0;
+}
+
 void asx__oracles_init(asx__oracles *o)
 {
     memset(o, 0, sizeof *o);
@@ -155,6 +168,7 @@ void asx__oracles_deinit(asx__oracles *o)
     free(o->obligations.at);
     free(o->timers.at);
     free(o->ghosts);
+    free(o->races);
     memset(o, 0, sizeof *o);
 }
 
@@ -168,6 +182,7 @@ void asx__oracles_begin(asx__oracles *o)
     o->waiting[0] = '\0';
     o->watches_len = 0;
     o->ghosts_len = 0;
+    o->races_on = false;
 }
 
 /* ---- tasks ---------------------------------------------------------------------------------- */
@@ -314,7 +329,7 @@ static void hear_open(asx__oracles *o, const asx_event *e)
     seen_region *r = put(&o->regions, e->object);
     if (r == NULL)
         return;
-    *r = (seen_region){ .present = true, .parent = e->a };
+    *r = (seen_region){ .present = true, .parent = e->a, .owner = e->task };
     seen_region *parent = region_of(o, e->a);
     if (parent != NULL)
         parent->regions++;
@@ -650,6 +665,8 @@ void asx__oracles_hear(asx__oracles *o, const asx_event *e)
     o->now_seq = e->seq;
     if (o->watches_len != 0)
         ask_watches(o, e);
+    if (o->races_on)
+        asx__races_hear(o, e);
     if (e->kind >= ASX_EVENT_TASK_RUN && e->kind <= ASX_EVENT_TASK_YIELD) {
         hear_schedule(o, e);
         return;

@@ -53,6 +53,8 @@ typedef struct asx__oracles {
     unsigned watches_len;
     asx__ghost *ghosts;       /* ASX__GHOSTS_MAX, made on first use */
     size_t ghosts_len;
+    struct asx__races *races; /* made on first use */
+    bool races_on;            /* in this run they are looked for */
 } asx__oracles;
 
 void asx__oracles_init(asx__oracles *o);
@@ -71,6 +73,15 @@ asx__oracles *asx__oracles_of(const asx_runtime *rt);
 
 /* Who waits for whom, "task 2 waits for the end of task 3; ...", and whether in a circle. */
 void asx__oracles_describe(const asx__oracles *o, char *buffer, size_t size);
+/* Data races, if they are looked for: a cell is accessed, a place that orders is come to. `task` is a
+ * serial. In race.c. */
+void asx__races_access(asx__oracles *o, uint64_t task, const void *address, bool writes,
+                       const char *site);
+void asx__races_meet(asx__oracles *o, uint64_t task, const void *address);
+void asx__races_hear(asx__oracles *o, const asx_event *event);
+/* Serials of a task's region, and of the task that opened a region; 0: not known. */
+uint64_t asx__oracles_region_of(const asx__oracles *o, uint64_t task);
+uint64_t asx__oracles_owner_of(const asx__oracles *o, uint64_t region);
 /* Ghosts: what the running task, by its serial, does. In ghost.c. */
 void asx__ghosts_waits(asx__oracles *o, uint64_t task);
 

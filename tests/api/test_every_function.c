@@ -105,6 +105,7 @@ static const struct row {
     { "asx_lab_mutex_lock_at", "lab/dpor/test_explore.c", "explore" },
     { "asx_lab_mutex_try_lock_at", "lab/dpor/test_explore.c", "explore" },
     { "asx_lab_mutex_unlock_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_race_free", "lab/test_oracles.c", "explore" },
     { "asx_lab_replay", "lab/test_lab.c", "runtime" },
     { "asx_lab_run", "lab/test_lab.c", "runtime" },
     { "asx_lab_search", "lab/bugs/test_bugs.c", "explore" },

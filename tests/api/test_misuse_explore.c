@@ -62,6 +62,7 @@ static asx_status oracles(asx_cx *cx, void *arg)
     (void)arg;
     memset(&none, 0, sizeof none);
     CHECK_STATUS(asx_cx_task(cx, &self), ASX_OK);
+    CHECK_STATUS(asx_lab_race_free(NULL), bad);
     CHECK_STATUS(asx_lab_watch(NULL, content, NULL), bad);
     CHECK_STATUS(asx_lab_watch(cx, NULL, NULL), bad);
     for (int i = 0; i < 16; i++)

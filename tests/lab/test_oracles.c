@@ -3,6 +3,7 @@
  * before the oracles hear it. */
 #include <asx/asx.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -719,6 +720,102 @@ ASX_TEST(oracles_are_asked_in_every_execution)
     CHECK_EQ(result.totals.executions, 2);
     CHECK_EQ(result.totals.bugs, 1); /* in one order only */
     CHECK(result.complete);
+}
+
+/* ---- data races ---- */
+
+static int cell, race_case;
+static asx_lab_mutex lock;
+
+/* 0 nothing orders, 1 a lock, 2 an add, which orders only what was before it, 3 both read. */
+static asx_status accesses(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (race_case == 1)
+        CHECK_STATUS(asx_lab_mutex_lock_at(cx, &lock, "lock"), ASX_OK);
+    if (race_case == 2)
+        (void)asx_lab_fetch_add_at(cx, &turn_taken, sizeof turn_taken, 1, "add");
+    uint64_t seen = asx_lab_load_at(cx, &cell, sizeof cell, "load");
+    if (race_case != 3)
+        asx_lab_store_at(cx, &cell, sizeof cell, seen + 1, "store");
+    if (race_case == 1)
+        CHECK_STATUS(asx_lab_mutex_unlock_at(cx, &lock, "unlock"), ASX_OK);
+    return ASX_OK;
+}
+
+static void racing(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    cell = turn_taken = 0;
+    lock = (asx_lab_mutex){ 0 };
+    if (arg != NULL)
+        CHECK_STATUS(asx_lab_race_free(cx), ASX_OK);
+    asx_lab_store_at(cx, &cell, sizeof cell, 0, "before"); /* ordered by the start */
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", accesses, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "b", accesses, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    asx_lab_store_at(cx, &cell, sizeof cell, 9, "after"); /* and by the close */
+}
+
+static char race_text[256];
+
+static void on_race(void *ctx, const asx_explore_failure *failure)
+{
+    (void)ctx;
+    (void)snprintf(race_text, sizeof race_text, "%s: %s", failure->site, failure->text);
+}
+
+/* Without a lock every execution has the race, whatever the order: that is what makes it one. */
+ASX_TEST(accesses_that_nothing_orders_are_a_data_race)
+{
+    asx_explore_options options = { .on_failure = on_race };
+    asx_explore_result result;
+    for (race_case = 0; race_case < 4; race_case++) {
+        CHECK_STATUS(asx_explore(&options, racing, &cell, &result), ASX_OK);
+        CHECK(result.complete);
+        bool races = race_case == 0 || race_case == 2;
+        CHECK_EQ(result.totals.bugs, races ? result.totals.executions : 0);
+        CHECK_GE(result.totals.executions, 1);
+    }
+    CHECK(strstr(race_text, "data-race: task ") != NULL);
+    race_case = 0;
+    CHECK_STATUS(asx_explore(NULL, racing, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 0); /* nobody asked */
+}
+
+static asx_status sends_ready(asx_cx *cx, void *arg)
+{
+    int one = 1;
+    asx_lab_store_at(cx, &cell, sizeof cell, 5, "store");
+    return asx_channel_send(&((pair *)arg)->tx, cx, &one);
+}
+
+static asx_status by_message(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    pair p;
+    int message;
+    CHECK_STATUS(asx_lab_race_free(cx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "sender", sends_ready, &p), ASX_OK);
+    if (*(bool *)arg)
+        CHECK_STATUS(asx_channel_recv(&p.rx, cx, &message), ASX_OK);
+    else
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+    (void)asx_lab_load_at(cx, &cell, sizeof cell, "load");
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_message_orders_what_was_done_before_it)
+{
+    bool good = true;
+    CHECK_STATUS(lab(by_message, &good).status, ASX_OK);
+    good = false;
+    asx_lab_result result = lab(by_message, &good);
+    CHECK_STATUS(result.status, ASX_E_ORACLE);
+    CHECK_EQ(result.complaint.oracle, ASX_ORACLE_DATA_RACE);
 }
 
 static void spins_explored(asx_cx *cx, void *arg)
