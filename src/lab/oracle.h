@@ -73,8 +73,8 @@ asx__oracles *asx__oracles_of(const asx_runtime *rt);
 
 /* Who waits for whom, "task 2 waits for the end of task 3; ...", and whether in a circle. */
 void asx__oracles_describe(const asx__oracles *o, char *buffer, size_t size);
-/* Data races, if they are looked for: a cell is accessed, a place that orders is come to. `task` is a
- * serial. In race.c. */
+/* Data races, if they are looked for: a cell is accessed, a place that orders is come to. `task` is
+ * a serial. In race.c. */
 void asx__races_access(asx__oracles *o, uint64_t task, const void *address, bool writes,
                        const char *site);
 void asx__races_meet(asx__oracles *o, uint64_t task, const void *address);

@@ -1,4 +1,4 @@
-/* race.c - the oracle of data races: are loads and stores of shared cells ordered by something else?
+/* race.c - the oracle of data races: does anything else order loads and stores of shared cells?
  *
  * Words
  *   epoch   how often a task has let others know (released) so far, itself included, from 1

@@ -1,5 +1,5 @@
-/* A hundred tasks: ten regions of producers, a consumer, sleepers, a racer and one who cancels. What
- * each of them does depends on the seed; that they all end, and end well, does not. */
+/* A hundred tasks: ten regions of producers, a consumer, sleepers, a racer and one who cancels.
+ * What each of them does depends on the seed; that they all end, and end well, does not. */
 #include "seeds.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* seeds.h - programs that are run again and again in the laboratory, each time with another seed and
- * with faults: allocations that fail, tasks that are cancelled, time that runs out. */
+/* seeds.h - programs that are run again and again in the laboratory, each time with another seed
+ * and with faults: allocations that fail, tasks that are cancelled, time that runs out. */
 #ifndef TESTS_LAB_SEEDS_H
 #define TESTS_LAB_SEEDS_H
 
