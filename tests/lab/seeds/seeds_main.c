@@ -1,8 +1,8 @@
 /* seeds_main.c - lab-seeds [--from N] [--count N] [--no-faults] [program ...]
  *
  * Runs each program with the seeds N .. N + count - 1 in the laboratory, oracles listening and
- * faults on, and prints one digest over all of its runs. Exit status 1 and the seed, when a run was not
- * clean: an oracle complained, it deadlocked, leaked, or did not give its memory back.
+ * faults on, and prints one digest over all of its runs. Exit status 1 and the seed, when a run was
+ * not clean: an oracle complained, it deadlocked, leaked, or did not give its memory back.
  */
 #include "seeds.h"
 
