@@ -4,6 +4,7 @@
 
 #include <asx/api.h>
 #include <asx/blocking.h>
+#include <asx/broadcast.h>
 #include <asx/budget.h>
 #include <asx/cancel.h>
 #include <asx/channel.h>
@@ -14,6 +15,7 @@
 #include <asx/lab.h>
 #include <asx/mpmc.h>
 #include <asx/obligation.h>
+#include <asx/oneshot.h>
 #include <asx/oracle.h>
 #include <asx/outcome.h>
 #include <asx/region.h>
@@ -27,5 +29,6 @@
 #include <asx/time.h>
 #include <asx/timer.h>
 #include <asx/trace.h>
+#include <asx/watch.h>
 
 #endif

@@ -20,7 +20,8 @@ ASX_BEGIN_DECLS
     X(LEASE, 5, "lease")                                                                           \
     X(IO, 6, "io")                                                                                 \
     X(GUARD, 7, "guard")                                                                           \
-    X(SEMAPHORE_PERMIT, 8, "semaphore-permit")
+    X(SEMAPHORE_PERMIT, 8, "semaphore-permit")                                                     \
+    X(ONESHOT_SENDER, 9, "oneshot-sender")
 
 typedef enum asx_obligation_kind {
 #define ASX_OBLIGATION_KIND_ENUM_(name, number, text) ASX_OBLIGATION_KIND_##name = (number),

@@ -56,6 +56,7 @@ ASX_BEGIN_DECLS
     X(E_EMPTY, -103, "Nothing to receive now.")                                                    \
     X(E_CLOSED, -104, "The channel was closed: no more is sent, and nothing is left to receive.")  \
     X(E_POISONED, -110, "A task ended in the middle of using what the lock protects.")             \
+    X(E_LAGGED, -111, "The receiver was too slow; the oldest messages were overwritten.")          \
     /* timers */                                                                                   \
     X(E_TIMER_DURATION_EXCEEDED, -120, "The deadline lies beyond the longest timer allowed.")      \
     /* quiescence, in the order in which it is asked */                                            \

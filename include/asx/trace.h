@@ -88,7 +88,22 @@ ASX_BEGIN_DECLS
     X(BARRIER_PASS, 120, "barrier-pass", "barrier", "1 for the leader", "-")                       \
     X(ONCE_CREATE, 121, "once-create", "once", "-", "region")                                      \
     X(ONCE_BEGIN, 122, "once-begin", "once", "-", "-")                                             \
-    X(ONCE_END, 123, "once-end", "once", "status", "-")
+    X(ONCE_END, 123, "once-end", "once", "status", "-")                                            \
+    X(ONESHOT_CREATE, 125, "oneshot-create", "oneshot", "-", "region")                             \
+    X(ONESHOT_SEND, 126, "oneshot-send", "oneshot", "-", "-")                                      \
+    X(ONESHOT_RECV, 127, "oneshot-recv", "oneshot", "-", "-")                                      \
+    X(ONESHOT_DROP, 128, "oneshot-drop", "oneshot", "1 the receiver", "values discarded")          \
+    X(BROADCAST_CREATE, 129, "broadcast-create", "broadcast", "capacity", "region")                \
+    X(BROADCAST_SUBSCRIBE, 130, "broadcast-subscribe", "broadcast", "receivers", "sent before")    \
+    X(BROADCAST_SEND, 131, "broadcast-send", "broadcast", "message number", "receivers")           \
+    X(BROADCAST_RECV, 132, "broadcast-recv", "broadcast", "message number", "left for it")         \
+    X(BROADCAST_LAG, 133, "broadcast-lag", "broadcast", "messages missed", "-")                    \
+    X(BROADCAST_DROP, 134, "broadcast-drop", "broadcast", "receivers left", "-")                   \
+    X(BROADCAST_CLOSE, 135, "broadcast-close", "broadcast", "-", "-")                              \
+    X(WATCH_CREATE, 136, "watch-create", "watch", "-", "region")                                   \
+    X(WATCH_SEND, 137, "watch-send", "watch", "version", "tasks woken")                            \
+    X(WATCH_RECV, 138, "watch-recv", "watch", "version", "-")                                      \
+    X(WATCH_CLOSE, 139, "watch-close", "watch", "-", "-")
 
 typedef enum asx_event_kind {
 #define ASX_EVENT_ENUM_(name, number, text, object, a, b) ASX_EVENT_##name = (number),

@@ -19,6 +19,7 @@ static void init_runtime(asx_runtime *rt)
     asx__slab_init(&rt->syncs, ASX__SYNC_RECORD_SIZE, SYNCS_PER_CHUNK_LOG2);
     rt->registry.release[ASX_OBLIGATION_KIND_GUARD] = release_guard;
     rt->registry.release[ASX_OBLIGATION_KIND_SEMAPHORE_PERMIT] = release_guard;
+    rt->registry.release[ASX_OBLIGATION_KIND_ONESHOT_SENDER] = release_guard;
 }
 
 static void finalize(asx_runtime *rt, asx__resident *resident);
@@ -44,8 +45,11 @@ static void init_object(asx__sync *s, asx__region *region, const asx__sync_type 
         s->waits[i].waitable.serial = serial;
         s->waits[i].object = s;
     }
-    s->resident.ops = &resident_ops;
-    asx__region_host(region, &s->resident);
+    if (!type->has_house) {
+        s->resident.ops = &resident_ops;
+        asx__region_host(region, &s->resident);
+    }
+    rt->live_channels += type->is_channel;
 }
 
 /* Everything that can fail, before anything is changed. */
@@ -53,7 +57,8 @@ static asx_status make(asx__region *region, const asx__sync_type *type, const ch
                        size_t bytes, asx__sync **ret_s, void **ret_memory)
 {
     asx_runtime *rt = region->rt;
-    if (bytes > SIZE_MAX / 2)
+    uint64_t most = rt->config.limits.channels_max;
+    if ((type->is_channel && most != 0 && rt->live_channels >= most) || bytes > SIZE_MAX / 2)
         return ASX_E_RESOURCE_EXHAUSTED;
     if (rt->syncs.record_size == 0)
         init_runtime(rt);
@@ -137,10 +142,8 @@ static void end_guards(asx__sync *s)
     }
 }
 
-static void finalize(asx_runtime *rt, asx__resident *resident)
+void asx__sync_finalize(asx__sync *s)
 {
-    asx__sync *s = (asx__sync *)(void *)resident;
-    (void)rt;
     if (s->finalized)
         return;
     s->finalized = true;
@@ -151,14 +154,39 @@ static void finalize(asx_runtime *rt, asx__resident *resident)
     end_guards(s);
 }
 
-static void retire(asx_runtime *rt, asx__resident *resident)
+void asx__sync_retire(asx__sync *s)
 {
-    asx__sync *s = (asx__sync *)(void *)resident;
-    finalize(rt, resident);
+    asx__sync_finalize(s);
     s->region = NULL;
     s->retired = true;
+    s->rt->live_channels -= s->type->is_channel;
     if (s->grants == 0)
-        asx__slab_release(&rt->syncs, s, s->index);
+        asx__slab_release(&s->rt->syncs, s, s->index);
+}
+
+static void finalize(asx_runtime *rt, asx__resident *resident)
+{
+    (void)rt;
+    asx__sync_finalize((asx__sync *)(void *)resident);
+}
+
+static void retire(asx_runtime *rt, asx__resident *resident)
+{
+    (void)rt;
+    asx__sync_retire((asx__sync *)(void *)resident);
+}
+
+void asx__sync_discard(asx__sync *s, void (*drop)(void *ctx, void *message), void *ctx,
+                       void *message)
+{
+    asx_runtime *rt = s->rt;
+    s->region->n_discarded++;
+    if (drop == NULL)
+        return;
+    bool before = rt->in_cleanup;
+    rt->in_cleanup = true;
+    drop(ctx, message);
+    rt->in_cleanup = before;
 }
 
 bool asx__sync_ungrant(asx__sync *s)

@@ -66,6 +66,8 @@ struct asx__sync;
 
 typedef struct asx__sync_type {
     uint8_t kind;                               /* asx__sync_kind */
+    bool is_channel;                            /* counts as one */
+    bool has_house;                             /* is no resident itself: its creator cares */
     uint32_t created;                           /* event */
     asx__waitable_ops waits[ASX__SYNC_WAITS];
     /* A task ended with this guard: resolves it. */
@@ -113,6 +115,12 @@ typedef struct asx__sync {
  *   ASX_E_RESOURCE_EXHAUSTED, the region's sticky failure */
 asx_status asx__sync_create(const asx_region *region, const asx__sync_type *type, const char *name,
                             size_t bytes, bool arguments_ok, asx__sync **ret_s, void **ret_memory);
+/* The region finalizes, and has closed. For creators that care themselves. */
+void asx__sync_finalize(asx__sync *s);
+void asx__sync_retire(asx__sync *s);
+/* Shows a message that nobody will receive to the channel's drop callback, and counts it. */
+void asx__sync_discard(asx__sync *s, void (*drop)(void *ctx, void *message), void *ctx,
+                       void *message);
 /* Journal. */
 void asx__sync_created(asx__sync *s, uint64_t a);
 /* Journal entry of something that `task` (NULL: the runtime) does, or that is done for it. */

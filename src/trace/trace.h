@@ -51,7 +51,10 @@
     X(CONDITION_WAIT, 24, "condition-wait")                                                        \
     X(NOTIFY_WAIT, 25, "notify-wait")                                                              \
     X(BARRIER_WAIT, 26, "barrier-wait")                                                            \
-    X(ONCE_CALL, 27, "once-call")
+    X(ONCE_CALL, 27, "once-call")                                                                  \
+    X(ONESHOT_RECV, 28, "oneshot-recv")                                                            \
+    X(BROADCAST_RECV, 29, "broadcast-recv")                                                        \
+    X(WATCH_CHANGED, 30, "watch-changed")
 
 typedef enum asx__wait {
 #define ASX__WAIT_ENUM_(name, number, text) ASX__WAIT_##name = (number),

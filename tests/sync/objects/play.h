@@ -49,6 +49,11 @@ struct play_run {
     asx_barrier barrier;
     asx_once once;
     asx_status initializer; /* what it returns */
+    asx_oneshot_sender oneshot_tx;
+    asx_oneshot_receiver oneshot_rx;
+    asx_broadcast broadcast;
+    asx_watch watch;
+    uint64_t dropped; /* values that the drop callback saw, added up */
 };
 
 struct play_actor {
@@ -60,6 +65,8 @@ struct play_actor {
     asx_mutex_guard mutex[SLOTS];
     asx_rwlock_guard rwlock[SLOTS];
     asx_semaphore_permit permit[SLOTS];
+    asx_broadcast_receiver receiver;
+    uint64_t seen;
 };
 
 struct play {
@@ -118,6 +125,24 @@ STEP_OP(op_barrier);           /* n: 1 for the leader */
 STEP_OP(op_once);              /* the initializer takes n ms, counts, and returns as set */
 STEP_OP(op_initializer);       /* it returns -n from now on */
 STEP_OP(op_once_done);         /* must be n */
+
+/* Channels of other shapes. Values are 8 bytes. */
+STEP_OP(op_oneshot_send);      /* n */
+STEP_OP(op_oneshot_adopt);
+STEP_OP(op_oneshot_drop_tx);
+STEP_OP(op_oneshot_recv);      /* must give n */
+STEP_OP(op_oneshot_try_recv);
+STEP_OP(op_oneshot_drop_rx);
+STEP_OP(op_subscribe);
+STEP_OP(op_broadcast_send);    /* n, to `slot` receivers */
+STEP_OP(op_broadcast_recv);    /* must give n; or that n were missed */
+STEP_OP(op_broadcast_try_recv);
+STEP_OP(op_broadcast_drop);
+STEP_OP(op_broadcast_close);
+STEP_OP(op_watch_send);        /* n */
+STEP_OP(op_watch_get);         /* must give n */
+STEP_OP(op_watch_changed);     /* must give n */
+STEP_OP(op_watch_close);
 
 /* Finds an obligation of this kind and state with a site in `file`; false: there is none. */
 bool report_names(const asx_close_report *report, const char *kind, const char *state,
