@@ -67,3 +67,15 @@ if(ASX_TESTS AND EXISTS "${PROJECT_SOURCE_DIR}/tests/lab/seeds/seeds_main.c")
     set_tests_properties(lab-seeds-all PROPERTIES LABELS "lab;seeds" TIMEOUT 3600)
   endif()
 endif()
+
+# Lab test programs among the examples: build/examples/lab/<name>.
+file(GLOB lab_examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/lab/*.c")
+foreach(source IN LISTS lab_examples)
+  if(ASX_TESTS)
+    cmake_path(GET source STEM unit)
+    add_executable(lab-example-${unit} "${source}")
+    set_target_properties(lab-example-${unit} PROPERTIES OUTPUT_NAME "${unit}"
+      RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples/lab")
+    target_link_libraries(lab-example-${unit} PRIVATE asx_lab_main asx_flags)
+  endif()
+endforeach()

@@ -16,7 +16,8 @@ ASX_BEGIN_DECLS
 typedef struct asx_lab_finding {
     bool found;
     asx_explore_verdict verdict;
-    uint64_t schedules;  /* that were run until it was found, it included */
+    uint64_t schedules;  /* that were run until it was found, it included; if nothing was found, in
+                            all, samples included */
     uint64_t elapsed_ns; /* until it was found */
     uint64_t steps;      /* until it failed */
     uint64_t switches;   /* from one task to another, until it failed */

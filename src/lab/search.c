@@ -227,6 +227,8 @@ asx_status asx_lab_search(const asx_explore_options *options, uint64_t samples, 
         asx_lab_finding_deinit(&c.finding);
         return st;
     }
+    if (!c.finding.found)
+        c.finding.schedules = c.before + result.totals.executions;
     *ret_result = result;
     *ret_finding = c.finding;
     return ASX_OK;

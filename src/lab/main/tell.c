@@ -149,6 +149,9 @@ void tell_result(request *r, const asx_explore_result *result, const asx_lab_fin
         print_json(r, result, finding);
         return;
     }
+    if (finding != NULL && !finding->found && finding->schedules > t->executions)
+        printf("%s: %llu schedules sampled, none failed\n", r->test->name,
+               (ull)(finding->schedules - t->executions));
     printf("%s: %llu executions, %llu classes, %llu redundant, %llu blocked, %llu deadlocks, "
            "%llu bugs, %llu steps, %.0f/s, %s\n",
            r->test->name, (ull)executions(result, finding), (ull)t->classes, (ull)t->redundant,

@@ -52,6 +52,8 @@ expect deadlock 1 'deadlock: .*cycle: ' "$asx" explore "$program" --no-pack lock
 [ ! -e asx-lock_order_bad.pack ] || { echo "--no-pack: there is one"; bad=1; }
 expect clean 0 '^account_good: 2 executions, 2 classes, 0 redundant, .* complete$' \
     "$asx" explore "$program" account_good
+expect sampled 0 '^account_good: 1000 schedules sampled, none failed$' \
+    "$asx" explore "$program" account_good
 [ ! -e asx-account_good.pack ] || { echo "a good test has a pack"; bad=1; }
 expect json 1 '^{"test":"account_bad","mode":"search","executions":[0-9]*,.*"bugs":1,"complete":false,"seconds":[0-9.]*}$' \
     "$asx" explore "$program" --json account_bad

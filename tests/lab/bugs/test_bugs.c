@@ -123,6 +123,7 @@ ASX_TEST(a_search_that_finds_nothing_has_explored_every_class)
     CHECK(!finding.found);
     CHECK(result.complete);
     CHECK_EQ(result.totals.executions, 30);
+    CHECK_EQ(finding.schedules, 40);
     asx_lab_finding_deinit(&finding);
 }
 
