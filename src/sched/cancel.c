@@ -298,8 +298,6 @@ static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason
         if (queued)
             asx__enqueue(rt, task);
     }
-    if (stronger)
-        cancel_scopes(rt, task);
 }
 
 void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason)

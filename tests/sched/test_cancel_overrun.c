@@ -711,6 +711,7 @@ static asx_status no_more_memory(asx_cx *cx, void *arg)
     heap->fail_from = 1;
     while (asx_timer_register(wheel, asx_now(cx) + ASX_SEC, none, &timer) == ASX_OK)
         continue; /* until no more timer can be had */
+    CHECK(asx_cx_runtime(cx)->unarmed == NULL);
     asx_time begun = asx_now(cx);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
@@ -737,4 +738,44 @@ ASX_TEST(the_time_for_cleanup_is_watched_without_memory_for_a_timer)
         CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
         CHECK_EQ(heap.bytes, 0);
     }
+}
+
+/* The memory comes back before the time is over: a timer takes over. */
+static asx_status memory_again(asx_cx *cx, void *arg)
+{
+    kit_heap *heap = arg;
+    asx_region r;
+    asx_task t;
+    asx_region_options options = { .cleanup_time_ns = 10 * ASX_SEC };
+    asx_timer_handle timer;
+    asx_waker none = { nobody, NULL };
+    asx_runtime *rt = asx_cx_runtime(cx);
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, masked_wait, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    heap->fail_from = 1;
+    while (asx_timer_register(&rt->timers, asx_now(cx) + ASX_SEC, none, &timer) == ASX_OK)
+        continue;
+    CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
+    CHECK(rt->unarmed != NULL);
+    heap->fail_from = 0;
+    CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK); /* a turn */
+    CHECK(rt->unarmed == NULL);
+    patient.wake(patient.arg);
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    say("woken");
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_timer_takes_over_when_there_is_memory_again)
+{
+    kit_heap heap = { 0 };
+    asx_runtime *rt;
+    asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, &heap);
+    hush();
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, memory_again, &heap), ASX_OK);
+    CHECK_STR_EQ(said(), "woken");
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    CHECK_EQ(heap.bytes, 0);
 }

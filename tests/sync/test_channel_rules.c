@@ -696,3 +696,56 @@ ASX_TEST(a_leaked_tracked_permit_gives_its_slot_to_the_next)
     };
     scenario_check(&sc);
 }
+
+/* ---- a permit that others see before its holder does ----------------------------------------- */
+
+static asx_send_permit seen;
+
+static asx_status reserves_in_view(asx_cx *cx, void *arg)
+{
+    CHECK_STATUS(asx_channel_reserve(arg, cx, &seen), ASX_OK); /* it was given, and used up */
+    CHECK_STATUS(asx_send_permit_abort(&seen), ASX_E_OBLIGATION_ALREADY_RESOLVED);
+    return ASX_OK;
+}
+
+static asx_status used_on_its_way(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_send_permit mine;
+    asx_task t;
+    uint64_t m = 1;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, 8, 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_channel_send(&tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, reserves_in_view, &tx, &t), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK); /* it waits */
+    CHECK_STATUS(asx_channel_recv(&rx, cx, &m), ASX_OK); /* it has a permit, and has not run */
+    m = 2;
+    CHECK_STATUS(asx_send_permit_send(&seen, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(&rx, cx, &m), ASX_OK);
+    CHECK_EQ(m, 2);
+    CHECK_STATUS(asx_channel_reserve(&tx, cx, &mine), ASX_OK); /* perhaps in the same record */
+    CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK); /* takes nothing from anybody */
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    CHECK_STATUS(asx_send_permit_send(&mine, &m), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+static asx_status used_on_its_way_traced(asx_cx *cx, void *arg)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = { .trace = true, .clock = ASX_CLOCK_VIRTUAL };
+    (void)cx;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, used_on_its_way, arg), ASX_OK);
+    return asx_runtime_destroy(rt);
+}
+
+ASX_TEST(a_permit_that_was_used_on_its_way_is_not_taken_back)
+{
+    program_check(used_on_its_way, NULL, ASX_OK);
+    program_check(used_on_its_way_traced, NULL, ASX_OK);
+}
