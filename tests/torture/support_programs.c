@@ -542,6 +542,7 @@ static asx_status accidents(asx_cx *cx, void *arg)
 const torture_program torture_programs[] = {
     { "regions", regions }, { "channels", channels }, { "unread", unread }, { "cancels", cancels },
     { "flows", flows },     { "crowd", crowd },       { "accidents", accidents },
+    { "objects", torture_objects },
 };
 const size_t torture_program_count = sizeof torture_programs / sizeof *torture_programs;
 

@@ -35,6 +35,9 @@ typedef struct torture_program {
     asx_task_fn fn;
 } torture_program;
 
+/* In support_objects.c. */
+asx_status torture_objects(asx_cx *cx, void *arg);
+
 extern const torture_program torture_programs[];
 extern const size_t torture_program_count;
 
