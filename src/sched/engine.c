@@ -2,20 +2,33 @@
  *
  * Registers are changed lazily: they stay where they are when a worker lets go, and are put away
  * by the next one that comes, if it is another. A worker that is alone never moves them.
+ *
+ * A worker that is the only one awake, and has met nobody for a while, keeps the engine under a
+ * lease (lease.h), so that entering costs it next to nothing.
  */
 #include "sched/engine.h"
 
 #include <string.h>
 
+#define LEASE_AFTER 32u
+#define LEASE_AFTER_MAX (1u << 16)
+#define LEASE_PAYS 20000u /* entries after which a lease has paid for its end */
+
 /* Its generation is one that no handle has. */
 static const asx__region no_region = { .generation = UINT64_MAX };
 
-asx__thread *asx__thread_self(void)
+/* For functions that are never inlined and suspend nothing. */
+static inline asx__thread *self_of_this_call(void)
 {
     static _Thread_local asx__thread self;
+    return &self;
+}
+
+__attribute__((noinline)) asx__thread *asx__thread_self(void)
+{
     /* Not a function of nothing: it must not be called once for two threads. */
     __asm__ __volatile__("" ::: "memory");
-    return &self;
+    return self_of_this_call();
 }
 
 /* ---- registers ------------------------------------------------------------------------------ */
@@ -71,39 +84,127 @@ static void become(asx_runtime *rt, asx__engine *e, asx__worker *worker)
 
 /* ---- entering ------------------------------------------------------------------------------- */
 
-bool asx__engine_is_mine(const asx_runtime *rt)
+__attribute__((noinline)) bool asx__engine_is_mine(const asx_runtime *rt)
 {
-    return asx__load_relaxed(&rt->engine->owner) == asx__thread_self();
+    return asx__load_relaxed(&rt->engine->owner) == self_of_this_call();
 }
 
-bool asx__engine_enter(asx_runtime *rt)
+/* Somebody else was here. A lease that did not last made things worse: the next one comes later. */
+static void end_streak(asx__engine *e)
+{
+    uint64_t entries = asx__load_relaxed(&e->entries);
+    e->streak = 0;
+    if (e->leased_at == 0)
+        return;
+    if (entries - e->leased_at > LEASE_PAYS)
+        e->lease_after = LEASE_AFTER;
+    else if (e->lease_after < LEASE_AFTER_MAX)
+        e->lease_after *= 2;
+    e->leased_at = 0;
+}
+
+static void come_in(asx__engine *e, asx__thread *self)
+{
+    asx__store_relaxed(&e->owner, self);
+    asx__store_relaxed(&e->entries, asx__load_relaxed(&e->entries) + 1);
+}
+
+/* Not by a lease. */
+static __attribute__((noinline)) void enter_slow(asx_runtime *rt, asx__thread *self)
 {
     asx__engine *e = rt->engine;
-    asx__thread *self = asx__thread_self();
-    if (asx__load_relaxed(&e->owner) == self)
-        return true;
-    asx__lock_take(&e->lock);
-    asx__store_relaxed(&e->owner, self);
-    e->entries++;
     asx__worker *worker = self->worker;
     if (worker == NULL || worker->rt != rt)
         worker = &e->visitor;
+    bool easy = asx__lease_take(&e->lock, NULL);
+    come_in(e, self);
+    if (e->loaded != worker || !easy)
+        end_streak(e);
     if (e->loaded != worker)
         become(rt, e, worker);
+}
+
+__attribute__((noinline)) bool asx__engine_enter(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    asx__thread *self = self_of_this_call();
+    if (asx__load_relaxed(&e->owner) == self)
+        return true;
+    asx__worker *worker = self->worker;
+    if (ASX__UNLIKELY(worker == NULL || worker->rt != rt ||
+                      !asx__lease_return(&e->lock, &worker->slot))) {
+        enter_slow(rt, self);
+        return false;
+    }
+    ASX__DEBUG_ASSERT(e->loaded == worker);
+    come_in(e, self);
     return false;
 }
 
-void asx__engine_leave(asx_runtime *rt, bool had_it)
+static bool wants_lease(asx__engine *e, const asx__worker *worker)
+{
+    if (worker == &e->visitor || e->workers_here - e->sleepers != 1 || ++e->streak < e->lease_after)
+        return false;
+    e->leased_at = asx__load_relaxed(&e->entries);
+    return true;
+}
+
+/* In any list but the first one. */
+static bool others_may_wait(const asx_runtime *rt)
+{
+    const uint64_t *r = rt->ready.bits, *c = rt->cancel.bits;
+    return ((r[0] & ~UINT64_C(1)) | r[1] | r[2] | r[3] | c[0] | c[1] | c[2] | c[3]) != 0 ||
+           rt->timed_len != 0 || rt->next_up != NULL;
+}
+
+/* Is there anything that a sleeper might have to know of? Errs on the side of asking. */
+static inline bool may_wake(const asx_runtime *rt, const asx__engine *e)
+{
+    if (e->sleepers == 0)
+        return false;
+    if (ASX__UNLIKELY(e->watch == NULL || e->sleepers == e->workers_here))
+        return true;
+    if (e->polling && !e->coarse)
+        return false; /* it looks in anyway */
+    return !asx__list_empty(&rt->ready.queue[0]) || rt->timers.quiet_until != e->quiet_known ||
+           (!rt->hot && others_may_wait(rt)); /* while it holds, nothing else is queued */
+}
+
+static __attribute__((noinline)) void leave_slow(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    asx__worker *wake = may_wake(rt, e) ? asx__workers_whom_to_wake(rt) : NULL;
+    asx__worker *worker = e->loaded;
+    bool keep = e->lock.leased || wants_lease(e, worker);
+    asx__store_relaxed(&e->owner, NULL);
+    if (keep)
+        asx__lease_keep(&e->lock, &worker->slot);
+    else
+        asx__lease_drop(&e->lock, &worker->slot);
+    if (wake != NULL)
+        asx__futex_wake(&wake->bell, 1);
+}
+
+__attribute__((noinline)) void asx__engine_leave(asx_runtime *rt, bool had_it)
 {
     asx__engine *e = rt->engine;
     if (had_it)
         return;
     ASX__DEBUG_ASSERT(asx__engine_is_mine(rt));
-    asx__worker *wake = e->sleepers != 0 ? asx__workers_whom_to_wake(rt) : NULL;
+    if (ASX__UNLIKELY(!e->lock.leased || may_wake(rt, e))) {
+        leave_slow(rt);
+        return;
+    }
     asx__store_relaxed(&e->owner, NULL);
-    asx__lock_drop(&e->lock);
-    if (ASX__UNLIKELY(wake != NULL))
-        asx__futex_wake(&wake->bell, 1);
+    asx__lease_drop(&e->lock, &e->loaded->slot);
+}
+
+void asx__engine_give_up(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    if (e->lock.leased)
+        asx__lease_give_up(&e->lock, &e->loaded->slot);
+    e->streak = 0;
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -134,10 +235,12 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t workers)
     }
     memset(e, 0, sizeof *e);
     memset(all, 0, workers * sizeof *all);
-    asx__lock_init(&e->lock);
+    asx__lease_init(&e->lock, !asx__lease_barriers_work());
+    e->lease_after = LEASE_AFTER;
     for (uint32_t i = 0; i < workers; i++) {
         all[i].rt = rt;
         all[i].index = i;
+        asx__lease_slot_init(&all[i].slot);
         all[i].r.turn_left = ASX__TURN;
         all[i].r.host = &all[i].host_stack;
         all[i].r.loop_again = &all[i].loop_again;

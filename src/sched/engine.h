@@ -30,6 +30,7 @@
 #include <pthread.h>
 
 #include "base/atomic.h"
+#include "sched/lease.h"
 #include "sched/sched.h"
 
 #define ASX__WORKERS_MAX 256u
@@ -49,6 +50,7 @@ typedef struct asx__worker {
     asx_runtime *rt;           /* I */
     uint32_t index;            /* I */
     asx__registers r;          /* L: while they are not loaded */
+    asx__lease_slot slot;
     asx__stack host_stack;     /* of its thread */
     jmp_buf loop_again;
     pthread_t thread;          /* I: not of worker 0 */
@@ -65,7 +67,7 @@ typedef struct asx__thread {
 } asx__thread;
 
 typedef struct asx__engine {
-    asx__lock lock;
+    asx__lease_lock lock;
     asx__atomic_ptr owner;     /* A: the thread that holds it; only its owner finds itself there */
     asx__worker *loaded;       /* L: whose registers are in the runtime */
     asx__worker visitor;       /* L: the registers of whoever is no worker */
@@ -79,7 +81,10 @@ typedef struct asx__engine {
     asx_time quiet_known;      /* L: timers.quiet_until when it was last compared with that */
     bool polling;              /* L: it looks in every LOOK_NS */
     bool stop;                 /* L: workers go home */
-    uint64_t entries;          /* L: ever */
+    asx__atomic_u64 entries;   /* L: ever; the watch looks at it from outside */
+    uint32_t streak;           /* L: entries of the same worker in a row, with nobody in the way */
+    uint32_t lease_after;      /* L: so many of them make a lease */
+    uint64_t leased_at;        /* L: `entries` when the last one was made */
     uint64_t entries_seen;     /* L: at the last look */
     asx_time looked_at;        /* L: when that was */
     bool coarse;               /* L: tasks are long enough to be worth a core each */
@@ -97,6 +102,8 @@ void asx__engine_destroy(asx_runtime *rt);
 bool asx__engine_enter(asx_runtime *rt);
 void asx__engine_leave(asx_runtime *rt, bool had_it);
 bool asx__engine_is_mine(const asx_runtime *rt);
+/* Before leaving for long: others need not revoke anything. */
+void asx__engine_give_up(asx_runtime *rt);
 
 /* Dispatches of turns that workers other than the one inside have not finished. */
 uint64_t asx__workers_dispatched(const asx_runtime *rt);

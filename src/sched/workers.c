@@ -68,19 +68,30 @@ static asx__worker *appoint_watch(asx_runtime *rt, asx__engine *e)
     return e->polling || asx__next_deadline(rt) != ASX_TIME_NEVER ? ring(e->watch) : NULL;
 }
 
-static bool has_backlog(asx_runtime *rt)
+static bool holds_any(const asx__queue *queue)
 {
-    return !asx__list_empty(&rt->ready.queue[0]) || rt->next_up != NULL ||
-           !asx__lanes_are_empty(rt);
+    for (unsigned w = 0; w < 4; w++)
+        for (uint64_t bits = queue->bits[w]; bits != 0; bits &= bits - 1)
+            if (!asx__list_empty(&queue->queue[w * 64 + (unsigned)__builtin_ctzll(bits)]))
+                return true;
+    return false;
+}
+
+static bool has_backlog(const asx_runtime *rt)
+{
+    return !asx__list_empty(&rt->ready.queue[0]) || rt->next_up != NULL || rt->timed_len != 0 ||
+           holds_any(&rt->ready) || holds_any(&rt->cancel);
 }
 
 /* Was a timer armed that the watch does not know of? */
 static bool timer_before_watch(asx_runtime *rt)
 {
     asx__engine *e = rt->engine;
-    if (rt->timers.quiet_until >= e->watch_until || rt->timers.quiet_until == e->quiet_known)
+    if (rt->timers.quiet_until == e->quiet_known)
         return false;
     e->quiet_known = rt->timers.quiet_until;
+    if (e->quiet_known >= e->watch_until)
+        return false;
     return asx_time_add(asx__next_deadline(rt), TIMER_SLACK_NS) < e->watch_until;
 }
 
@@ -120,11 +131,11 @@ static void ring_all(asx__engine *e)
 static uint64_t grain(asx_runtime *rt, uint64_t *seen, asx_time *at)
 {
     const asx__engine *e = rt->engine;
-    uint64_t entries = e->entries - *seen;
+    uint64_t entries = asx__load_relaxed(&e->entries) - *seen;
     uint64_t awake = e->workers_here - e->sleepers;
     asx_time now = asx__clock_read(rt);
     uint64_t elapsed = now - *at;
-    *seen = e->entries;
+    *seen = asx__load_relaxed(&e->entries);
     *at = now;
     return entries <= 1 ? ASX_TIME_NEVER : elapsed * (awake != 0 ? awake : 1) / entries;
 }
@@ -191,6 +202,20 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
     return asx__futex_clock_ns() + (at > rt->now ? at - rt->now : 0);
 }
 
+/* Sleeps until the bell or the deadline. A watch that would only look in does that from outside
+ * first: as long as others enter every moment there is nothing to be done for it. */
+static void doze(asx__engine *e, asx__worker *w, uint32_t bell, uint64_t deadline, bool looks_in)
+{
+    uint64_t before = asx__load_relaxed(&e->entries);
+    while (!asx__futex_wait(&w->bell, bell, deadline) && looks_in) {
+        uint64_t entries = asx__load_relaxed(&e->entries);
+        if ((entries - before) * COARSE_NS < LOOK_NS)
+            break;
+        before = entries;
+        deadline += LOOK_NS;
+    }
+}
+
 /* A shutdown that nothing brings any further: who is left waits for what will not come. */
 static bool is_stuck(asx_runtime *rt)
 {
@@ -215,9 +240,12 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
             break;
         }
         uint32_t bell = asx__load_relaxed(&w->bell);
-        uint64_t deadline = futex_deadline(rt, wake_time(rt, w, until));
+        asx_time at = wake_time(rt, w, until);
+        bool looks_in = e->watch == w && e->polling && at != until;
+        uint64_t deadline = futex_deadline(rt, at);
+        asx__engine_give_up(rt);
         asx__engine_leave(rt, false);
-        (void)asx__futex_wait(&w->bell, bell, deadline);
+        doze(e, w, bell, deadline, looks_in);
         (void)asx__engine_enter(rt);
         if (!w->asleep)
             break;
@@ -229,7 +257,7 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
             break;
         }
     }
-    w->entries_seen = e->entries;
+    w->entries_seen = asx__load_relaxed(&e->entries);
     w->looked_at = rt->now;
 }
 
@@ -270,7 +298,7 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
 {
     asx__engine *e = rt->engine;
     asx_status st = ASX_OK;
-    w->entries_seen = e->entries;
+    w->entries_seen = asx__load_relaxed(&e->entries);
     w->looked_at = asx__clock_read(rt);
     while (!rt->finished && !e->stop) {
         bool more = asx__run_some(rt, STRETCH);
@@ -288,6 +316,7 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
     give_back(rt);
     e->stop = true;
     ring_all(e);
+    asx__engine_give_up(rt);
     return st;
 }
 
@@ -376,6 +405,7 @@ bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches)
     (void)asx__clock_read(rt);
     bool more = asx__run_some(rt, max_dispatches);
     rt->driving = false;
+    asx__engine_give_up(rt);
     asx__engine_leave(rt, false);
     asx__thread_self()->worker = before;
     return more;
