@@ -442,19 +442,23 @@ asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *
 
 /* ---- being told ----------------------------------------------------------------------------- */
 
+static __attribute__((noinline)) void journal_ack(asx_runtime *rt, const asx__task *task)
+{
+    uint64_t cause = task->extra != NULL ? task->extra->wake_seq : 0;
+    asx__journal(rt, ASX_EVENT_CANCEL_ACK, asx__serial(task->generation),
+                 (uint64_t)task->reason->kind, task->cleanup_left, cause);
+    asx__journal(rt, ASX_EVENT_TASK_STATE, asx__serial(task->generation),
+                 ASX_TASK_CANCEL_REQUESTED, ASX_TASK_CANCELLING, 0);
+}
+
 static void acknowledge(asx_runtime *rt, asx__task *task)
 {
     asx_status st = asx__task_step(&task->phase, ASX_TASK_CANCELLING);
     ASX__ASSERT(st == ASX_OK);
     if ((task->flags & ASX__T_GRACE) == 0) /* the last grace is not renewed */
         task->cleanup_left = asx__cancel_quota(task->reason->kind);
-    if (rt->tracing) {
-        uint64_t cause = task->extra != NULL ? task->extra->wake_seq : 0;
-        asx__journal(rt, ASX_EVENT_CANCEL_ACK, asx__serial(task->generation),
-                     (uint64_t)task->reason->kind, task->cleanup_left, cause);
-        asx__journal(rt, ASX_EVENT_TASK_STATE, asx__serial(task->generation),
-                     ASX_TASK_CANCEL_REQUESTED, ASX_TASK_CANCELLING, 0);
-    }
+    if (ASX__UNLIKELY(rt->tracing))
+        journal_ack(rt, task);
 }
 
 static void exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind)

@@ -167,15 +167,29 @@ static asx__task *pick_ready(asx_runtime *rt, asx__node *head)
 
 /* Many tasks are cancelled together, and the stack or the state of each was last touched long ago:
  * it is asked for while the one before runs. (The records lie one behind the other, more or less,
- * and the processor sees to them.) */
-static void prefetch_next(const asx__node *head)
+ * and the processor sees to them.) Of a stack that is what the wait has left on it and what the end
+ * of the task will need below. One word is read and not just asked for: where a stack is must be
+ * looked up first, and processors do not do that for a mere hint. */
+static inline void prefetch_next(const asx__node *head)
 {
+    enum { LINE = 64 };
     const asx__node *node = head->next->next;
     if (node == head)
         return;
-    uintptr_t used = (uintptr_t)((const asx__task *)(const void *)node)->u.fiber.sp;
-    __builtin_prefetch((const void *)used);
-    __builtin_prefetch((const void *)(used + 64)); /* it may be anything: no pointer arithmetic */
+    const asx__task *task = (const asx__task *)(const void *)node;
+    uintptr_t used = (uintptr_t)task->u.fiber.sp; /* or a poll task's state, or an argument */
+    if ((task->flags & (ASX__T_POLL | ASX__T_STARTED)) != ASX__T_STARTED) {
+        __builtin_prefetch((const void *)used);
+        return;
+    }
+#if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
+    (void)*(const volatile char *)used;
+#endif
+    __builtin_prefetch((const void *)(used - 3 * LINE));
+    __builtin_prefetch((const void *)(used - 2 * LINE));
+    __builtin_prefetch((const void *)(used - LINE));
+    __builtin_prefetch((const void *)(used + LINE));
+    __builtin_prefetch((const void *)(used + 2 * LINE));
 }
 
 static asx__task *pick_cancel(asx_runtime *rt, asx__node *head, bool fallback)
