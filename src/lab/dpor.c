@@ -12,78 +12,6 @@
 
 #include "lab/dpor_int.h"
 
-static const char *const op_names[] = {
-#define OP_NAME(name, text) text,
-    ASX__OP_LIST(OP_NAME)
-#undef OP_NAME
-};
-
-const char *asx__op_str(unsigned kind)
-{
-    return kind < ASX__OP_COUNT ? op_names[kind] : "unknown";
-}
-
-/* ---- objects -------------------------------------------------------------------------------- */
-
-asx__op_effect asx__op_eval(const asx__op *op, uint64_t state)
-{
-    switch (op->kind) {
-    case ASX__OP_STORE:
-        return (asx__op_effect){ true, true, op->a };
-    case ASX__OP_CAS:
-        return state == op->a ? (asx__op_effect){ true, true, op->b }
-                              : (asx__op_effect){ true, false, state };
-    case ASX__OP_FETCH_ADD:
-        return (asx__op_effect){ true, true, state + op->a };
-    case ASX__OP_LOCK: /* state: 0 free, else the holder's number + 1, which is `a` */
-        return (asx__op_effect){ state == 0, true, op->a };
-    case ASX__OP_TRY_LOCK:
-        return state == 0 ? (asx__op_effect){ true, true, op->a }
-                          : (asx__op_effect){ true, false, state };
-    case ASX__OP_UNLOCK: /* of somebody else's lock it does nothing but look */
-        return state == op->a ? (asx__op_effect){ true, true, 0 }
-                              : (asx__op_effect){ true, false, state };
-    case ASX__OP_ACQUIRE: /* state: units left */
-        return (asx__op_effect){ state >= op->a, true, state - op->a };
-    case ASX__OP_RELEASE:
-        return (asx__op_effect){ true, true, state + op->a };
-    default:
-        return (asx__op_effect){ true, false, state };
-    }
-}
-
-uint64_t asx__state_read(const void *object, uint32_t size)
-{
-    switch (size) {
-    case 1:
-        return *(const volatile uint8_t *)object;
-    case 2:
-        return *(const volatile uint16_t *)object;
-    case 4:
-        return *(const volatile uint32_t *)object;
-    default:
-        return *(const volatile uint64_t *)object;
-    }
-}
-
-void asx__state_write(void *object, uint32_t size, uint64_t state)
-{
-    switch (size) {
-    case 1:
-        *(volatile uint8_t *)object = (uint8_t)state;
-        break;
-    case 2:
-        *(volatile uint16_t *)object = (uint16_t)state;
-        break;
-    case 4:
-        *(volatile uint32_t *)object = (uint32_t)state;
-        break;
-    default:
-        *(volatile uint64_t *)object = state;
-        break;
-    }
-}
-
 /* ---- life ----------------------------------------------------------------------------------- */
 
 asx__dpor *asx__dpor_create(const asx__dpor_options *options)
@@ -92,8 +20,9 @@ asx__dpor *asx__dpor_create(const asx__dpor_options *options)
     if (d == NULL)
         return NULL;
     d->options = *options;
-    d->prefer = ASX__DPOR_NONE;
+    d->prefer = d->clock = ASX__DPOR_NONE;
     d->stride = 8;
+    d->wide = options->mode == ASX__DPOR_SOURCE;
     asx__rng_seed(&d->rng, options->seed);
     if (asx__dpor_name(d, ASX__DPOR_NONE, 0) != 0) {
         asx__dpor_destroy(d);
@@ -125,6 +54,18 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->alternatives.at);
     free(d->moved.at);
     free(d->frames.at);
+    asx__tree_clear(d);
+    free(d->deed.touches);
+    free(d->other.touches);
+    free(d->wide_events);
+    free(d->pre_clocks);
+    free(d->accesses.at);
+    free(d->prints.at);
+    free(d->nodes.at);
+    free(d->sleepers.at);
+    free(d->marks.at);
+    free(d->block.at);
+    free(d->past);
     free(d);
 }
 
@@ -174,7 +115,10 @@ void asx__dpor_begin(asx__dpor *d)
     d->objects.len = 0;
     d->stamp++;
     d->class_sum = 0;
-    d->too_long = false;
+    d->too_long = d->blocked = false;
+    d->accesses.len = d->prints.len = 0;
+    d->epoch = 0;
+    d->world = ASX__DPOR_NONE;
     d->own_alternatives = d->alternatives.len;
     d->way = (asx__dpor_way)(d->stats.executions % ASX__WAY_COUNT);
     if (draws_priorities(d))
@@ -203,6 +147,26 @@ void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
 {
     d->tasks[task].op = *op;
     d->tasks[task].pending = true;
+    if (ASX__UNLIKELY(!d->wide && asx__op_is_wide(op))) {
+        d->wide = true;
+        d->restart = d->events_len != 0 || d->stats.executions != 0;
+    }
+}
+
+void asx__dpor_withdraw(asx__dpor *d, uint32_t task)
+{
+    d->tasks[task].pending = false;
+}
+
+uint32_t asx__dpor_clock_task(asx__dpor *d)
+{
+    uint32_t task = asx__dpor_name(d, ASX__DPOR_NONE, 1);
+    if (task == ASX__DPOR_NONE || d->tasks[task].present)
+        return task;
+    memset(asx__dpor_task_clock(d, task), 0, d->stride * sizeof *d->task_clocks);
+    enter(d, task);
+    d->clock = task;
+    return task;
 }
 
 void asx__dpor_joined(asx__dpor *d, uint32_t task, uint32_t ended)
@@ -217,18 +181,20 @@ void asx__dpor_ended(asx__dpor *d, uint32_t task)
 
 /* ---- who goes next -------------------------------------------------------------------------- */
 
-static bool enabled(const asx__dpor *d, uint32_t task)
+static bool enabled(asx__dpor *d, uint32_t task)
 {
     const asx__dpor_task *k = &d->tasks[task];
     if (!k->present || !k->pending)
         return false;
+    if (d->wide)
+        return task != d->clock && asx__wide_enabled(d, &k->op);
     if (k->op.kind != ASX__OP_LOCK && k->op.kind != ASX__OP_ACQUIRE)
         return true;
     return asx__op_eval(&k->op, asx__state_read(k->op.object, k->op.size)).enabled;
 }
 
 /* The first enabled task from `task` on, in order of number, round; NONE: no task is. */
-static uint32_t first_enabled(const asx__dpor *d, uint32_t task)
+static uint32_t first_enabled(asx__dpor *d, uint32_t task)
 {
     for (uint32_t i = 0; i < d->tasks_len; i++, task++) {
         if (task >= d->tasks_len)
@@ -277,7 +243,7 @@ static uint32_t any_role(asx__dpor *d)
     return any_of_role(d, d->roles.at[asx__rng_below(&d->rng, d->roles.len)]);
 }
 
-static uint32_t highest_enabled(const asx__dpor *d)
+static uint32_t highest_enabled(asx__dpor *d)
 {
     uint32_t chosen = ASX__DPOR_NONE;
     for (uint32_t t = 0; t < d->tasks_len; t++)
@@ -315,8 +281,33 @@ static uint32_t choose_sample(asx__dpor *d)
     }
 }
 
+/* An enabled task that does not sleep. */
+static uint32_t choose_awake(asx__dpor *d)
+{
+    uint32_t last = d->events_len != 0 ? d->events[d->events_len - 1].task : 0;
+    uint64_t count = 0;
+    uint32_t chosen = ASX__DPOR_NONE;
+    for (uint32_t i = 0; i < d->tasks_len; i++) {
+        uint32_t task = last + i < d->tasks_len ? last + i : last + i - d->tasks_len;
+        if (!enabled(d, task))
+            continue;
+        if (asx__tree_sleeps(d, task)) {
+            d->blocked = true;
+            continue;
+        }
+        if (d->options.seed == 0 || asx__rng_below(&d->rng, ++count) == 0)
+            chosen = task;
+        if (d->options.seed == 0)
+            break;
+    }
+    d->blocked = d->blocked && chosen == ASX__DPOR_NONE;
+    return chosen;
+}
+
 static uint32_t choose_default(asx__dpor *d)
 {
+    if (d->wide)
+        return choose_awake(d);
     if (d->prefer != ASX__DPOR_NONE && enabled(d, d->prefer))
         return d->prefer;
     if (d->options.seed != 0)
@@ -355,19 +346,30 @@ static uint32_t choose_free(asx__dpor *d)
     }
 }
 
+static bool is_tree(const asx__dpor *d)
+{
+    return d->options.mode == ASX__DPOR_OPTIMAL || d->options.mode == ASX__DPOR_SOURCE;
+}
+
 uint32_t asx__dpor_choose(asx__dpor *d)
 {
     uint32_t chosen;
-    if (ASX__UNLIKELY(d->status < 0))
+    if (ASX__UNLIKELY(d->status < 0 || d->restart))
         return ASX__DPOR_NONE;
+    if (d->wide && is_tree(d))
+        asx__tree_enter(d);
     if (d->events_len < d->plan.len) {
         chosen = d->plan.at[d->events_len].task;
-        if (chosen >= d->tasks_len || !enabled(d, chosen)) {
+        if (chosen >= d->tasks_len ||
+            !(chosen == d->clock ? d->tasks[chosen].pending : enabled(d, chosen))) {
             d->status = ASX_E_DIVERGED;
             return ASX__DPOR_NONE;
         }
     } else {
         chosen = choose_free(d);
+        if (chosen == ASX__DPOR_NONE && !d->blocked && d->clock != ASX__DPOR_NONE &&
+            d->tasks[d->clock].present && d->tasks[d->clock].pending)
+            chosen = d->clock;
         if (chosen == ASX__DPOR_NONE)
             return chosen;
         if (ASX__UNLIKELY(d->options.steps_max != 0 && d->events_len >= d->options.steps_max)) {
@@ -406,7 +408,7 @@ static uint64_t class_term(const asx__dpor *d, const asx__dpor_event *event)
     return asx__hash_words(0, words, 3);
 }
 
-static uint32_t choice_of(asx__dpor *d, uint64_t choices)
+uint32_t asx__dpor_choice_of(asx__dpor *d, uint64_t choices)
 {
     uint32_t step = d->events_len;
     if (step < d->plan.len) {
@@ -420,10 +422,29 @@ static uint32_t choice_of(asx__dpor *d, uint64_t choices)
     return 0;
 }
 
+/* DFS: the next answer to a CHOOSE is tried before the next task. */
+static void note_untried_choice(asx__dpor *d, uint32_t step, uint32_t task, uint64_t choices)
+{
+    uint32_t choice = d->events[step].choice;
+    if (d->options.mode == ASX__DPOR_DFS && step + 1 >= d->plan.len && choice + 1 < choices)
+        d->untried.at[step] = (asx__step){ task, choice + 1, false };
+}
+
+static uint64_t commit_wide(asx__dpor *d, uint32_t task)
+{
+    uint32_t step = d->events_len;
+    uint64_t found = asx__wide_commit(d, task);
+    if (d->status == ASX_OK && d->wide_events[step].op.kind == ASX__OP_CHOOSE)
+        note_untried_choice(d, step, task, d->wide_events[step].op.a);
+    return found;
+}
+
 uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
 {
     asx__dpor_task *k = &d->tasks[task];
     const asx__op *op = &k->op;
+    if (d->wide)
+        return commit_wide(d, task);
     if (ASX__UNLIKELY(!room_for_event(d)))
         return 0;
     uint32_t step = d->events_len;
@@ -436,12 +457,11 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
     memcpy(clock, asx__dpor_task_clock(d, task), d->stride * sizeof *clock);
     uint64_t found;
     if (op->object == NULL) {
-        found = event->choice = choice_of(d, op->a);
+        found = event->choice = asx__dpor_choice_of(d, op->a);
         asx__dpor_race_choice(d, step, op->a);
-        if (d->options.mode == ASX__DPOR_DFS && step + 1 >= d->plan.len && found + 1 < op->a)
-            d->untried.at[step] = (asx__step){ task, event->choice + 1, false };
+        note_untried_choice(d, step, task, op->a);
     } else {
-        event->object = asx__dpor_object_of(d, op->object);
+        event->object = asx__dpor_object_of(d, asx__op_name(op));
         if (ASX__UNLIKELY(event->object == ASX__DPOR_NONE))
             return 0;
         found = event->before = asx__state_read(op->object, op->size);
@@ -488,12 +508,51 @@ static bool pop_untried(asx__dpor *d)
     return false;
 }
 
+/* Everything from the beginning. */
+static bool begin_again(asx__dpor *d)
+{
+    uint64_t memory_bytes = d->stats.memory_bytes;
+    memset(&d->stats, 0, sizeof d->stats);
+    d->stats.memory_bytes = memory_bytes;
+    d->restart = false;
+    d->plan.len = d->blocks.len = d->untried.len = 0;
+    d->saved_steps.len = d->saved_blocks.len = d->alternatives.len = d->moved.len = 0;
+    d->frames.len = 0;
+    d->fresh_from = 0;
+    d->prefer = ASX__DPOR_NONE;
+    d->classes_len = 0;
+    d->classes_mask = 0;
+    if (d->classes_cap != 0)
+        memset(d->classes, 0, d->classes_cap * sizeof *d->classes);
+    asx__tree_clear(d);
+    return true;
+}
+
+/* Finds out what else there is to run. */
+static bool finish_wide(asx__dpor *d)
+{
+    asx__find_races(d);
+    if (d->stats.branches > d->stats.branches_most)
+        d->stats.branches_most = d->stats.branches;
+    d->stats.frames = d->nodes.len;
+    if (d->stats.frames > d->stats.frames_most)
+        d->stats.frames_most = d->stats.frames;
+    return asx__tree_pop(d);
+}
+
 bool asx__dpor_finish(asx__dpor *d, bool stuck)
 {
+    if (d->restart)
+        return d->status == ASX_OK && begin_again(d);
     if (d->events_len < d->plan.len && d->status == ASX_OK)
         d->status = ASX_E_DIVERGED;
     if (d->status < 0)
         return false;
+    if (d->blocked) {
+        d->stats.blocked++;
+        d->stats.steps += d->events_len;
+        return finish_wide(d);
+    }
     d->stats.executions++;
     d->stats.steps += d->events_len;
     d->stats.deadlocks += stuck && !d->too_long;
@@ -502,7 +561,10 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck)
     if (d->options.check || d->options.mode == ASX__DPOR_DFS)
         asx__dpor_class_note(d);
     switch (d->options.mode) {
+    case ASX__DPOR_SOURCE:
     case ASX__DPOR_OPTIMAL:
+        if (d->wide)
+            return finish_wide(d);
         if (stuck)
             asx__dpor_race_pending(d);
         asx__dpor_push(d);
@@ -522,6 +584,16 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck)
 asx_status asx__dpor_status(const asx__dpor *d)
 {
     return d->status;
+}
+
+bool asx__dpor_blocked(const asx__dpor *d)
+{
+    return d->blocked;
+}
+
+bool asx__dpor_restarts(const asx__dpor *d)
+{
+    return d->restart;
 }
 
 bool asx__dpor_too_long(const asx__dpor *d)

@@ -36,7 +36,35 @@
     X(UNLOCK, "unlock")                                                                            \
     X(ACQUIRE, "acquire")                                                                          \
     X(RELEASE, "release")                                                                          \
-    X(CHOOSE, "choose")
+    X(CHOOSE, "choose")                                                                            \
+    X(READ_LOCK, "read-lock")                                                                      \
+    X(TRY_READ_LOCK, "try-read-lock")                                                              \
+    X(READ_UNLOCK, "read-unlock")                                                                  \
+    X(WRITE_REQUEST, "request to write")                                                           \
+    X(WRITE_LOCK, "write-lock")                                                                    \
+    X(TRY_WRITE_LOCK, "try-write-lock")                                                            \
+    X(WRITE_UNLOCK, "write-unlock")                                                                \
+    X(SEND, "send")                                                                                \
+    X(TRY_SEND, "try-send")                                                                        \
+    X(EVICT, "send and evict")                                                                     \
+    X(RESERVE, "reserve")                                                                          \
+    X(TRY_RESERVE, "try-reserve")                                                                  \
+    X(PERMIT_SEND, "send by permit")                                                               \
+    X(PERMIT_ABORT, "abort permit")                                                                \
+    X(RECV, "receive")                                                                             \
+    X(TRY_RECV, "try-receive")                                                                     \
+    X(RECV_ACK, "receive with ack")                                                                \
+    X(ACK_COMMIT, "commit ack")                                                                    \
+    X(ACK_NACK, "nack")                                                                            \
+    X(CLONE, "clone sender")                                                                       \
+    X(DROP, "drop sender")                                                                         \
+    X(CLOSE, "drop receiver")                                                                      \
+    X(CHECKPOINT, "checkpoint")                                                                    \
+    X(CANCEL, "cancel")                                                                            \
+    X(JOIN, "join")                                                                                \
+    X(END, "end")                                                                                  \
+    X(SLEEP, "sleep")                                                                              \
+    X(ADVANCE, "advance the clock")
 
 typedef enum asx__op_kind {
 #define ASX__OP_ENUM_(name, text) ASX__OP_##name,
@@ -50,10 +78,50 @@ const char *asx__op_str(unsigned kind);
 typedef struct asx__op {
     asx__op_kind kind;
     uint32_t size;   /* of the object, in bytes: 1, 2, 4, 8 */
-    void *object;    /* NULL: CHOOSE, which accesses nothing */
-    uint64_t a, b;   /* value; expected and desired; addend; owner; number of choices */
+    void *object;    /* whose state is in memory; NULL: CHOOSE, or the state is with the engine */
+    uint64_t a, b;   /* value; expected and desired; addend; owner; number of choices; capacity;
+                        time */
     const char *site;
+    uint64_t name;   /* of the object or channel, the same in every execution; 0: its address */
+    uint64_t cx;     /* name of the task's cancel flag; 0: this is no cancellation point */
+    const uint64_t *targets; /* names of the cancel flags that it sets; borrowed until the end of
+                                the execution */
+    uint32_t targets_len;
 } asx__op;
+
+/* How an operation on one of the engine's own objects went. */
+typedef enum asx__found {
+    ASX__FOUND_DONE,
+    ASX__FOUND_NOTHING,  /* no room, no message, held */
+    ASX__FOUND_CLOSED,
+    ASX__FOUND_CANCELLED
+} asx__found;
+
+/* A made name: what, of which task, its how manyeth; the low bits are free for parts. Below 2^63,
+ * and never an address. */
+typedef enum asx__name_tag {
+    ASX__NAME_STACK,   /* a cell on the stack of a task */
+    ASX__NAME_CHANNEL,
+    ASX__NAME_LOCK,
+    ASX__NAME_CANCEL,
+    ASX__NAME_FIN,
+    ASX__NAME_CLOCK
+} asx__name_tag;
+#define ASX__NAME_PART_BITS 28
+#define ASX__NAME(tag, task, nth)                                                                  \
+    ((UINT64_C(1) << 62) | ((uint64_t)(tag) << 58) | ((uint64_t)(task) & 0x3ffff) << 40 |          \
+     ((uint64_t)(nth) & 0xfff) << ASX__NAME_PART_BITS)
+
+/* Parts of a channel. */
+enum {
+    ASX__PART_CLOSED,
+    ASX__PART_SENDERS,
+    ASX__PART_CLAIMS,
+    ASX__PART_TAIL,
+    ASX__PART_HEAD,
+    ASX__PART_UNACKED,
+    ASX__PART_SLOT = 8
+};
 
 typedef struct asx__op_effect {
     bool enabled;
@@ -61,8 +129,39 @@ typedef struct asx__op_effect {
     uint64_t after;  /* state of the object afterwards */
 } asx__op_effect;
 
-/* What an operation does to an object in this state. Pure. */
+/* What an operation on one object does to it in this state. Pure. */
 asx__op_effect asx__op_eval(const asx__op *op, uint64_t state);
+
+/* An object that an operation accesses. A read may change the state too, if its change commutes
+ * with those of other reads: then `change` is what it adds. */
+typedef struct asx__touch {
+    uint64_t name;
+    uint64_t after;  /* state, if it writes */
+    uint64_t change; /* added to the state, if it reads */
+    bool writes;
+} asx__touch;
+
+/* What an operation does somewhere. Disabled: the touches are what must change for it to become
+ * enabled. */
+typedef struct asx__deed {
+    bool enabled;
+    bool all;        /* conflicts with everything */
+    bool short_cut;  /* it accesses less than it would have otherwise: cancelled, closed */
+    uint64_t found;  /* state of the object, or asx__found */
+    asx__touch *touches;
+    size_t len, cap;
+} asx__deed;
+
+/* The state of an object at the place in question; `op` tells where its memory is. */
+typedef uint64_t asx__state_fn(void *ctx, uint64_t name, const asx__op *op);
+
+/* What the operation does where `state` tells the states. Pure. False: no memory. */
+bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed);
+/* More than one object, or one that only the engine knows: not for asx__op_eval(). */
+bool asx__op_is_wide(const asx__op *op);
+/* It is never disabled and always accesses the same object. */
+bool asx__op_is_plain(const asx__op *op);
+uint64_t asx__op_name(const asx__op *op);
 
 /* State of an object of 1, 2, 4 or 8 bytes. */
 uint64_t asx__state_read(const void *object, uint32_t size);
@@ -70,6 +169,7 @@ void asx__state_write(void *object, uint32_t size, uint64_t state);
 
 typedef enum asx__dpor_mode {
     ASX__DPOR_OPTIMAL, /* every class once */
+    ASX__DPOR_SOURCE,  /* every class, by source sets: some executions are begun in vain */
     ASX__DPOR_DFS,     /* every interleaving */
     ASX__DPOR_RANDOM,  /* every step any enabled task, equally likely */
     ASX__DPOR_PCT,     /* random priorities that change at random steps */
@@ -104,6 +204,7 @@ typedef struct asx__dpor_event {
     uint32_t choice;
     uint64_t before;     /* state that it found ... */
     uint64_t after;      /* ... and left */
+    uint64_t found;      /* wide: what asx__dpor_commit() returned */
     const char *site;
     uint8_t kind;        /* asx__op_kind */
     bool writes;
@@ -126,6 +227,9 @@ typedef struct asx__dpor_stats {
     uint64_t checked;     /* executions that were compared */
     uint64_t classes;     /* seen, as far as checked */
     uint64_t deadlocks;
+    uint64_t blocked;     /* executions given up because everything that could go slept */
+    uint64_t branches;    /* wide: steps in the trees of what is left to do */
+    uint64_t branches_most;
     uint64_t frames;      /* pending alternatives: executions that have some */
     uint64_t frames_most;
     uint64_t memory_bytes;
@@ -144,8 +248,13 @@ void asx__dpor_begin(asx__dpor *d);
 uint32_t asx__dpor_spawn(asx__dpor *d, uint32_t parent);
 /* Tasks of one role do the same: those of one name, else those started at one place. */
 void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role);
+/* The clock, as a task that can do nothing but ADVANCE, when no other task can do anything; the same
+ * number in every execution. ASX__DPOR_NONE: no memory. */
+uint32_t asx__dpor_clock_task(asx__dpor *d);
 /* What the task will do when it is its turn. */
 void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op);
+/* It will not do it. */
+void asx__dpor_withdraw(asx__dpor *d, uint32_t task);
 /* The task that goes now: it is announced and enabled. ASX__DPOR_NONE: none is, or the program did
  * not follow the plan (asx__dpor_status() < 0), or the execution is too long. */
 uint32_t asx__dpor_choose(asx__dpor *d);
@@ -161,6 +270,11 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck);
 /* ASX_OK, ASX_E_DIVERGED (the program is not deterministic, or a replayed schedule is not one of
  * this program), ASX_E_RESOURCE_EXHAUSTED. */
 asx_status asx__dpor_status(const asx__dpor *d);
+/* Was the execution given up, because others cover all that it could become? */
+bool asx__dpor_blocked(const asx__dpor *d);
+/* A task came to an operation that the exploration was not prepared for: it begins anew when the
+ * execution is finished, and nothing that it counted so far holds. */
+bool asx__dpor_restarts(const asx__dpor *d);
 /* Was the execution cut off at steps_max? */
 bool asx__dpor_too_long(const asx__dpor *d);
 void asx__dpor_stats_get(const asx__dpor *d, asx__dpor_stats *ret_stats);

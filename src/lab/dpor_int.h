@@ -30,8 +30,9 @@ typedef struct asx__dpor_task {
 } asx__dpor_task;
 
 typedef struct asx__dpor_object {
-    uint32_t last;       /* event that accessed it last */
+    uint32_t last;       /* event (wide: access) that accessed it last */
     uint32_t last_write;
+    uint64_t state;      /* wide: if it is not in memory */
 } asx__dpor_object;
 
 /* Events start .. end of the execution, by a plan, in front of an overtaken event. The last of them
@@ -58,6 +59,47 @@ typedef struct asx__frame {
     size_t alternatives;
 } asx__frame;
 
+/* ---- wide: see dpor_wide.c and dpor_tree.c -------------------------------------------------- */
+
+typedef struct asx__access {
+    uint32_t event, object;
+    uint32_t prev, prev_write; /* accesses of the same object */
+    uint64_t before, after;    /* state; `after` of a write */
+    uint64_t change;           /* of a read */
+    bool writes;
+} asx__access;
+
+/* A footprint: which objects, name * 2 + writes. The masks have a bit per name, by hash. */
+typedef struct asx__prints {
+    const uint64_t *at;
+    uint32_t len;
+    bool all;
+    uint64_t touched, written;
+} asx__prints;
+
+/* What a wide execution knows of an event besides asx__dpor_event. */
+typedef struct asx__wide_event {
+    asx__op op;
+    uint32_t accesses, len; /* in `accesses` and `prints` */
+    bool all, plain;
+    uint64_t touched, written;
+} asx__wide_event;
+
+/* A step to try, with what comes after it; or one that was tried. */
+typedef struct asx__branch {
+    struct asx__branch *child, *next;
+    uint32_t task, choice;
+    asx__prints prints;        /* its `at` follows */
+    uint64_t memory[];
+} asx__branch;
+
+/* Where an execution stands before an event. */
+typedef struct asx__node {
+    asx__branch *rest;   /* what to try here after the current branch, with what must follow */
+    asx__branch *done;   /* what was tried */
+    size_t sleepers;     /* where its part of the stack of sleepers begins */
+} asx__node;
+
 /* A growing array. */
 #define ASX__VEC(type)                                                                             \
     struct {                                                                                       \
@@ -65,9 +107,9 @@ typedef struct asx__frame {
         size_t len, cap;                                                                           \
     }
 
-/* Address -> object number; an entry is valid if its stamp is that of the execution. */
+/* Name -> object number; an entry is valid if its stamp is that of the execution. */
 typedef struct asx__place {
-    const void *address;
+    uint64_t name;
     uint64_t stamp;
     uint32_t object;
 } asx__place;
@@ -122,6 +164,27 @@ struct asx__dpor {
     ASX__VEC(asx__step) moved;
     ASX__VEC(asx__frame) frames;
     size_t own_alternatives; /* those of the current execution begin here */
+
+    bool wide;               /* operations that access several objects */
+    bool blocked;            /* everything that can go sleeps */
+    bool restart;            /* the exploration has to begin again, wide */
+    asx__deed deed, other;   /* scratch */
+    asx__wide_event *wide_events;
+    uint32_t *pre_clocks;    /* rows: the past of an event's task before it */
+    size_t wide_cap, pre_rows;
+    uint32_t clock;          /* its task; NONE: no clock */
+    uint32_t world;          /* the last event that conflicts with all; NONE: there is none */
+    uint32_t epoch;          /* events that conflict with all, so far */
+    ASX__VEC(asx__access) accesses;
+    ASX__VEC(uint64_t) prints;
+    ASX__VEC(asx__node) nodes;
+    ASX__VEC(asx__branch *) sleepers;
+    asx__branch *chain;      /* the branch that the execution follows; the rest of it */
+    uint32_t branch_at;      /* the event at which this execution left the one before */
+    ASX__VEC(uint8_t) marks; /* scratch: events that are taken away */
+    ASX__VEC(uint32_t) block; /* scratch */
+    uint32_t *past;          /* scratch: a clock */
+    size_t past_cap;
 };
 
 /* Makes room for `need` elements; false: no memory, and the engine's status says so. */
@@ -151,8 +214,14 @@ static inline void asx__clock_join(uint32_t *clock, const uint32_t *other, uint3
         clock[i] = clock[i] > other[i] ? clock[i] : other[i];
 }
 
+/* dpor.c */
+/* What a CHOOSE that comes now has to answer. */
+uint32_t asx__dpor_choice_of(asx__dpor *d, uint64_t choices);
+
 /* dpor_table.c */
-uint32_t asx__dpor_object_of(asx__dpor *d, const void *address);
+uint32_t asx__dpor_object_of(asx__dpor *d, uint64_t name);
+/* NONE: not accessed in this execution. */
+uint32_t asx__dpor_object_find(asx__dpor *d, uint64_t name);
 bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks);
 void asx__dpor_class_note(asx__dpor *d);
 
@@ -168,5 +237,50 @@ void asx__dpor_race_pending(asx__dpor *d);
 void asx__dpor_push(asx__dpor *d);
 /* Plans the next execution from the stack; false: nothing is left. */
 bool asx__dpor_pop(asx__dpor *d);
+
+/* dpor_wide.c */
+bool asx__wide_enabled(asx__dpor *d, const asx__op *op);
+uint64_t asx__wide_commit(asx__dpor *d, uint32_t task);
+/* State of an object in the execution without its marked events. */
+uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op);
+
+static inline asx__prints asx__wide_prints(const asx__dpor *d, uint32_t event)
+{
+    const asx__wide_event *w = &d->wide_events[event];
+    return (asx__prints){ d->prints.at + w->accesses, w->len, w->all, w->touched, w->written };
+}
+
+static inline uint64_t asx__print_bit(uint64_t name)
+{
+    return UINT64_C(1) << (name * ASX__HASH_M1 >> 58);
+}
+
+static inline bool asx__prints_conflict(const asx__prints *x, const asx__prints *y)
+{
+    if (x->all || y->all)
+        return true;
+    if (((x->touched & y->written) | (x->written & y->touched)) == 0)
+        return false;
+    for (uint32_t i = 0; i < x->len; i++)
+        for (uint32_t k = 0; k < y->len; k++)
+            if ((x->at[i] ^ y->at[k]) <= 1 && ((x->at[i] | y->at[k]) & 1) != 0)
+                return true;
+    return false;
+}
+
+/* dpor_tree.c */
+/* The execution stands before its next event. */
+void asx__tree_enter(asx__dpor *d);
+bool asx__tree_sleeps(const asx__dpor *d, uint32_t task);
+/* Something to try at `node`: the events of `block`, which are in the execution, then `last` with its
+ * prints. Forgotten if what is or will be tried there covers it. */
+void asx__tree_insert(asx__dpor *d, uint32_t node, asx__step last, const asx__prints *prints);
+/* Plans the next execution; false: nothing is left. */
+bool asx__tree_pop(asx__dpor *d);
+void asx__tree_clear(asx__dpor *d);
+
+/* dpor_find.c */
+/* Finds what could have been otherwise in the finished execution. */
+void asx__find_races(asx__dpor *d);
 
 #endif

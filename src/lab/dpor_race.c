@@ -160,7 +160,7 @@ void asx__dpor_race_pending(asx__dpor *d)
         const asx__dpor_task *task = &d->tasks[t];
         if (!task->present || !task->pending || task->op.object == NULL)
             continue;
-        uint32_t object = asx__dpor_object_of(d, task->op.object);
+        uint32_t object = asx__dpor_object_of(d, asx__op_name(&task->op));
         if (object == ASX__DPOR_NONE)
             return;
         race r = { 0, d->events_len, t, task->done + 1, asx__dpor_task_clock(d, t) };

@@ -1,7 +1,7 @@
-/* dpor_table.c - the engine's tables: growing arrays, objects by address, tasks by name, classes.
+/* dpor_table.c - the engine's tables: growing arrays, objects by name, tasks by name, classes.
  *
- * An object is known by its address during one execution; the table of addresses is emptied by
- * taking a new stamp. A task is known by who started it and as which of its children, so that it
+ * An object is known by its name, mostly an address, during one execution; the table of names is
+ * emptied by taking a new stamp. A task is known by who started it and as which of its children, so that it
  * has the same number in every execution, whatever else ran before it.
  *
  * Classes. An execution is summed up by 64 bits that do not depend on the order of events that
@@ -38,16 +38,16 @@ bool asx__dpor_grow(asx__dpor *d, void **memory, size_t *cap, size_t need, size_
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-static size_t place_slot(const void *address, size_t cap)
+static size_t place_slot(uint64_t name, size_t cap)
 {
-    uint64_t mixed = (uint64_t)(uintptr_t)address * ASX__HASH_M1;
+    uint64_t mixed = name * ASX__HASH_M1;
     return (size_t)(mixed >> 32) & (cap - 1);
 }
 
-static asx__place *find_place(asx__dpor *d, const void *address)
+static asx__place *find_place(asx__dpor *d, uint64_t name)
 {
-    size_t slot = place_slot(address, d->places_cap);
-    while (d->places[slot].stamp == d->stamp && d->places[slot].address != address)
+    size_t slot = place_slot(name, d->places_cap);
+    while (d->places[slot].stamp == d->stamp && d->places[slot].name != name)
         slot = (slot + 1) & (d->places_cap - 1);
     return &d->places[slot];
 }
@@ -67,24 +67,32 @@ static bool grow_places(asx__dpor *d)
     d->stats.memory_bytes += (cap - old_cap) * sizeof *places;
     for (size_t i = 0; i < old_cap; i++)
         if (old[i].stamp == d->stamp)
-            *find_place(d, old[i].address) = old[i];
+            *find_place(d, old[i].name) = old[i];
     free(old);
     return true;
 }
 
-uint32_t asx__dpor_object_of(asx__dpor *d, const void *address)
+uint32_t asx__dpor_object_find(asx__dpor *d, uint64_t name)
+{
+    if (d->places_cap == 0)
+        return ASX__DPOR_NONE;
+    const asx__place *place = find_place(d, name);
+    return place->stamp == d->stamp ? place->object : ASX__DPOR_NONE;
+}
+
+uint32_t asx__dpor_object_of(asx__dpor *d, uint64_t name)
 {
     if (d->objects.len * 2 >= d->places_cap && !grow_places(d))
         return ASX__DPOR_NONE;
-    asx__place *place = find_place(d, address);
+    asx__place *place = find_place(d, name);
     if (place->stamp == d->stamp)
         return place->object;
     if (!ASX__VEC_ROOM(d, d->objects, 1))
         return ASX__DPOR_NONE;
-    place->address = address;
+    place->name = name;
     place->stamp = d->stamp;
     place->object = (uint32_t)d->objects.len;
-    d->objects.at[d->objects.len++] = (asx__dpor_object){ ASX__DPOR_NONE, ASX__DPOR_NONE };
+    d->objects.at[d->objects.len++] = (asx__dpor_object){ ASX__DPOR_NONE, ASX__DPOR_NONE, 0 };
     return place->object;
 }
 
@@ -154,7 +162,8 @@ bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks)
     while (stride < tasks)
         stride *= 2;
     if (!relay(d, &d->task_clocks, d->tasks_len, d->tasks_cap, stride) ||
-        !relay(d, &d->clocks, d->events_len, d->events_cap, stride))
+        !relay(d, &d->clocks, d->events_len, d->events_cap, stride) ||
+        !relay(d, &d->pre_clocks, d->pre_rows != 0 ? d->events_len : 0, d->pre_rows, stride))
         return false;
     d->stride = stride;
     return true;

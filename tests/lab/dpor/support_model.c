@@ -8,73 +8,228 @@ static uint8_t below(asx__rng *rng, uint64_t n)
     return (uint8_t)asx__rng_below(rng, n);
 }
 
-static void make_lock(model_step *s, asx__rng *rng, int *held)
+/* What a task that is being made has open. */
+typedef struct making {
+    model *m;
+    asx__rng *rng;
+    uint32_t task;
+    int held;                /* lock, or -1 */
+    int reading, writing;    /* read-write lock, or -1 */
+    bool dropped[MODEL_CHANNELS], closed[MODEL_CHANNELS];
+} making;
+
+static model_step *add(making *k, asx__op_kind kind)
 {
-    s->object = (uint8_t)(2 + below(rng, 2));
-    if (*held < 0 || below(rng, 4) == 0) {
-        s->kind = below(rng, 4) == 0 ? ASX__OP_TRY_LOCK : ASX__OP_LOCK;
-        *held = s->object;
-        return;
-    }
-    s->kind = ASX__OP_UNLOCK;
-    s->object = (uint8_t)*held;
-    *held = -1;
+    model_step *s = &k->m->code[k->task][k->m->len[k->task]++];
+    *s = (model_step){ .kind = kind };
+    return s;
 }
 
-static void make_step(model_step *s, asx__rng *rng, model_flavour flavour, int *held)
+static void may_skip(making *k, model_step *s)
 {
-    static const uint64_t kinds[] = { 6, 10, 12 };
-    uint8_t r = below(rng, kinds[flavour]);
-    s->object = below(rng, 2);
-    if (r < 2) {
-        s->kind = ASX__OP_LOAD;
-    } else if (r < 4) {
-        s->kind = ASX__OP_STORE;
-        s->a = below(rng, 3);
-    } else if (r == 4) {
-        s->kind = ASX__OP_CAS;
-        s->a = below(rng, 2);
-        s->b = (uint8_t)(1 + below(rng, 2));
-    } else if (r == 5) {
-        s->kind = ASX__OP_FETCH_ADD;
-        s->a = 1;
-    } else if (r < 9) {
-        make_lock(s, rng, held);
-    } else if (r < 11) {
-        s->kind = below(rng, 2) ? ASX__OP_ACQUIRE : ASX__OP_RELEASE;
-        s->object = 4;
-        s->a = 1;
+    if (below(k->rng, 3) == 0) {
+        s->skip = (uint8_t)(1 + below(k->rng, 2));
+        s->skip_if = below(k->rng, 2);
+    }
+}
+
+static void make_lock(making *k)
+{
+    uint8_t object = (uint8_t)(2 + below(k->rng, 2));
+    model_step *s;
+    if (k->held < 0 || below(k->rng, 4) == 0) {
+        s = add(k, below(k->rng, 4) == 0 ? ASX__OP_TRY_LOCK : ASX__OP_LOCK);
+        s->object = object;
+        k->held = object;
     } else {
-        s->kind = ASX__OP_CHOOSE;
-        s->a = 2;
+        s = add(k, ASX__OP_UNLOCK);
+        s->object = (uint8_t)k->held;
+        k->held = -1;
     }
-    if (below(rng, 3) == 0) {
-        s->skip = (uint8_t)(1 + below(rng, 2));
-        s->skip_if = below(rng, 2);
+    may_skip(k, s);
+}
+
+static void make_cell(making *k)
+{
+    uint8_t r = below(k->rng, 6);
+    model_step *s = add(k, r < 2 ? ASX__OP_LOAD : r < 4 ? ASX__OP_STORE : r == 4 ? ASX__OP_CAS
+                                                                           : ASX__OP_FETCH_ADD);
+    s->object = below(k->rng, 2);
+    s->a = s->kind == ASX__OP_STORE ? below(k->rng, 3) : s->kind == ASX__OP_CAS ? below(k->rng, 2) : 1;
+    s->b = (uint8_t)(1 + below(k->rng, 2));
+    may_skip(k, s);
+}
+
+static void make_semaphore(making *k)
+{
+    model_step *s = add(k, below(k->rng, 2) ? ASX__OP_ACQUIRE : ASX__OP_RELEASE);
+    s->object = 4;
+    s->a = 1;
+    may_skip(k, s);
+}
+
+static void make_message(making *k)
+{
+    static const asx__op_kind kinds[] = { ASX__OP_SEND, ASX__OP_SEND, ASX__OP_RECV, ASX__OP_RECV,
+                                          ASX__OP_TRY_SEND, ASX__OP_TRY_RECV };
+    model_step *s = add(k, kinds[below(k->rng, 6)]);
+    s->object = below(k->rng, 3) == 0;
+    may_skip(k, s);
+}
+
+/* Two phases: the second only if the first was done. */
+static void make_pair(making *k)
+{
+    uint8_t object = below(k->rng, 3) == 0;
+    bool sends = below(k->rng, 2);
+    bool good = below(k->rng, 3) != 0;
+    model_step *s = add(k, sends ? (below(k->rng, 3) == 0 ? ASX__OP_TRY_RESERVE : ASX__OP_RESERVE)
+                                 : ASX__OP_RECV_ACK);
+    s->object = object;
+    s->must = true;
+    s = add(k, sends ? (good ? ASX__OP_PERMIT_SEND : ASX__OP_PERMIT_ABORT)
+                     : (good ? ASX__OP_ACK_COMMIT : ASX__OP_ACK_NACK));
+    s->object = object;
+}
+
+static void make_endpoint(making *k)
+{
+    uint8_t object = below(k->rng, 3) == 0;
+    uint8_t r = below(k->rng, 4);
+    if (r == 0) {
+        model_step *s = add(k, ASX__OP_EVICT);
+        s->object = object;
+    } else if (r < 3 && !k->dropped[object]) {
+        add(k, ASX__OP_DROP)->object = object;
+        k->dropped[object] = true;
+    } else if (!k->closed[object]) {
+        add(k, ASX__OP_CLOSE)->object = object;
+        k->closed[object] = true;
     }
+}
+
+static void make_rwlock(making *k)
+{
+    uint8_t object = below(k->rng, 3) == 0;
+    model_step *s;
+    if (k->reading >= 0 && below(k->rng, 5) != 0) {
+        s = add(k, ASX__OP_READ_UNLOCK);
+        s->object = (uint8_t)k->reading;
+        k->reading = -1;
+    } else if (k->writing >= 0) {
+        s = add(k, ASX__OP_WRITE_UNLOCK);
+        s->object = (uint8_t)k->writing;
+        k->writing = -1;
+    } else if (below(k->rng, 5) < 3) {
+        s = add(k, ASX__OP_READ_LOCK);
+        s->object = object;
+        k->reading = object;
+    } else {
+        bool requests = below(k->rng, 2);
+        if (requests)
+            add(k, ASX__OP_WRITE_REQUEST)->object = object;
+        s = add(k, ASX__OP_WRITE_LOCK);
+        s->object = object;
+        s->a = requests;
+        k->writing = object;
+    }
+}
+
+static void make_task_step(making *k)
+{
+    uint8_t r = below(k->rng, 8);
+    asx__op_kind kind = r < 4 ? ASX__OP_CANCEL : r < 6 ? ASX__OP_CHECKPOINT : ASX__OP_JOIN;
+    uint8_t other = below(k->rng, k->m->tasks);
+    if (other == k->task)
+        kind = ASX__OP_CHECKPOINT;
+    model_step *s = add(k, kind);
+    s->object = other;
+    may_skip(k, s);
+}
+
+static void make_sleep(making *k)
+{
+    model_step *s = add(k, ASX__OP_SLEEP);
+    s->a = (uint8_t)(1 + below(k->rng, 3));
+}
+
+typedef void make_fn(making *k);
+
+static void make_choice(making *k)
+{
+    model_step *s = add(k, ASX__OP_CHOOSE);
+    s->a = 2;
+    may_skip(k, s);
+}
+
+static void make_step(making *k, model_flavour flavour)
+{
+    static make_fn *const cells[] = { make_cell };
+    static make_fn *const locks[] = { make_cell, make_cell, make_cell, make_lock, make_lock,
+                                      make_semaphore };
+    static make_fn *const choices[] = { make_cell, make_cell, make_lock, make_lock, make_semaphore,
+                                        make_choice };
+    static make_fn *const sends[] = { make_message, make_message, make_message, make_cell };
+    static make_fn *const channel[] = { make_message, make_message, make_pair, make_pair,
+                                        make_endpoint };
+    static make_fn *const rwlocks[] = { make_rwlock, make_rwlock, make_rwlock, make_cell,
+                                        make_lock };
+    static make_fn *const cancels[] = { make_message, make_message, make_lock, make_task_step,
+                                        make_task_step, make_pair };
+    static make_fn *const times[] = { make_message, make_cell, make_task_step, make_sleep,
+                                      make_sleep };
+    static make_fn *const all[] = { make_message, make_pair, make_endpoint, make_rwlock, make_lock,
+                                    make_cell, make_task_step, make_sleep, make_choice,
+                                    make_semaphore };
+    static const struct { make_fn *const *makes; uint64_t count; } makers[] = {
+        { cells, 1 }, { locks, 6 }, { choices, 6 }, { sends, 4 }, { channel, 5 }, { rwlocks, 5 },
+        { cancels, 6 }, { times, 5 }, { all, 10 },
+    };
+    makers[flavour].makes[below(k->rng, makers[flavour].count)](k);
+}
+
+static void end_task(making *k, model_flavour flavour)
+{
+    if (k->reading >= 0 && below(k->rng, 4) != 0)
+        add(k, ASX__OP_READ_UNLOCK)->object = (uint8_t)k->reading;
+    if (k->writing >= 0)
+        add(k, ASX__OP_WRITE_UNLOCK)->object = (uint8_t)k->writing;
+    if (k->held >= 0 && below(k->rng, 4) != 0)
+        add(k, ASX__OP_UNLOCK)->object = (uint8_t)k->held;
+    if (flavour >= MODEL_CANCELS)
+        add(k, ASX__OP_END);
 }
 
 void model_make(model *m, asx__rng *rng, model_flavour flavour, uint32_t steps_most)
 {
     uint32_t total = 0;
+    making k = { .m = m, .rng = rng };
     memset(m, 0, sizeof *m);
     m->tasks = 2 + below(rng, 3);
     m->start[0] = below(rng, 2);
     m->start[4] = below(rng, 3);
+    m->capacity[0] = 1;
+    m->capacity[1] = 1 + (uint64_t)below(rng, 2);
+    m->cancels = flavour >= MODEL_CANCELS;
+    m->adversarial = flavour >= MODEL_TIMES && below(rng, 2);
     for (uint32_t t = 0; t < m->tasks; t++) {
         uint32_t want = 1 + below(rng, 4);
-        int held = -1;
-        for (; m->len[t] < want && total < steps_most; m->len[t]++, total++)
-            make_step(&m->code[t][m->len[t]], rng, flavour, &held);
-        if (held < 0 || below(rng, 4) == 0 || total >= steps_most)
-            continue;
-        m->code[t][m->len[t]++] = (model_step){ ASX__OP_UNLOCK, (uint8_t)held, 0, 0, 0, 0 };
-        total++;
+        k.task = t;
+        k.held = k.reading = k.writing = -1;
+        for (uint32_t before = 0; m->len[t] < want && total < steps_most; before = m->len[t]) {
+            make_step(&k, flavour);
+            total += m->len[t] - before;
+        }
+        if (total < steps_most)
+            end_task(&k, flavour);
     }
 }
 
 void model_print(const model *m)
 {
+    fprintf(stderr, "capacities %u %u, cells %u %u, units %u%s\n", (unsigned)m->capacity[0],
+            (unsigned)m->capacity[1], (unsigned)m->start[0], (unsigned)m->start[1],
+            (unsigned)m->start[4], m->adversarial ? ", adversarial" : "");
     for (uint32_t t = 0; t < m->tasks; t++) {
         fprintf(stderr, "task %u:", t);
         for (uint32_t i = 0; i < m->len[t]; i++) {
@@ -88,20 +243,56 @@ void model_print(const model *m)
     }
 }
 
+static const uint64_t cancel_flags[MODEL_TASKS] = {
+    ASX__NAME(ASX__NAME_CANCEL, 0, 0), ASX__NAME(ASX__NAME_CANCEL, 1, 0),
+    ASX__NAME(ASX__NAME_CANCEL, 2, 0), ASX__NAME(ASX__NAME_CANCEL, 3, 0),
+    ASX__NAME(ASX__NAME_CANCEL, 4, 0)
+};
+
+static bool is_cancellation_point(asx__op_kind kind)
+{
+    return kind == ASX__OP_SEND || kind == ASX__OP_RECV || kind == ASX__OP_RESERVE ||
+           kind == ASX__OP_RECV_ACK || kind == ASX__OP_LOCK || kind == ASX__OP_ACQUIRE ||
+           kind == ASX__OP_CHECKPOINT || kind == ASX__OP_JOIN || kind == ASX__OP_SLEEP ||
+           kind == ASX__OP_READ_LOCK;
+}
+
 asx__op model_op(const model *m, uint32_t task, uint32_t pc, uint64_t *objects)
 {
     const model_step *s = &m->code[task][pc];
-    asx__op op = { s->kind, 8, &objects[s->object], s->a, s->b, "model:1" };
+    asx__op op = { .kind = s->kind, .size = 8, .a = s->a, .b = s->b, .site = "model:1" };
+    if (s->kind < ASX__OP_CHOOSE)
+        op.object = &objects[s->object];
+    else if (s->kind >= ASX__OP_READ_LOCK && s->kind <= ASX__OP_WRITE_UNLOCK)
+        op.name = ASX__NAME(ASX__NAME_LOCK, 0, s->object);
+    else if (s->kind >= ASX__OP_SEND && s->kind <= ASX__OP_CLOSE)
+        op.name = ASX__NAME(ASX__NAME_CHANNEL, 0, s->object);
+    if (s->kind >= ASX__OP_SEND && s->kind <= ASX__OP_CLOSE)
+        op.a = m->capacity[s->object];
     if (s->kind == ASX__OP_LOCK || s->kind == ASX__OP_TRY_LOCK || s->kind == ASX__OP_UNLOCK)
         op.a = task + 1;
-    if (s->kind == ASX__OP_CHOOSE)
-        op.object = NULL;
+    if (s->kind == ASX__OP_JOIN)
+        op.name = ASX__NAME(ASX__NAME_FIN, s->object, 0);
+    if (s->kind == ASX__OP_END)
+        op.name = ASX__NAME(ASX__NAME_FIN, task, 0);
+    if (s->kind == ASX__OP_SLEEP) {
+        op.name = ASX__NAME(ASX__NAME_CLOCK, 0, 0);
+        op.b = m->adversarial;
+    }
+    if (s->kind == ASX__OP_CANCEL) {
+        op.targets = &cancel_flags[s->object];
+        op.targets_len = 1;
+    }
+    if (m->cancels && is_cancellation_point(s->kind))
+        op.cx = cancel_flags[task];
     return op;
 }
 
 uint32_t model_next(const model *m, uint32_t task, uint32_t pc, uint64_t found)
 {
     const model_step *s = &m->code[task][pc];
+    if (s->must)
+        return pc + 1 + (found != ASX__FOUND_DONE);
     if (s->kind == ASX__OP_TRY_LOCK)
         found = found == 0;
     else if (s->kind == ASX__OP_CAS)
@@ -109,27 +300,99 @@ uint32_t model_next(const model *m, uint32_t task, uint32_t pc, uint64_t found)
     return pc + 1 + (s->skip != 0 && found == s->skip_if ? s->skip : 0);
 }
 
-static bool run_once(const model *m, asx__dpor *d, uint64_t *objects)
+/* The next time that somebody waits for, as what the clock will do; withdrawn if nobody does. */
+static void announce_clock(const model *m, asx__dpor *d, const uint32_t *pc)
+{
+    uint64_t next = UINT64_MAX;
+    uint32_t clock = asx__dpor_clock_task(d);
+    for (uint32_t t = 0; t < m->tasks; t++)
+        if (pc[t] < m->len[t] && m->code[t][pc[t]].kind == ASX__OP_SLEEP &&
+            m->code[t][pc[t]].a < next)
+            next = m->code[t][pc[t]].a;
+    asx__op op = { .kind = ASX__OP_ADVANCE, .a = next, .site = "model:1",
+                   .name = ASX__NAME(ASX__NAME_CLOCK, 0, 0) };
+    if (next != UINT64_MAX)
+        asx__dpor_announce(d, clock, &op);
+    else
+        asx__dpor_withdraw(d, clock);
+}
+
+static bool has_clock(const model *m)
+{
+    for (uint32_t t = 0; t < m->tasks; t++)
+        for (uint32_t i = 0; i < m->len[t]; i++)
+            if (m->code[t][i].kind == ASX__OP_SLEEP)
+                return !m->adversarial;
+    return false;
+}
+
+/* A task gives back only what it has: an unlock whose lock was left out is left out too. */
+typedef struct model_held {
+    uint8_t reads[2], writes[2], requests[2];
+} model_held;
+
+static uint32_t skip_unheld(const model *m, uint32_t task, uint32_t pc, const model_held *held)
+{
+    for (; pc < m->len[task]; pc++) {
+        const model_step *s = &m->code[task][pc];
+        if ((s->kind != ASX__OP_READ_UNLOCK || held->reads[s->object] != 0) &&
+            (s->kind != ASX__OP_WRITE_UNLOCK || held->writes[s->object] != 0))
+            break;
+    }
+    return pc;
+}
+
+static void note_held(const model_step *s, uint64_t found, model_held *held)
+{
+    if (s->kind == ASX__OP_READ_LOCK)
+        held->reads[s->object] += found != ASX__FOUND_CANCELLED;
+    else if (s->kind == ASX__OP_READ_UNLOCK)
+        held->reads[s->object]--;
+    else if (s->kind == ASX__OP_WRITE_REQUEST)
+        held->requests[s->object]++;
+    else if (s->kind == ASX__OP_WRITE_LOCK) {
+        held->writes[s->object]++;
+        held->requests[s->object] = 0;
+    } else if (s->kind == ASX__OP_WRITE_UNLOCK)
+        held->writes[s->object]--;
+}
+
+static void announce(const model *m, asx__dpor *d, uint32_t task, uint32_t *pc, uint64_t *objects,
+                     const model_held *held)
+{
+    *pc = skip_unheld(m, task, *pc, held);
+    if (*pc >= m->len[task])
+        return;
+    asx__op op = model_op(m, task, *pc, objects);
+    if (op.kind == ASX__OP_WRITE_LOCK)
+        op.a = held->requests[m->code[task][*pc].object];
+    asx__dpor_announce(d, task, &op);
+}
+
+bool model_run_once(const model *m, asx__dpor *d, uint64_t *objects)
 {
     uint32_t pc[MODEL_TASKS] = { 0 };
-    uint32_t chosen;
-    bool stuck = false;
+    model_held held[MODEL_TASKS];
+    memset(held, 0, sizeof held);
+    bool stuck = false, clock = has_clock(m);
     memcpy(objects, m->start, sizeof m->start);
     asx__dpor_begin(d);
     for (uint32_t t = 1; t < m->tasks; t++)
         (void)asx__dpor_spawn(d, 0);
-    for (uint32_t t = 0; t < m->tasks; t++) {
-        asx__op op = model_op(m, t, 0, objects);
-        if (m->len[t] != 0)
-            asx__dpor_announce(d, t, &op);
-    }
-    while ((chosen = asx__dpor_choose(d)) != ASX__DPOR_NONE) {
+    for (uint32_t t = 0; t < m->tasks; t++)
+        announce(m, d, t, &pc[t], objects, &held[t]);
+    for (;;) {
+        if (clock)
+            announce_clock(m, d, pc);
+        uint32_t chosen = asx__dpor_choose(d);
+        if (chosen == ASX__DPOR_NONE)
+            break;
         uint64_t found = asx__dpor_commit(d, chosen);
+        if (chosen >= m->tasks)
+            continue; /* the clock */
+        note_held(&m->code[chosen][pc[chosen]], found, &held[chosen]);
         pc[chosen] = model_next(m, chosen, pc[chosen], found);
-        if (pc[chosen] >= m->len[chosen])
-            continue;
-        asx__op op = model_op(m, chosen, pc[chosen], objects);
-        asx__dpor_announce(d, chosen, &op);
+        announce(m, d, chosen, &pc[chosen], objects, &held[chosen]);
     }
     for (uint32_t t = 0; t < m->tasks; t++)
         stuck |= pc[t] < m->len[t];
@@ -144,10 +407,11 @@ int model_explore(const model *m, asx__dpor_mode mode, uint64_t seed, uint64_t e
     asx__dpor *d = asx__dpor_create(&options);
     if (d == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
-    for (uint64_t n = 1; run_once(m, d, objects); n++)
-        if (n == executions_max)
-            break;
-    asx__dpor_stats_get(d, ret_stats);
+    bool more;
+    do {
+        more = model_run_once(m, d, objects);
+        asx__dpor_stats_get(d, ret_stats);
+    } while (more && (executions_max == 0 || ret_stats->executions < executions_max));
     int st = asx__dpor_status(d);
     asx__dpor_destroy(d);
     return st;

@@ -1,0 +1,235 @@
+/* dpor_find.c - what could have been otherwise in a wide execution.
+ *
+ * Let q be a task and f an event of it, or what it waited for in vain. For an earlier event e that is
+ * not in the past of what q did before, take e away, and everything that comes after it. What is left
+ * is an execution. If q's operation is enabled there and what it does conflicts with e, it could
+ * have come before e: what it needs of the rest, and then itself, are a sequence to try where e stood.
+ *
+ * What q does there need not be what f did. If it is disabled there, or accesses objects that f did
+ * not, then events that have nothing to do with e or f matter: what q does with fewer of them has to
+ * be seen too. They are taken away one after the other, the last first, with what comes after them.
+ *
+ * Operations that are always enabled and always access the same object need less: only events that
+ * come immediately before them are worth turning round.
+ *
+ * The sequence has everything that is left, not only what q needs: what is tried instead of it must
+ * cover all of it. So it depends on the whole execution, and pairs that were seen before are looked
+ * at again.
+ */
+#include "lab/dpor_int.h"
+
+/* What q would do, and when. */
+typedef struct mover {
+    uint32_t task;
+    uint32_t at;             /* where f stands; as many as there are: it did not happen */
+    const uint32_t *before;  /* clock of q before it */
+    const asx__op *op;
+} mover;
+
+static void take_away(asx__dpor *d, uint32_t event)
+{
+    const asx__dpor_event *e = &d->events[event];
+    for (uint32_t k = event; k < d->events_len; k++)
+        if (asx__clock_has(asx__dpor_clock(d, k), e))
+            d->marks.at[k] = 1;
+}
+
+/* The prints of a deed, in `d->prints` behind those of the execution. */
+static asx__prints prints_of(asx__dpor *d, const asx__deed *deed)
+{
+    asx__prints prints = { NULL, (uint32_t)deed->len, deed->all, 0, 0 };
+    if (!ASX__VEC_ROOM(d, d->prints, deed->len))
+        return (asx__prints){ NULL, 0, false, 0, 0 };
+    uint64_t *at = d->prints.at + d->prints.len;
+    for (size_t i = 0; i < deed->len; i++) {
+        /* Disabled: whatever accesses what it looked at could be the reason. */
+        bool writes = deed->touches[i].writes || !deed->enabled;
+        uint64_t bit = asx__print_bit(deed->touches[i].name);
+        at[i] = deed->touches[i].name * 2 + writes;
+        prints.touched |= bit;
+        prints.written |= writes ? bit : 0;
+    }
+    prints.at = at;
+    return prints;
+}
+
+/* Does it access objects there that f did not? */
+static bool has_more(const asx__dpor *d, const mover *m, const asx__prints *there)
+{
+    asx__prints here = asx__wide_prints(d, m->at);
+    for (uint32_t i = 0; i < there->len; i++) {
+        uint32_t k = 0;
+        while (k < here.len && (here.at[k] ^ there->at[i]) > 1)
+            k++;
+        if (k == here.len)
+            return true;
+    }
+    return false;
+}
+
+/* The sequence: the events behind `early` that are left, then `last`. */
+static void try_it(asx__dpor *d, asx__step last, uint32_t early, const asx__prints *prints)
+{
+    d->block.len = 0;
+    for (uint32_t k = early; k < d->events_len; k++) {
+        if (d->marks.at[k])
+            continue;
+        if (!ASX__VEC_ROOM(d, d->block, 1))
+            return;
+        d->block.at[d->block.len++] = k;
+    }
+    asx__tree_insert(d, early, last, prints);
+}
+
+/* The last event that is left, behind `early`, not needed by q, and conflicts; NONE: there is none. */
+static uint32_t last_conflict(const asx__dpor *d, const mover *m, uint32_t early,
+                              const asx__prints *prints)
+{
+    for (uint32_t k = d->events_len; k-- > early;) {
+        if (d->marks.at[k] || asx__clock_has(m->before, &d->events[k]))
+            continue;
+        asx__prints other = asx__wide_prints(d, k);
+        if (asx__prints_conflict(prints, &other))
+            return k;
+    }
+    return ASX__DPOR_NONE;
+}
+
+static void turn_round(asx__dpor *d, const mover *m, uint32_t early)
+{
+    memset(d->marks.at, 0, d->events_len);
+    take_away(d, early);
+    if (m->at < d->events_len)
+        take_away(d, m->at);
+    for (;;) {
+        if (!asx__op_run(m->op, asx__wide_state_without, d, &d->other)) {
+            d->status = ASX_E_RESOURCE_EXHAUSTED;
+            return;
+        }
+        asx__prints there = prints_of(d, &d->other);
+        asx__prints e = asx__wide_prints(d, early);
+        bool conflicts = d->other.enabled && asx__prints_conflict(&there, &e);
+        if (conflicts)
+            try_it(d, (asx__step){ m->task, 0, false }, early, &there);
+        if (asx__op_is_plain(m->op) ||
+            (conflicts && m->at < d->events_len && !has_more(d, m, &there)))
+            return;
+        uint32_t next = last_conflict(d, m, early, &there);
+        if (next == ASX__DPOR_NONE)
+            return;
+        take_away(d, next);
+    }
+}
+
+/* Could e matter to the operation wherever it is done? */
+static bool is_related(const asx__dpor *d, const asx__op *op, uint32_t event)
+{
+    const asx__wide_event *w = &d->wide_events[event];
+    const uint64_t *at = d->prints.at + w->accesses;
+    uint64_t name = asx__op_name(op);
+    bool parts = op->kind >= ASX__OP_SEND && op->kind <= ASX__OP_CLOSE;
+    for (uint32_t i = 0; i < w->len; i++) {
+        uint64_t other = at[i] >> 1;
+        if (other == name || other == op->cx ||
+            (parts && (other ^ name) >> ASX__NAME_PART_BITS == 0))
+            return true;
+    }
+    return false;
+}
+
+static void find_hard(asx__dpor *d, const mover *m)
+{
+    for (uint32_t e = m->at; e-- > 0;) {
+        const asx__dpor_event *event = &d->events[e];
+        if (event->task == m->task || asx__clock_has(m->before, event) ||
+            d->wide_events[e].all || !is_related(d, m->op, e))
+            continue;
+        turn_round(d, m, e);
+    }
+}
+
+static int compare_down(const void *x, const void *y)
+{
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    return (a < b) - (a > b);
+}
+
+/* Only what comes immediately before it. */
+static void find_plain(asx__dpor *d, const mover *m)
+{
+    const asx__wide_event *f = &d->wide_events[m->at];
+    d->races.len = 0;
+    for (uint32_t i = 0; i < f->len; i++) {
+        const asx__access *access = &d->accesses.at[f->accesses + i];
+        uint32_t a = access->writes ? access->prev : access->prev_write;
+        for (; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev) {
+            if (!ASX__VEC_ROOM(d, d->races, 1))
+                return;
+            d->races.at[d->races.len++] = d->accesses.at[a].event;
+            if (d->accesses.at[a].writes)
+                break;
+        }
+    }
+    if (d->races.len > 1)
+        qsort(d->races.at, d->races.len, sizeof *d->races.at, compare_down);
+    memcpy(d->past, m->before, d->stride * sizeof *d->past);
+    size_t kept = 0;
+    for (size_t i = 0; i < d->races.len; i++) {
+        uint32_t e = d->races.at[i];
+        if (asx__clock_has(d->past, &d->events[e]))
+            continue;
+        asx__clock_join(d->past, asx__dpor_clock(d, e), d->stride);
+        if (!d->wide_events[e].all)
+            d->races.at[kept++] = e;
+    }
+    for (size_t i = 0; i < kept; i++)
+        turn_round(d, m, d->races.at[i]);
+}
+
+/* The other answers. */
+static void find_choices(asx__dpor *d, uint32_t event)
+{
+    const asx__dpor_event *f = &d->events[event];
+    asx__prints none = { NULL, 0, false, 0, 0 };
+    memset(d->marks.at, 0, d->events_len);
+    take_away(d, event);
+    for (uint32_t choice = 0; choice < d->wide_events[event].op.a; choice++)
+        if (choice != f->choice)
+            try_it(d, (asx__step){ f->task, choice, false }, event, &none);
+}
+
+static void find_of_event(asx__dpor *d, uint32_t event)
+{
+    const asx__wide_event *f = &d->wide_events[event];
+    mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op };
+    if (f->op.kind == ASX__OP_CHOOSE)
+        find_choices(d, event);
+    else if (f->plain)
+        find_plain(d, &m);
+    else if (!f->all)
+        find_hard(d, &m);
+}
+
+static bool has_scratch(asx__dpor *d)
+{
+    if (d->marks.cap < d->events_len &&
+        !asx__dpor_grow(d, (void **)&d->marks.at, &d->marks.cap, d->events_len, 1))
+        return false;
+    return d->past_cap >= d->stride ||
+           asx__dpor_grow(d, (void **)&d->past, &d->past_cap, d->stride, sizeof *d->past);
+}
+
+void asx__find_races(asx__dpor *d)
+{
+    if (!has_scratch(d))
+        return;
+    for (uint32_t event = 0; event < d->events_len; event++)
+        find_of_event(d, event);
+    for (uint32_t t = 0; t < d->tasks_len; t++) {
+        const asx__dpor_task *task = &d->tasks[t];
+        mover m = { t, d->events_len, asx__dpor_task_clock(d, t), &task->op };
+        if (task->present && task->pending && !asx__op_is_plain(&task->op) &&
+            task->op.kind != ASX__OP_CHOOSE)
+            find_hard(d, &m);
+    }
+}

@@ -1,0 +1,457 @@
+/* dpor_op.c - what operations do to objects: which they access, whether they are enabled, and the
+ * states they leave. All of it is pure, so that the engine can ask what an operation would do at
+ * another place of an execution without running anything.
+ *
+ * An operation looks at objects one after the other; which is next may depend on what it saw. So it
+ * does the same wherever the objects that it looks at have the same states. If it is disabled, what
+ * it looked at is what must change.
+ *
+ * Channel (capacity c). Messages and claims are numbered from 0; number n belongs into slot n mod c.
+ *     closed   bit 0: nobody will receive; bit 1: the last sender was dropped
+ *     senders  live ones - 1
+ *     claims   claims ever taken: sends, permits, messages without ack, less what was given back
+ *     tail     messages ever sent
+ *     head     messages ever taken, x 2; bit 0: the receiver was dropped
+ *     unacked  messages without ack
+ *     slot     messages that were taken out of it, x 2; bit 0: there is one in it
+ * There is room for claim n iff the slot of n has given up all earlier ones: n / c were taken. The
+ * next message is there iff the slot of `head` is full.
+ *
+ * Read-write lock: bit 63 a writer has it; bits 32 .. 62 requests to write; below: readers.
+ *
+ * Every state is 0 at first.
+ */
+#include "lab/dpor_int.h"
+
+#define RX_GONE 1u
+#define TX_GONE 2u
+#define WRITER (UINT64_C(1) << 63)
+#define REQUEST (UINT64_C(1) << 32)
+#define READERS (REQUEST - 1)
+#define REQUESTS (~(WRITER | READERS))
+
+static const char *const op_names[] = {
+#define OP_NAME(name, text) text,
+    ASX__OP_LIST(OP_NAME)
+#undef OP_NAME
+};
+
+const char *asx__op_str(unsigned kind)
+{
+    return kind < ASX__OP_COUNT ? op_names[kind] : "unknown";
+}
+
+uint64_t asx__op_name(const asx__op *op)
+{
+    return op->name != 0 ? op->name : (uint64_t)(uintptr_t)op->object;
+}
+
+bool asx__op_is_wide(const asx__op *op)
+{
+    return op->kind > ASX__OP_CHOOSE || op->cx != 0;
+}
+
+bool asx__op_is_plain(const asx__op *op)
+{
+    if (op->cx != 0)
+        return false;
+    switch (op->kind) {
+    case ASX__OP_LOAD:
+    case ASX__OP_STORE:
+    case ASX__OP_CAS:
+    case ASX__OP_FETCH_ADD:
+    case ASX__OP_TRY_LOCK:
+    case ASX__OP_UNLOCK:
+    case ASX__OP_RELEASE:
+    case ASX__OP_TRY_READ_LOCK:
+    case ASX__OP_READ_UNLOCK:
+    case ASX__OP_WRITE_REQUEST:
+    case ASX__OP_TRY_WRITE_LOCK:
+    case ASX__OP_WRITE_UNLOCK:
+    case ASX__OP_CANCEL:
+    case ASX__OP_END:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- one object ----------------------------------------------------------------------------- */
+
+asx__op_effect asx__op_eval(const asx__op *op, uint64_t state)
+{
+    switch (op->kind) {
+    case ASX__OP_STORE:
+        return (asx__op_effect){ true, true, op->a };
+    case ASX__OP_CAS:
+        return state == op->a ? (asx__op_effect){ true, true, op->b }
+                              : (asx__op_effect){ true, false, state };
+    case ASX__OP_FETCH_ADD:
+        return (asx__op_effect){ true, true, state + op->a };
+    case ASX__OP_LOCK: /* state: 0 free, else the holder's number + 1, which is `a` */
+        return (asx__op_effect){ state == 0, true, op->a };
+    case ASX__OP_TRY_LOCK:
+        return state == 0 ? (asx__op_effect){ true, true, op->a }
+                          : (asx__op_effect){ true, false, state };
+    case ASX__OP_UNLOCK: /* of somebody else's lock it does nothing but look */
+        return state == op->a ? (asx__op_effect){ true, true, 0 }
+                              : (asx__op_effect){ true, false, state };
+    case ASX__OP_ACQUIRE: /* state: units left */
+        return (asx__op_effect){ state >= op->a, true, state - op->a };
+    case ASX__OP_RELEASE:
+        return (asx__op_effect){ true, true, state + op->a };
+    case ASX__OP_WRITE_REQUEST:
+        return (asx__op_effect){ true, true, state + REQUEST };
+    case ASX__OP_WRITE_LOCK: /* a: whether it has requested */
+        return (asx__op_effect){ (state & (WRITER | READERS)) == 0, true,
+                                 (state | WRITER) - (op->a != 0 ? REQUEST : 0) };
+    case ASX__OP_TRY_WRITE_LOCK:
+        return state == 0 ? (asx__op_effect){ true, true, WRITER }
+                          : (asx__op_effect){ true, false, state };
+    case ASX__OP_WRITE_UNLOCK:
+        return (asx__op_effect){ true, true, state & ~WRITER };
+    default:
+        return (asx__op_effect){ true, false, state };
+    }
+}
+
+uint64_t asx__state_read(const void *object, uint32_t size)
+{
+    switch (size) {
+    case 1:
+        return *(const volatile uint8_t *)object;
+    case 2:
+        return *(const volatile uint16_t *)object;
+    case 4:
+        return *(const volatile uint32_t *)object;
+    default:
+        return *(const volatile uint64_t *)object;
+    }
+}
+
+void asx__state_write(void *object, uint32_t size, uint64_t state)
+{
+    switch (size) {
+    case 1:
+        *(volatile uint8_t *)object = (uint8_t)state;
+        break;
+    case 2:
+        *(volatile uint16_t *)object = (uint16_t)state;
+        break;
+    case 4:
+        *(volatile uint32_t *)object = (uint32_t)state;
+        break;
+    default:
+        *(volatile uint64_t *)object = state;
+        break;
+    }
+}
+
+/* ---- several objects ------------------------------------------------------------------------ */
+
+/* An operation at work. */
+typedef struct work {
+    const asx__op *op;
+    asx__state_fn *state;
+    void *ctx;
+    asx__deed *deed;
+} work;
+
+static bool room(asx__deed *deed, size_t more)
+{
+    if (deed->len + more <= deed->cap)
+        return true;
+    size_t cap = (deed->len + more) * 2;
+    asx__touch *larger = realloc(deed->touches, cap * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    deed->touches = larger;
+    deed->cap = cap;
+    return true;
+}
+
+static uint64_t reads(work *w, uint64_t name)
+{
+    w->deed->touches[w->deed->len++] = (asx__touch){ .name = name };
+    return w->state(w->ctx, name, w->op);
+}
+
+/* What was read is written too, or what was not. */
+static void writes(work *w, uint64_t name, uint64_t after)
+{
+    asx__deed *deed = w->deed;
+    asx__touch *touch = deed->touches;
+    while (touch != deed->touches + deed->len && touch->name != name)
+        touch++;
+    deed->len += touch == deed->touches + deed->len;
+    *touch = (asx__touch){ .name = name, .after = after, .writes = true };
+}
+
+static void finds(work *w, asx__found found)
+{
+    w->deed->found = found;
+    w->deed->short_cut = found != ASX__FOUND_DONE;
+}
+
+static uint64_t part(const work *w, uint64_t which)
+{
+    return w->op->name + which;
+}
+
+static uint64_t slot(const work *w, uint64_t number)
+{
+    return w->op->name + ASX__PART_SLOT + number % w->op->a;
+}
+
+/* Is there room for one more claim? Its number is *ret_claim. */
+static bool has_room(work *w, uint64_t *ret_claim)
+{
+    uint64_t claim = reads(w, part(w, ASX__PART_CLAIMS));
+    *ret_claim = claim;
+    return reads(w, slot(w, claim)) / 2 == claim / w->op->a;
+}
+
+/* Puts a message at the end. */
+static void put(work *w, uint64_t number)
+{
+    uint64_t state = w->state(w->ctx, slot(w, number), w->op);
+    writes(w, part(w, ASX__PART_TAIL), number + 1);
+    writes(w, slot(w, number), state | 1);
+}
+
+static void run_send(work *w)
+{
+    uint64_t claim;
+    if (reads(w, part(w, ASX__PART_CLOSED)) & RX_GONE) {
+        finds(w, ASX__FOUND_CLOSED);
+        return;
+    }
+    bool some = has_room(w, &claim);
+    uint64_t tail = reads(w, part(w, ASX__PART_TAIL));
+    if (some) {
+        writes(w, part(w, ASX__PART_CLAIMS), claim + 1);
+        put(w, tail);
+        return;
+    }
+    if (w->op->kind == ASX__OP_SEND) {
+        w->deed->enabled = false;
+        return;
+    }
+    if (w->op->kind == ASX__OP_TRY_SEND) {
+        finds(w, ASX__FOUND_NOTHING);
+        return;
+    }
+    uint64_t head = reads(w, part(w, ASX__PART_HEAD)) / 2;
+    if (head == tail) {
+        finds(w, ASX__FOUND_NOTHING);
+        return;
+    }
+    uint64_t oldest = w->state(w->ctx, slot(w, head), w->op);
+    writes(w, part(w, ASX__PART_HEAD), (head + 1) * 2);
+    writes(w, part(w, ASX__PART_CLAIMS), claim + 1);
+    writes(w, part(w, ASX__PART_TAIL), tail + 1);
+    writes(w, slot(w, head), (oldest & ~UINT64_C(1)) + 2);
+    if (slot(w, head) == slot(w, tail))
+        writes(w, slot(w, tail), ((oldest & ~UINT64_C(1)) + 2) | 1);
+    else
+        put(w, tail);
+}
+
+static void run_reserve(work *w)
+{
+    uint64_t claim;
+    if (reads(w, part(w, ASX__PART_CLOSED)) & RX_GONE) {
+        finds(w, ASX__FOUND_CLOSED);
+        return;
+    }
+    if (has_room(w, &claim))
+        writes(w, part(w, ASX__PART_CLAIMS), claim + 1);
+    else if (w->op->kind == ASX__OP_RESERVE)
+        w->deed->enabled = false;
+    else
+        finds(w, ASX__FOUND_NOTHING);
+}
+
+static void run_permit(work *w)
+{
+    if (w->op->kind == ASX__OP_PERMIT_SEND) {
+        if ((reads(w, part(w, ASX__PART_CLOSED)) & RX_GONE) == 0) {
+            put(w, reads(w, part(w, ASX__PART_TAIL)));
+            return;
+        }
+        finds(w, ASX__FOUND_CLOSED);
+    }
+    uint64_t claims = reads(w, part(w, ASX__PART_CLAIMS));
+    writes(w, part(w, ASX__PART_CLAIMS), claims - 1);
+}
+
+/* Nothing is queued: can something still come? */
+static void run_empty(work *w)
+{
+    if (reads(w, part(w, ASX__PART_CLOSED)) & TX_GONE) {
+        uint64_t claims = reads(w, part(w, ASX__PART_CLAIMS));
+        uint64_t tail = reads(w, part(w, ASX__PART_TAIL));
+        if (claims - tail == reads(w, part(w, ASX__PART_UNACKED))) {
+            finds(w, ASX__FOUND_CLOSED);
+            return;
+        }
+    }
+    if (w->op->kind == ASX__OP_TRY_RECV)
+        finds(w, ASX__FOUND_NOTHING);
+    else
+        w->deed->enabled = false;
+}
+
+static void run_recv(work *w)
+{
+    uint64_t head = reads(w, part(w, ASX__PART_HEAD));
+    if (head & 1) {
+        finds(w, ASX__FOUND_CLOSED);
+        return;
+    }
+    uint64_t state = reads(w, slot(w, head / 2));
+    if ((state & 1) == 0) {
+        run_empty(w);
+        return;
+    }
+    writes(w, part(w, ASX__PART_HEAD), head + 2);
+    writes(w, slot(w, head / 2), state + 1); /* one more taken, none in it */
+    if (w->op->kind != ASX__OP_RECV_ACK)
+        return;
+    uint64_t claims = reads(w, part(w, ASX__PART_CLAIMS));
+    uint64_t unacked = reads(w, part(w, ASX__PART_UNACKED));
+    writes(w, part(w, ASX__PART_CLAIMS), claims + 1);
+    writes(w, part(w, ASX__PART_UNACKED), unacked + 1);
+}
+
+static void run_ack(work *w)
+{
+    uint64_t claims = reads(w, part(w, ASX__PART_CLAIMS));
+    uint64_t unacked = reads(w, part(w, ASX__PART_UNACKED));
+    writes(w, part(w, ASX__PART_CLAIMS), claims - 1);
+    writes(w, part(w, ASX__PART_UNACKED), unacked - 1);
+    if (w->op->kind == ASX__OP_ACK_COMMIT)
+        return;
+    uint64_t head = reads(w, part(w, ASX__PART_HEAD));
+    if (head & 1)
+        return; /* discarded */
+    uint64_t back = slot(w, head / 2 - 1);
+    writes(w, part(w, ASX__PART_HEAD), head - 2);
+    writes(w, back, w->state(w->ctx, back, w->op) - 1);
+}
+
+static void run_endpoint(work *w)
+{
+    if (w->op->kind == ASX__OP_CLOSE) {
+        uint64_t closed = reads(w, part(w, ASX__PART_CLOSED));
+        uint64_t head = reads(w, part(w, ASX__PART_HEAD));
+        writes(w, part(w, ASX__PART_CLOSED), closed | RX_GONE);
+        writes(w, part(w, ASX__PART_HEAD), head | 1);
+        return;
+    }
+    uint64_t senders = reads(w, part(w, ASX__PART_SENDERS));
+    if (w->op->kind == ASX__OP_CLONE) {
+        writes(w, part(w, ASX__PART_SENDERS), senders + 1);
+        return;
+    }
+    writes(w, part(w, ASX__PART_SENDERS), senders - 1);
+    if (senders == 0)
+        writes(w, part(w, ASX__PART_CLOSED), reads(w, part(w, ASX__PART_CLOSED)) | TX_GONE);
+}
+
+static void run_read_lock(work *w)
+{
+    uint64_t name = asx__op_name(w->op);
+    uint64_t state = reads(w, name);
+    asx__touch *touch = &w->deed->touches[w->deed->len - 1];
+    if (w->op->kind == ASX__OP_READ_UNLOCK)
+        touch->change = UINT64_MAX;
+    else if ((state & (WRITER | REQUESTS)) == 0)
+        touch->change = 1;
+    else if (w->op->kind == ASX__OP_READ_LOCK)
+        w->deed->enabled = false;
+    else
+        finds(w, ASX__FOUND_NOTHING);
+}
+
+static void run_targets(work *w)
+{
+    for (uint32_t i = 0; i < w->op->targets_len; i++)
+        writes(w, w->op->targets[i], 1);
+}
+
+/* Tasks, cancellation and time. */
+static void run_task(work *w)
+{
+    uint64_t name = asx__op_name(w->op);
+    switch (w->op->kind) {
+    case ASX__OP_JOIN:
+        w->deed->enabled = reads(w, name) != 0;
+        break;
+    case ASX__OP_END:
+        writes(w, name, 1);
+        run_targets(w);
+        break;
+    case ASX__OP_SLEEP: /* a: until when; b: whenever */
+        if (w->op->b == 0)
+            w->deed->enabled = reads(w, name) >= w->op->a;
+        break;
+    case ASX__OP_ADVANCE:
+        w->deed->all = true;
+        writes(w, name, w->op->a);
+        run_targets(w);
+        break;
+    case ASX__OP_CANCEL:
+        run_targets(w);
+        break;
+    default: /* CHECKPOINT */
+        break;
+    }
+}
+
+static void run_one(work *w)
+{
+    uint64_t name = asx__op_name(w->op);
+    uint64_t state = reads(w, name);
+    asx__op_effect effect = asx__op_eval(w->op, state);
+    w->deed->found = state;
+    w->deed->enabled = effect.enabled;
+    if (effect.enabled && effect.writes)
+        writes(w, name, effect.after);
+}
+
+bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed)
+{
+    work w = { op, state, ctx, ret_deed };
+    ret_deed->len = 0;
+    ret_deed->enabled = true;
+    ret_deed->all = ret_deed->short_cut = false;
+    ret_deed->found = 0;
+    if (!room(ret_deed, 12 + (size_t)op->targets_len))
+        return false;
+    if (op->cx != 0 && reads(&w, op->cx) != 0) {
+        finds(&w, ASX__FOUND_CANCELLED);
+        return true;
+    }
+    if (op->kind < ASX__OP_CHOOSE || op->kind == ASX__OP_WRITE_REQUEST ||
+        op->kind == ASX__OP_WRITE_LOCK || op->kind == ASX__OP_TRY_WRITE_LOCK ||
+        op->kind == ASX__OP_WRITE_UNLOCK)
+        run_one(&w);
+    else if (op->kind <= ASX__OP_READ_UNLOCK && op->kind != ASX__OP_CHOOSE)
+        run_read_lock(&w);
+    else if (op->kind <= ASX__OP_EVICT && op->kind >= ASX__OP_SEND)
+        run_send(&w);
+    else if (op->kind == ASX__OP_RESERVE || op->kind == ASX__OP_TRY_RESERVE)
+        run_reserve(&w);
+    else if (op->kind == ASX__OP_PERMIT_SEND || op->kind == ASX__OP_PERMIT_ABORT)
+        run_permit(&w);
+    else if (op->kind >= ASX__OP_RECV && op->kind <= ASX__OP_RECV_ACK)
+        run_recv(&w);
+    else if (op->kind == ASX__OP_ACK_COMMIT || op->kind == ASX__OP_ACK_NACK)
+        run_ack(&w);
+    else if (op->kind >= ASX__OP_CLONE && op->kind <= ASX__OP_CLOSE)
+        run_endpoint(&w);
+    else if (op->kind >= ASX__OP_CHECKPOINT)
+        run_task(&w);
+    return true;
+}

@@ -1,0 +1,256 @@
+/* dpor_tree.c - what is left to try, as trees of sequences; for wide executions.
+ *
+ * Each event of the current execution has a node: where it stood before that event. A node knows
+ * what was tried there and what is to be tried: sequences of steps, as a tree. A task *sleeps* at a
+ * node if what it would do there has been tried there, or at an earlier node and nothing since then
+ * conflicts with it: all that begins with it is known.
+ *
+ * A sequence is *covered* by a step if the step can come first in some continuation of it: the step
+ * is in it and nothing before conflicts with it, or conflicts with nothing in it. A sequence that is
+ * covered by a sleeper need not be tried. Else it goes into the tree: along the steps that cover it,
+ * less these steps, and when it comes to an end of the tree it is forgotten too, because everything
+ * behind that end is going to be tried.
+ *
+ * So when a sequence has been run to its end, nothing sleeps any more, and what comes then is free:
+ * no execution is given up. And whatever begins with a step that was tried is never begun again.
+ *
+ * Memory. Every sequence in the trees is one that was seen to be possible. There are at most as many
+ * as pairs of events in the executions of one path that could be reversed, in practice a few
+ * for each node.
+ */
+#include "lab/dpor_int.h"
+
+static asx__branch *make_branch(asx__dpor *d, asx__step step, const asx__prints *prints)
+{
+    asx__branch *branch = malloc(sizeof *branch + prints->len * sizeof *prints->at);
+    if (branch == NULL) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return NULL;
+    }
+    branch->child = branch->next = NULL;
+    branch->task = step.task;
+    branch->choice = step.choice;
+    branch->prints = *prints;
+    branch->prints.at = branch->memory;
+    if (prints->len != 0)
+        memcpy(branch->memory, prints->at, prints->len * sizeof *prints->at);
+    d->stats.branches++;
+    return branch;
+}
+
+static void free_branches(asx__dpor *d, asx__branch *branch)
+{
+    while (branch != NULL) {
+        asx__branch *next = branch->next;
+        free_branches(d, branch->child);
+        free(branch);
+        d->stats.branches--;
+        branch = next;
+    }
+}
+
+/* ---- nodes ---------------------------------------------------------------------------------- */
+
+static void drop_nodes(asx__dpor *d, size_t from)
+{
+    while (d->nodes.len > from) {
+        asx__node *node = &d->nodes.at[--d->nodes.len];
+        free_branches(d, node->rest);
+        free_branches(d, node->done);
+        d->sleepers.len = node->sleepers;
+    }
+}
+
+void asx__tree_clear(asx__dpor *d)
+{
+    drop_nodes(d, 0);
+    free_branches(d, d->chain);
+    d->chain = NULL;
+    d->branch_at = 0;
+}
+
+/* Those of the node before that do not conflict with its event sleep on. */
+static void inherit_sleepers(asx__dpor *d, uint32_t step)
+{
+    size_t from = d->nodes.at[step - 1].sleepers, to = d->sleepers.len;
+    asx__prints event = asx__wide_prints(d, step - 1);
+    uint32_t task = d->events[step - 1].task;
+    for (size_t i = from; i < to; i++) {
+        asx__branch *sleeper = d->sleepers.at[i];
+        if (sleeper->task == task || asx__prints_conflict(&sleeper->prints, &event))
+            continue;
+        if (!ASX__VEC_ROOM(d, d->sleepers, 1))
+            return;
+        d->sleepers.at[d->sleepers.len++] = sleeper;
+    }
+}
+
+void asx__tree_enter(asx__dpor *d)
+{
+    uint32_t step = d->events_len;
+    if (step < d->nodes.len || !ASX__VEC_ROOM(d, d->nodes, 1))
+        return;
+    asx__node node = { NULL, NULL, d->sleepers.len };
+    if (step != 0)
+        inherit_sleepers(d, step);
+    if (d->chain != NULL) { /* the head of the list is what is done here */
+        asx__branch *head = d->chain;
+        node.rest = head->next;
+        d->chain = head->child;
+        free(head);
+        d->stats.branches--;
+    }
+    d->nodes.at[d->nodes.len++] = node;
+}
+
+bool asx__tree_sleeps(const asx__dpor *d, uint32_t task)
+{
+    for (size_t i = d->nodes.at[d->nodes.len - 1].sleepers; i < d->sleepers.len; i++)
+        if (d->sleepers.at[i]->task == task)
+            return true;
+    return false;
+}
+
+/* ---- sequences ------------------------------------------------------------------------------ */
+
+/* What is to be inserted: events of the execution and a last step. Those below `gone` ... */
+typedef struct sequence {
+    asx__dpor *d;
+    uint32_t *events; /* ASX__DPOR_NONE: taken out */
+    size_t len;
+    asx__step last;
+    const asx__prints *prints; /* of the last */
+    bool last_out;
+} sequence;
+
+static asx__step step_of(const sequence *s, size_t i)
+{
+    const asx__dpor_event *event = &s->d->events[s->events[i]];
+    return (asx__step){ event->task, event->choice, false };
+}
+
+/* Does the branch cover it? *ret_at: where it is in it, or the length if it is not. */
+static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
+{
+    for (size_t i = 0; i < s->len; i++) {
+        if (s->events[i] == ASX__DPOR_NONE)
+            continue;
+        asx__step step = step_of(s, i);
+        if (step.task == branch->task) {
+            *ret_at = i;
+            return step.choice == branch->choice;
+        }
+        asx__prints prints = asx__wide_prints(s->d, s->events[i]);
+        if (asx__prints_conflict(&prints, &branch->prints))
+            return false;
+    }
+    *ret_at = s->len + 1;
+    if (s->last_out)
+        return true;
+    if (s->last.task == branch->task) {
+        *ret_at = s->len;
+        return s->last.choice == branch->choice;
+    }
+    return !asx__prints_conflict(s->prints, &branch->prints);
+}
+
+/* What is left of it, as a chain. */
+static asx__branch *chain_of(const sequence *s)
+{
+    asx__dpor *d = s->d;
+    asx__branch *first = NULL, **end = &first;
+    for (size_t i = 0; i < s->len; i++) {
+        if (s->events[i] == ASX__DPOR_NONE)
+            continue;
+        asx__prints prints = asx__wide_prints(d, s->events[i]);
+        *end = make_branch(d, step_of(s, i), &prints);
+        if (*end == NULL)
+            return first;
+        end = &(*end)->child;
+        if (d->options.mode == ASX__DPOR_SOURCE)
+            return first;
+    }
+    if (!s->last_out)
+        *end = make_branch(d, s->last, s->prints);
+    return first;
+}
+
+static bool is_empty(const sequence *s)
+{
+    for (size_t i = 0; i < s->len; i++)
+        if (s->events[i] != ASX__DPOR_NONE)
+            return false;
+    return s->last_out;
+}
+
+void asx__tree_insert(asx__dpor *d, uint32_t node, asx__step last, const asx__prints *prints)
+{
+    sequence s = { d, d->block.at, d->block.len, last, prints, false };
+    size_t at;
+    size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
+    for (size_t i = d->nodes.at[node].sleepers; i < to; i++)
+        if (covers(&s, d->sleepers.at[i], &at))
+            return;
+    asx__branch **list = &d->nodes.at[node].rest;
+    while (*list != NULL) {
+        asx__branch *branch = *list;
+        if (!covers(&s, branch, &at)) {
+            list = &branch->next;
+            continue;
+        }
+        if (at < s.len)
+            s.events[at] = ASX__DPOR_NONE;
+        else if (at == s.len)
+            s.last_out = true;
+        if (branch->child == NULL || is_empty(&s))
+            return;
+        list = &branch->child;
+    }
+    *list = chain_of(&s);
+}
+
+/* ---- the next execution --------------------------------------------------------------------- */
+
+/* The step that was taken at the node is done there: it sleeps. */
+static void put_to_sleep(asx__dpor *d, uint32_t step)
+{
+    asx__node *node = &d->nodes.at[step];
+    asx__prints prints = asx__wide_prints(d, step);
+    asx__branch *branch = make_branch(
+        d, (asx__step){ d->events[step].task, d->events[step].choice, false }, &prints);
+    if (branch == NULL)
+        return;
+    branch->next = node->done;
+    node->done = branch;
+    if (ASX__VEC_ROOM(d, d->sleepers, 1))
+        d->sleepers.at[d->sleepers.len++] = branch;
+}
+
+bool asx__tree_pop(asx__dpor *d)
+{
+    while (d->nodes.len != 0 && d->nodes.at[d->nodes.len - 1].rest == NULL)
+        drop_nodes(d, d->nodes.len - 1);
+    if (d->nodes.len == 0 || d->status < 0)
+        return false;
+    uint32_t step = (uint32_t)d->nodes.len - 1;
+    put_to_sleep(d, step);
+    asx__node *node = &d->nodes.at[step];
+    asx__branch *branch = node->rest;
+    node->rest = branch->next;
+    d->plan.len = 0;
+    for (uint32_t i = 0; i < step; i++) {
+        if (!ASX__VEC_ROOM(d, d->plan, 1))
+            return false;
+        d->plan.at[d->plan.len++] = (asx__step){ d->events[i].task, d->events[i].choice, false };
+    }
+    for (const asx__branch *b = branch; b != NULL; b = b->child) {
+        if (!ASX__VEC_ROOM(d, d->plan, 1))
+            return false;
+        d->plan.at[d->plan.len++] = (asx__step){ b->task, b->choice, false };
+    }
+    d->chain = branch->child;
+    free(branch);
+    d->stats.branches--;
+    d->branch_at = step;
+    return d->status == ASX_OK;
+}

@@ -1,0 +1,188 @@
+/* dpor_wide.c - executions whose operations access several objects.
+ *
+ * An access of an object is noted with the state that it found and left, so that the state of any
+ * object can be told at any place of the execution, also in one from which events are taken away:
+ * it is what the last write that is left has written, and what the reads after it have added.
+ */
+#include "lab/dpor_int.h"
+
+/* ---- states --------------------------------------------------------------------------------- */
+
+static uint64_t state_now(void *ctx, uint64_t name, const asx__op *op)
+{
+    asx__dpor *d = ctx;
+    if (op->object != NULL && name == asx__op_name(op))
+        return asx__state_read(op->object, op->size);
+    uint32_t object = asx__dpor_object_find(d, name);
+    return object != ASX__DPOR_NONE ? d->objects.at[object].state : 0;
+}
+
+uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op)
+{
+    asx__dpor *d = ctx;
+    uint32_t object = asx__dpor_object_find(d, name);
+    uint64_t added = 0;
+    if (object == ASX__DPOR_NONE)
+        return state_now(ctx, name, op);
+    uint32_t first = ASX__DPOR_NONE;
+    for (uint32_t a = d->objects.at[object].last; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev) {
+        const asx__access *access = &d->accesses.at[a];
+        first = a;
+        if (d->marks.at[access->event])
+            continue;
+        if (access->writes)
+            return access->after + added;
+        added += access->change;
+    }
+    return (first != ASX__DPOR_NONE ? d->accesses.at[first].before : 0) + added;
+}
+
+bool asx__wide_enabled(asx__dpor *d, const asx__op *op)
+{
+    if (op->kind == ASX__OP_CHOOSE || asx__op_is_plain(op))
+        return true;
+    if (!asx__op_run(op, state_now, d, &d->deed)) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return false;
+    }
+    return d->deed.enabled;
+}
+
+/* ---- what it did ---------------------------------------------------------------------------- */
+
+static bool room_for_event(asx__dpor *d)
+{
+    size_t cap = d->events_cap, rows = (size_t)d->events_cap * d->stride;
+    if (d->events_len >= d->events_cap) {
+        if (!asx__dpor_grow(d, (void **)&d->events, &cap, cap + 1, sizeof *d->events) ||
+            !asx__dpor_grow(d, (void **)&d->clocks, &rows, cap * d->stride, sizeof *d->clocks))
+            return false;
+        d->events_cap = (uint32_t)cap;
+    }
+    if (d->pre_rows >= d->events_cap && d->wide_cap >= d->events_cap)
+        return true;
+    rows = d->pre_rows * d->stride;
+    if (!asx__dpor_grow(d, (void **)&d->pre_clocks, &rows, (size_t)d->events_cap * d->stride,
+                        sizeof *d->pre_clocks))
+        return false;
+    d->pre_rows = rows / d->stride;
+    return asx__dpor_grow(d, (void **)&d->wide_events, &d->wide_cap, d->events_cap,
+                          sizeof *d->wide_events);
+}
+
+static void join_event(asx__dpor *d, uint32_t *clock, uint32_t access)
+{
+    uint32_t event = d->accesses.at[access].event;
+    if (!asx__clock_has(clock, &d->events[event]))
+        asx__clock_join(clock, asx__dpor_clock(d, event), d->stride);
+}
+
+/* Notes one access and returns the sum over the class for it: which write it comes after. */
+static uint64_t note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op *op,
+                            uint64_t sum)
+{
+    uint32_t *clock = asx__dpor_clock(d, step);
+    uint32_t number = asx__dpor_object_of(d, touch->name);
+    if (number == ASX__DPOR_NONE || !ASX__VEC_ROOM(d, d->accesses, 1) ||
+        !ASX__VEC_ROOM(d, d->prints, 1))
+        return sum;
+    asx__dpor_object *object = &d->objects.at[number];
+    bool in_memory = op->object != NULL && touch->name == asx__op_name(op);
+    uint64_t before = in_memory ? asx__state_read(op->object, op->size) : object->state;
+    uint32_t self = (uint32_t)d->accesses.len;
+    if (touch->writes)
+        for (uint32_t a = object->last; a != object->last_write; a = d->accesses.at[a].prev)
+            join_event(d, clock, a);
+    uint64_t words[2] = { UINT64_MAX, touch->writes };
+    if (object->last_write != ASX__DPOR_NONE) {
+        join_event(d, clock, object->last_write);
+        const asx__dpor_event *write = &d->events[d->accesses.at[object->last_write].event];
+        words[0] = (uint64_t)write->task << 32 | write->ordinal;
+    }
+    d->accesses.at[d->accesses.len++] = (asx__access){
+        .event = step, .object = number, .prev = object->last, .prev_write = object->last_write,
+        .before = before, .after = touch->after, .change = touch->change, .writes = touch->writes,
+    };
+    d->prints.at[d->prints.len++] = touch->name * 2 + touch->writes;
+    object->last = self;
+    if (touch->writes)
+        object->last_write = self;
+    object->state = touch->writes ? touch->after : before + touch->change;
+    if (in_memory && object->state != before)
+        asx__state_write(op->object, op->size, object->state);
+    return asx__hash_words(sum, words, 2);
+}
+
+/* An event that conflicts with all: after everything, and before everything else. */
+static void order_all(asx__dpor *d, uint32_t step)
+{
+    for (uint32_t t = 0; t < d->tasks_len; t++)
+        if (d->tasks[t].present)
+            asx__clock_join(asx__dpor_clock(d, step), asx__dpor_task_clock(d, t), d->stride);
+    d->world = step;
+    d->epoch++;
+}
+
+static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
+{
+    asx__dpor_event *event = &d->events[step];
+    asx__wide_event *wide = &d->wide_events[step];
+    const asx__deed *deed = &d->deed;
+    uint64_t words[3] = { (uint64_t)event->task << 32 | event->ordinal, choice, d->epoch };
+    uint64_t sum = asx__hash_words(0, words, 3);
+    wide->accesses = (uint32_t)d->accesses.len;
+    wide->all = deed->all;
+    if (d->world != ASX__DPOR_NONE)
+        asx__clock_join(asx__dpor_clock(d, step), asx__dpor_clock(d, d->world), d->stride);
+    if (deed->all)
+        order_all(d, step);
+    for (size_t i = 0; i < deed->len; i++) {
+        const asx__touch *touch = &deed->touches[i];
+        sum = note_access(d, step, touch, &wide->op, sum);
+        uint64_t bit = asx__print_bit(touch->name);
+        wide->touched |= bit;
+        wide->written |= touch->writes ? bit : 0;
+    }
+    wide->len = (uint32_t)d->accesses.len - wide->accesses;
+    if (wide->len != 0) {
+        const asx__access *first = &d->accesses.at[wide->accesses + wide->len - 1];
+        event->object = first->object;
+        event->before = first->before;
+        event->after = d->objects.at[first->object].state;
+        event->writes = first->writes;
+    }
+    d->class_sum += sum;
+}
+
+uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
+{
+    asx__dpor_task *k = &d->tasks[task];
+    uint32_t step = d->events_len;
+    if (ASX__UNLIKELY(!room_for_event(d)))
+        return 0;
+    asx__dpor_event *event = &d->events[step];
+    asx__wide_event *wide = &d->wide_events[step];
+    uint32_t *clock = asx__dpor_clock(d, step);
+    *event = (asx__dpor_event){ .task = task, .ordinal = k->done + 1, .kind = (uint8_t)k->op.kind,
+                                .site = k->op.site, .object = ASX__DPOR_NONE,
+                                .prev = ASX__DPOR_NONE, .prev_write = ASX__DPOR_NONE };
+    *wide = (asx__wide_event){ .op = k->op, .plain = asx__op_is_plain(&k->op) };
+    memcpy(clock, asx__dpor_task_clock(d, task), d->stride * sizeof *clock);
+    memcpy(d->pre_clocks + (size_t)step * d->stride, clock, d->stride * sizeof *clock);
+    d->deed.len = 0;
+    d->deed.all = false;
+    if (k->op.kind == ASX__OP_CHOOSE) {
+        d->deed.found = event->choice = asx__dpor_choice_of(d, k->op.a);
+    } else if (!asx__op_run(&k->op, state_now, d, &d->deed)) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return 0;
+    }
+    event->found = d->deed.found;
+    note_accesses(d, step, event->choice);
+    k->done++;
+    k->pending = false;
+    clock[task] = k->done;
+    memcpy(asx__dpor_task_clock(d, task), clock, d->stride * sizeof *clock);
+    d->events_len++;
+    return event->found;
+}
