@@ -281,6 +281,12 @@ static uint32_t choose_sample(asx__dpor *d)
     }
 }
 
+static bool is_tree(const asx__dpor *d)
+{
+    return d->wide &&
+           (d->options.mode == ASX__DPOR_OPTIMAL || d->options.mode == ASX__DPOR_SOURCE);
+}
+
 /* An enabled task that does not sleep. */
 static uint32_t choose_awake(asx__dpor *d)
 {
@@ -306,7 +312,7 @@ static uint32_t choose_awake(asx__dpor *d)
 
 static uint32_t choose_default(asx__dpor *d)
 {
-    if (d->wide)
+    if (is_tree(d))
         return choose_awake(d);
     if (d->prefer != ASX__DPOR_NONE && enabled(d, d->prefer))
         return d->prefer;
@@ -346,17 +352,12 @@ static uint32_t choose_free(asx__dpor *d)
     }
 }
 
-static bool is_tree(const asx__dpor *d)
-{
-    return d->options.mode == ASX__DPOR_OPTIMAL || d->options.mode == ASX__DPOR_SOURCE;
-}
-
 uint32_t asx__dpor_choose(asx__dpor *d)
 {
     uint32_t chosen;
     if (ASX__UNLIKELY(d->status < 0 || d->restart))
         return ASX__DPOR_NONE;
-    if (d->wide && is_tree(d))
+    if (is_tree(d))
         asx__tree_enter(d);
     if (d->events_len < d->plan.len) {
         chosen = d->plan.at[d->events_len].task;

@@ -95,6 +95,34 @@ static uint32_t last_conflict(const asx__dpor *d, const mover *m, uint32_t early
     return ASX__DPOR_NONE;
 }
 
+/* How many more hold the lock for reading because of the event and what is left that comes after it. */
+static int64_t readers_by(const asx__dpor *d, uint32_t event, uint64_t lock)
+{
+    uint64_t count = 0;
+    for (uint32_t k = event; k < d->events_len; k++) {
+        const asx__wide_event *w = &d->wide_events[k];
+        if (d->marks.at[k] || !asx__clock_has(asx__dpor_clock(d, k), &d->events[event]))
+            continue;
+        for (uint32_t i = 0; i < w->len; i++)
+            if (d->prints.at[w->accesses + i] >> 1 == lock)
+                count += d->accesses.at[w->accesses + i].change;
+    }
+    return (int64_t)count;
+}
+
+/* A write-lock that others disable by reading: they commute, so it is not the last one that is in
+ * its way, but each that does not give the lock back. NONE: no such. */
+static uint32_t last_reader(const asx__dpor *d, const mover *m, uint32_t early)
+{
+    uint64_t lock = asx__op_name(m->op);
+    for (uint32_t k = d->events_len; k-- > early;)
+        if (!d->marks.at[k] && d->wide_events[k].op.kind == ASX__OP_READ_LOCK &&
+            asx__op_name(&d->wide_events[k].op) == lock &&
+            !asx__clock_has(m->before, &d->events[k]) && readers_by(d, k, lock) > 0)
+            return k;
+    return ASX__DPOR_NONE;
+}
+
 static void turn_round(asx__dpor *d, const mover *m, uint32_t early)
 {
     memset(d->marks.at, 0, d->events_len);
@@ -114,7 +142,11 @@ static void turn_round(asx__dpor *d, const mover *m, uint32_t early)
         if (asx__op_is_plain(m->op) ||
             (conflicts && m->at < d->events_len && !has_more(d, m, &there)))
             return;
-        uint32_t next = last_conflict(d, m, early, &there);
+        uint32_t next = ASX__DPOR_NONE;
+        if (!d->other.enabled && m->op->kind == ASX__OP_WRITE_LOCK)
+            next = last_reader(d, m, early);
+        if (next == ASX__DPOR_NONE)
+            next = last_conflict(d, m, early, &there);
         if (next == ASX__DPOR_NONE)
             return;
         take_away(d, next);
@@ -191,7 +223,8 @@ static void find_choices(asx__dpor *d, uint32_t event)
 {
     const asx__dpor_event *f = &d->events[event];
     asx__prints none = { NULL, 0, false, 0, 0 };
-    memset(d->marks.at, 0, d->events_len);
+    /* Source sets keep the first step only, and it has to be this one. */
+    memset(d->marks.at, d->options.mode == ASX__DPOR_SOURCE, d->events_len);
     take_away(d, event);
     for (uint32_t choice = 0; choice < d->wide_events[event].op.a; choice++)
         if (choice != f->choice)

@@ -113,7 +113,7 @@ bool asx__tree_sleeps(const asx__dpor *d, uint32_t task)
 
 /* ---- sequences ------------------------------------------------------------------------------ */
 
-/* What is to be inserted: events of the execution and a last step. Those below `gone` ... */
+/* What is to be inserted: events of the execution and a last step. */
 typedef struct sequence {
     asx__dpor *d;
     uint32_t *events; /* ASX__DPOR_NONE: taken out */
@@ -145,13 +145,13 @@ static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
             return false;
     }
     *ret_at = s->len + 1;
-    if (s->last_out)
-        return true;
-    if (s->last.task == branch->task) {
+    if (!s->last_out && s->last.task == branch->task) {
         *ret_at = s->len;
         return s->last.choice == branch->choice;
     }
-    return !asx__prints_conflict(s->prints, &branch->prints);
+    if (s->d->options.mode == ASX__DPOR_SOURCE)
+        return false; /* what would follow is not known there */
+    return s->last_out || !asx__prints_conflict(s->prints, &branch->prints);
 }
 
 /* What is left of it, as a chain. */

@@ -22,8 +22,8 @@ static void note(const asx_cx *cx, const asx__op *op, int what)
 static uint64_t cell(asx_cx *cx, asx__op_kind kind, volatile void *object, size_t size, uint64_t a,
                      uint64_t b, const char *site)
 {
-    asx__op op = { kind, (uint32_t)size, (void *)(uintptr_t)object, cut(a, size), cut(b, size),
-                   site };
+    asx__op op = { .kind = kind, .size = (uint32_t)size, .object = (void *)(uintptr_t)object,
+                   .a = cut(a, size), .b = cut(b, size), .site = site };
     uint64_t found = 0;
     (void)asx__explorer_do(cx, &op, &found); /* a cell is always enabled */
     note(cx, &op, kind == ASX__OP_LOAD ? 0 : kind == ASX__OP_STORE ? 1 : 2);
@@ -53,11 +53,17 @@ uint64_t asx_lab_fetch_add_at(asx_cx *cx, volatile void *object, size_t size, ui
     return cell(cx, ASX__OP_FETCH_ADD, object, size, addend, 0, site);
 }
 
+/* On an object of 8 bytes. */
+static asx__op word_op(asx__op_kind kind, uint64_t *object, uint64_t a, const char *site)
+{
+    return (asx__op){ .kind = kind, .size = 8, .object = object, .a = a, .site = site };
+}
+
 asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site)
 {
     if (cx == NULL || mutex == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    asx__op op = { ASX__OP_LOCK, 8, &mutex->holder_, asx__explorer_self(cx), 0, site };
+    asx__op op = word_op(ASX__OP_LOCK, &mutex->holder_, asx__explorer_self(cx), site);
     uint64_t found;
     if (!asx__explorer_do(cx, &op, &found))
         return ASX_E_WOULD_DEADLOCK;
@@ -69,7 +75,7 @@ asx_status asx_lab_mutex_try_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const cha
 {
     if (cx == NULL || mutex == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    asx__op op = { ASX__OP_TRY_LOCK, 8, &mutex->holder_, asx__explorer_self(cx), 0, site };
+    asx__op op = word_op(ASX__OP_TRY_LOCK, &mutex->holder_, asx__explorer_self(cx), site);
     uint64_t found = 0;
     (void)asx__explorer_do(cx, &op, &found);
     note(cx, &op, 2);
@@ -80,7 +86,7 @@ asx_status asx_lab_mutex_unlock_at(asx_cx *cx, asx_lab_mutex *mutex, const char 
 {
     if (cx == NULL || mutex == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    asx__op op = { ASX__OP_UNLOCK, 8, &mutex->holder_, asx__explorer_self(cx), 0, site };
+    asx__op op = word_op(ASX__OP_UNLOCK, &mutex->holder_, asx__explorer_self(cx), site);
     uint64_t found = 0;
     (void)asx__explorer_do(cx, &op, &found);
     note(cx, &op, 2);
@@ -92,7 +98,7 @@ asx_status asx_lab_semaphore_acquire_at(asx_cx *cx, asx_lab_semaphore *semaphore
 {
     if (cx == NULL || semaphore == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    asx__op op = { ASX__OP_ACQUIRE, 8, &semaphore->units, n, 0, site };
+    asx__op op = word_op(ASX__OP_ACQUIRE, &semaphore->units, n, site);
     uint64_t found;
     if (!asx__explorer_do(cx, &op, &found))
         return ASX_E_WOULD_DEADLOCK;
@@ -105,7 +111,7 @@ asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *semaphore
 {
     if (cx == NULL || semaphore == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    asx__op op = { ASX__OP_RELEASE, 8, &semaphore->units, n, 0, site };
+    asx__op op = word_op(ASX__OP_RELEASE, &semaphore->units, n, site);
     uint64_t found;
     (void)asx__explorer_do(cx, &op, &found);
     note(cx, &op, 2);
@@ -114,7 +120,7 @@ asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *semaphore
 
 uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site)
 {
-    asx__op op = { ASX__OP_CHOOSE, 0, NULL, n, 0, site };
+    asx__op op = { .kind = ASX__OP_CHOOSE, .a = n, .site = site };
     uint64_t choice = 0;
     if (n > 1)
         (void)asx__explorer_do(cx, &op, &choice);
