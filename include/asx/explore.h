@@ -33,8 +33,13 @@
  * A test must do the same again when the same tasks go in the same order: no time, no addresses
  * that steer it, no state left over from the last execution. What it sets up before it starts its
  * first task, and what it looks at after it has closed its region, need not go through operations.
- * Between operations tasks may compute, spawn, join and close. Channels, timers, cancellation and
- * poll tasks are not explored: a test that uses them is refused with ASX_E_NOT_SUPPORTED.
+ * Between operations tasks may compute, spawn, join and close. Everything that tasks do to each
+ * other through channels, mutexes, read-write locks, semaphores, cancellation and time is an
+ * operation too; so are joins and ends of tasks if the test cancels. Poll tasks, conditions and
+ * other means are not explored: a test that uses them is refused with ASX_E_NOT_SUPPORTED.
+ *
+ * A cell is known by its address, or by its place on the stack of a task; it must not be at another
+ * address in the next execution (memory that tasks allocate).
  */
 #ifndef ASX_EXPLORE_H
 #define ASX_EXPLORE_H
@@ -146,6 +151,12 @@ typedef enum asx_explore_mode {
 /* NULL for a number that is none. */
 ASX_API const char *asx_explore_mode_str(unsigned mode);
 
+/* How time passes for sleeps and deadlines. */
+typedef enum asx_explore_clock {
+    ASX_EXPLORE_QUIESCENT,  /* to the next deadline, when nothing else can go */
+    ASX_EXPLORE_ADVERSARIAL /* a time-out may come whenever what it waits for has not */
+} asx_explore_clock;
+
 typedef void (*asx_lab_fn)(asx_cx *cx, void *arg);
 
 /* Why an execution was not good. */
@@ -193,6 +204,7 @@ typedef struct asx_explore_options {
     uint64_t executions_max; /* random, pct: default 1,000; others: no limit */
     uint64_t time_max_ns;
     uint64_t steps_max;      /* of one execution; default 100,000 */
+    asx_explore_clock clock;
     uint32_t depth;          /* pct: the depth of bug it aims at; default 3 */
     bool stop_at_first;      /* execution that is not good */
     bool unchecked;          /* do not compare classes: no memory for it, and a little faster */

@@ -592,6 +592,16 @@ bool asx__dpor_blocked(const asx__dpor *d)
     return d->blocked;
 }
 
+bool asx__dpor_is_wide(const asx__dpor *d)
+{
+    return d->wide;
+}
+
+void asx__dpor_restart(asx__dpor *d)
+{
+    d->wide = d->restart = true;
+}
+
 bool asx__dpor_restarts(const asx__dpor *d)
 {
     return d->restart;

@@ -35,6 +35,7 @@
     X(TRY_LOCK, "try-lock")                                                                        \
     X(UNLOCK, "unlock")                                                                            \
     X(ACQUIRE, "acquire")                                                                          \
+    X(TRY_ACQUIRE, "try-acquire")                                                                  \
     X(RELEASE, "release")                                                                          \
     X(CHOOSE, "choose")                                                                            \
     X(READ_LOCK, "read-lock")                                                                      \
@@ -248,8 +249,8 @@ void asx__dpor_begin(asx__dpor *d);
 uint32_t asx__dpor_spawn(asx__dpor *d, uint32_t parent);
 /* Tasks of one role do the same: those of one name, else those started at one place. */
 void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role);
-/* The clock, as a task that can do nothing but ADVANCE, when no other task can do anything; the same
- * number in every execution. ASX__DPOR_NONE: no memory. */
+/* The clock, as a task that can do nothing but ADVANCE, when no other task can do anything; the
+ * same number in every execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_clock_task(asx__dpor *d);
 /* What the task will do when it is its turn. */
 void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op);
@@ -272,6 +273,15 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck);
 asx_status asx__dpor_status(const asx__dpor *d);
 /* Was the execution given up, because others cover all that it could become? */
 bool asx__dpor_blocked(const asx__dpor *d);
+/* The state of an object that the engine keeps; 0 until somebody says otherwise. */
+uint64_t asx__dpor_state(asx__dpor *d, uint64_t name);
+/* What it is at first: before anything accesses it. */
+void asx__dpor_put(asx__dpor *d, uint64_t name, uint64_t state);
+/* The last event has written this too. */
+void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state);
+bool asx__dpor_is_wide(const asx__dpor *d);
+/* Begins anew after this execution; all operations may access several objects then. */
+void asx__dpor_restart(asx__dpor *d);
 /* A task came to an operation that the exploration was not prepared for: it begins anew when the
  * execution is finished, and nothing that it counted so far holds. */
 bool asx__dpor_restarts(const asx__dpor *d);

@@ -1,13 +1,15 @@
 /* dpor_find.c - what could have been otherwise in a wide execution.
  *
- * Let q be a task and f an event of it, or what it waited for in vain. For an earlier event e that is
- * not in the past of what q did before, take e away, and everything that comes after it. What is left
- * is an execution. If q's operation is enabled there and what it does conflicts with e, it could
- * have come before e: what it needs of the rest, and then itself, are a sequence to try where e stood.
+ * Let q be a task and f an event of it, or what it waited for in vain. For an earlier event e that
+ * is not in the past of what q did before, take e away, and everything that comes after it. What is
+ * left is an execution. If q's operation is enabled there and what it does conflicts with e, it
+ * could have come before e: what it needs of the rest, and then itself, are a sequence to try where
+ * e stood.
  *
  * What q does there need not be what f did. If it is disabled there, or accesses objects that f did
- * not, then events that have nothing to do with e or f matter: what q does with fewer of them has to
- * be seen too. They are taken away one after the other, the last first, with what comes after them.
+ * not, then events that have nothing to do with e or f matter: what q does with fewer of them has
+ * to be seen too. They are taken away one after the other, the last first, with what comes after
+ * them.
  *
  * Operations that are always enabled and always access the same object need less: only events that
  * come immediately before them are worth turning round.
@@ -81,7 +83,8 @@ static void try_it(asx__dpor *d, asx__step last, uint32_t early, const asx__prin
     asx__tree_insert(d, early, last, prints);
 }
 
-/* The last event that is left, behind `early`, not needed by q, and conflicts; NONE: there is none. */
+/* The last event that is left, behind `early`, not needed by q, and conflicts; NONE: there is
+ * none. */
 static uint32_t last_conflict(const asx__dpor *d, const mover *m, uint32_t early,
                               const asx__prints *prints)
 {
@@ -95,7 +98,8 @@ static uint32_t last_conflict(const asx__dpor *d, const mover *m, uint32_t early
     return ASX__DPOR_NONE;
 }
 
-/* How many more hold the lock for reading because of the event and what is left that comes after it. */
+/* How many more hold the lock for reading because of the event and what is left that comes after
+ * it. */
 static int64_t readers_by(const asx__dpor *d, uint32_t event, uint64_t lock)
 {
     uint64_t count = 0;

@@ -272,8 +272,8 @@ static inline bool asx__prints_conflict(const asx__prints *x, const asx__prints 
 /* The execution stands before its next event. */
 void asx__tree_enter(asx__dpor *d);
 bool asx__tree_sleeps(const asx__dpor *d, uint32_t task);
-/* Something to try at `node`: the events of `block`, which are in the execution, then `last` with its
- * prints. Forgotten if what is or will be tried there covers it. */
+/* Something to try at `node`: the events of `block`, which are in the execution, then `last`
+ * with its prints. Forgotten if what is or will be tried there covers it. */
 void asx__tree_insert(asx__dpor *d, uint32_t node, asx__step last, const asx__prints *prints);
 /* Plans the next execution; false: nothing is left. */
 bool asx__tree_pop(asx__dpor *d);

@@ -6,7 +6,8 @@
  * does the same wherever the objects that it looks at have the same states. If it is disabled, what
  * it looked at is what must change.
  *
- * Channel (capacity c). Messages and claims are numbered from 0; number n belongs into slot n mod c.
+ * Channel (capacity c). Messages and claims are numbered from 0; number n belongs into slot n mod
+ * c.
  *     closed   bit 0: nobody will receive; bit 1: the last sender was dropped
  *     senders  live ones - 1
  *     claims   claims ever taken: sends, permits, messages without ack, less what was given back
@@ -48,7 +49,7 @@ uint64_t asx__op_name(const asx__op *op)
 
 bool asx__op_is_wide(const asx__op *op)
 {
-    return op->kind > ASX__OP_CHOOSE || op->cx != 0;
+    return op->kind > ASX__OP_CHOOSE || op->cx != 0 || op->name != 0;
 }
 
 bool asx__op_is_plain(const asx__op *op)
@@ -62,6 +63,7 @@ bool asx__op_is_plain(const asx__op *op)
     case ASX__OP_FETCH_ADD:
     case ASX__OP_TRY_LOCK:
     case ASX__OP_UNLOCK:
+    case ASX__OP_TRY_ACQUIRE:
     case ASX__OP_RELEASE:
     case ASX__OP_TRY_READ_LOCK:
     case ASX__OP_READ_UNLOCK:
@@ -98,6 +100,9 @@ asx__op_effect asx__op_eval(const asx__op *op, uint64_t state)
                               : (asx__op_effect){ true, false, state };
     case ASX__OP_ACQUIRE: /* state: units left */
         return (asx__op_effect){ state >= op->a, true, state - op->a };
+    case ASX__OP_TRY_ACQUIRE:
+        return state >= op->a ? (asx__op_effect){ true, true, state - op->a }
+                              : (asx__op_effect){ true, false, state };
     case ASX__OP_RELEASE:
         return (asx__op_effect){ true, true, state + op->a };
     case ASX__OP_WRITE_REQUEST:
@@ -431,6 +436,8 @@ bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *
         return false;
     if (op->cx != 0 && reads(&w, op->cx) != 0) {
         finds(&w, ASX__FOUND_CANCELLED);
+        if (op->kind == ASX__OP_WRITE_LOCK && op->a != 0) /* the request goes too */
+            writes(&w, asx__op_name(op), w.state(ctx, asx__op_name(op), op) - REQUEST);
         return true;
     }
     if (op->kind < ASX__OP_CHOOSE || op->kind == ASX__OP_WRITE_REQUEST ||

@@ -1,8 +1,8 @@
 /* dpor_table.c - the engine's tables: growing arrays, objects by name, tasks by name, classes.
  *
  * An object is known by its name, mostly an address, during one execution; the table of names is
- * emptied by taking a new stamp. A task is known by who started it and as which of its children, so that it
- * has the same number in every execution, whatever else ran before it.
+ * emptied by taking a new stamp. A task is known by who started it and as which of its children, so
+ * that it has the same number in every execution, whatever else ran before it.
  *
  * Classes. An execution is summed up by 64 bits that do not depend on the order of events that
  * commute (dpor.c adds one term per event). To find out that a class came twice they are kept in a

@@ -6,16 +6,16 @@
  * conflicts with it: all that begins with it is known.
  *
  * A sequence is *covered* by a step if the step can come first in some continuation of it: the step
- * is in it and nothing before conflicts with it, or conflicts with nothing in it. A sequence that is
- * covered by a sleeper need not be tried. Else it goes into the tree: along the steps that cover it,
- * less these steps, and when it comes to an end of the tree it is forgotten too, because everything
- * behind that end is going to be tried.
+ * is in it and nothing before conflicts with it, or conflicts with nothing in it. A sequence that
+ * is covered by a sleeper need not be tried. Else it goes into the tree: along the steps that cover
+ * it, less these steps, and when it comes to an end of the tree it is forgotten too, because
+ * everything behind that end is going to be tried.
  *
  * So when a sequence has been run to its end, nothing sleeps any more, and what comes then is free:
  * no execution is given up. And whatever begins with a step that was tried is never begun again.
  *
- * Memory. Every sequence in the trees is one that was seen to be possible. There are at most as many
- * as pairs of events in the executions of one path that could be reversed, in practice a few
+ * Memory. Every sequence in the trees is one that was seen to be possible. There are at most as
+ * many as pairs of events in the executions of one path that could be reversed, in practice a few
  * for each node.
  */
 #include "lab/dpor_int.h"

@@ -48,6 +48,19 @@ bool asx__wide_enabled(asx__dpor *d, const asx__op *op)
     return d->deed.enabled;
 }
 
+uint64_t asx__dpor_state(asx__dpor *d, uint64_t name)
+{
+    uint32_t object = asx__dpor_object_find(d, name);
+    return object != ASX__DPOR_NONE ? d->objects.at[object].state : 0;
+}
+
+void asx__dpor_put(asx__dpor *d, uint64_t name, uint64_t state)
+{
+    uint32_t object = asx__dpor_object_of(d, name);
+    if (object != ASX__DPOR_NONE)
+        d->objects.at[object].state = state;
+}
+
 /* ---- what it did ---------------------------------------------------------------------------- */
 
 static bool room_for_event(asx__dpor *d)
@@ -185,4 +198,18 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     memcpy(asx__dpor_task_clock(d, task), clock, d->stride * sizeof *clock);
     d->events_len++;
     return event->found;
+}
+
+void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
+{
+    asx__touch touch = { .name = name, .after = state, .writes = true };
+    static const asx__op none = { .kind = ASX__OP_CHOOSE };
+    if (d->events_len == 0 || !d->wide)
+        return;
+    asx__wide_event *wide = &d->wide_events[d->events_len - 1];
+    d->class_sum += note_access(d, d->events_len - 1, &touch, &none, 0);
+    wide->len = (uint32_t)d->accesses.len - wide->accesses;
+    uint64_t bit = asx__print_bit(name);
+    wide->touched |= bit;
+    wide->written |= bit;
 }

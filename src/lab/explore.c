@@ -36,14 +36,13 @@ static uint64_t now_ns(void)
 
 /* ---- tasks and regions of the execution ----------------------------------------------------- */
 
-/* NULL: not a task of the test. */
-static asx__lab_task *task_of_serial(const asx__explorer *x, uint64_t serial)
+asx__lab_task *asx__explorer_task(const asx__explorer *x, uint64_t serial)
 {
     uint64_t index = serial - x->first_serial;
     return x->first_serial != 0 && index < x->tasks_len ? &x->tasks[index] : NULL;
 }
 
-static bool room(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size)
+bool asx__explorer_room(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size)
 {
     if (need <= *cap)
         return true;
@@ -67,11 +66,12 @@ static void on_spawn(asx__explorer *x, const asx_event *event)
     if (x->first_serial == 0)
         x->first_serial = serial; /* the test itself */
     uint64_t index = serial - x->first_serial;
-    if (!room(x, (void **)&x->tasks, &x->tasks_cap, (size_t)index + 1, sizeof *x->tasks))
+    if (!asx__explorer_room(x, (void **)&x->tasks, &x->tasks_cap, (size_t)index + 1,
+                            sizeof *x->tasks))
         return;
     uint32_t id = 0;
     if (index != 0) {
-        const asx__lab_task *parent = task_of_serial(x, event->task);
+        const asx__lab_task *parent = asx__explorer_task(x, event->task);
         id = parent != NULL ? asx__dpor_spawn(x->dpor, parent->id) : ASX__DPOR_NONE;
         if (id == ASX__DPOR_NONE) { /* no memory, or started by the runtime itself */
             x->unsupported = parent == NULL ? ASX_EVENT_TASK_SPAWN : x->unsupported;
@@ -81,11 +81,11 @@ static void on_spawn(asx__explorer *x, const asx_event *event)
     if (event->b != ASX__VEHICLE_FIBER)
         x->unsupported = ASX_EVENT_TASK_SPAWN;
     for (; x->tasks_len <= index; x->tasks_len++)
-        x->tasks[x->tasks_len] = (asx__lab_task){ 0, ASX__DPOR_NONE, ASX__WAIT_NONE };
-    x->tasks[index] = (asx__lab_task){ event->a, id, ASX__WAIT_NONE };
+        x->tasks[x->tasks_len] = (asx__lab_task){ 0, ASX__DPOR_NONE, ASX__WAIT_NONE, 0 };
+    x->tasks[index] = (asx__lab_task){ event->a, id, ASX__WAIT_NONE, 0 };
 }
 
-static asx__lab_region *region_of_serial(const asx__explorer *x, uint64_t serial)
+asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial)
 {
     for (size_t i = x->regions_len; i-- > 0;)
         if (x->regions[i].serial == serial)
@@ -95,7 +95,8 @@ static asx__lab_region *region_of_serial(const asx__explorer *x, uint64_t serial
 
 static void on_open(asx__explorer *x, const asx_event *event)
 {
-    if (!room(x, (void **)&x->regions, &x->regions_cap, x->regions_len + 1, sizeof *x->regions))
+    if (!asx__explorer_room(x, (void **)&x->regions, &x->regions_cap, x->regions_len + 1,
+                            sizeof *x->regions))
         return;
     x->regions[x->regions_len++] = (asx__lab_region){ event->object, event->a, event->task };
 }
@@ -103,7 +104,7 @@ static void on_open(asx__explorer *x, const asx_event *event)
 static bool region_is_in(const asx__explorer *x, uint64_t serial, uint64_t outer)
 {
     while (serial != outer) {
-        const asx__lab_region *region = region_of_serial(x, serial);
+        const asx__lab_region *region = asx__explorer_region(x, serial);
         if (region == NULL)
             return false;
         serial = region->parent;
@@ -115,10 +116,10 @@ static bool region_is_in(const asx__explorer *x, uint64_t serial, uint64_t outer
  * another reason, and who comes after that is not explored. */
 static void on_closed(asx__explorer *x, const asx_event *event)
 {
-    const asx__lab_region *region = region_of_serial(x, event->object);
+    const asx__lab_region *region = asx__explorer_region(x, event->object);
     if (region == NULL || region->owner == x->driver)
         return;
-    const asx__lab_task *owner = task_of_serial(x, region->owner);
+    const asx__lab_task *owner = asx__explorer_task(x, region->owner);
     if (owner == NULL || (event->task != region->owner && owner->waits != ASX__WAIT_REGION_CLOSE)) {
         x->unsupported = event->kind;
         return;
@@ -130,8 +131,8 @@ static void on_closed(asx__explorer *x, const asx_event *event)
 
 static void on_join(asx__explorer *x, const asx_event *event)
 {
-    const asx__lab_task *joiner = task_of_serial(x, event->task);
-    const asx__lab_task *ended = task_of_serial(x, event->object);
+    const asx__lab_task *joiner = asx__explorer_task(x, event->task);
+    const asx__lab_task *ended = asx__explorer_task(x, event->object);
     if (joiner == NULL || ended == NULL)
         x->unsupported = event->kind;
     else
@@ -152,17 +153,17 @@ void asx__explorer_fail(asx__explorer *x, const char *text, const char *site)
  * as failed anyway. */
 static void on_complete(asx__explorer *x, const asx_event *event)
 {
-    asx__lab_task *task = task_of_serial(x, event->object);
+    asx__lab_task *task = asx__explorer_task(x, event->object);
     if (task == NULL)
         return;
     asx__dpor_ended(x->dpor, task->id);
-    if (event->a != ASX_OUTCOME_OK)
+    if (event->a != ASX_OUTCOME_OK && event->a != ASX_OUTCOME_CANCELLED)
         asx__explorer_fail(x, asx_status_str((asx_status)(int64_t)event->b), NULL);
 }
 
 static void on_park(asx__explorer *x, const asx_event *event, uint64_t waits)
 {
-    asx__lab_task *task = task_of_serial(x, event->object);
+    asx__lab_task *task = asx__explorer_task(x, event->object);
     if (task != NULL)
         task->waits = (uint32_t)waits;
 }
@@ -199,6 +200,36 @@ static void on_complaint(asx__explorer *x)
         asx__trace_stop(&x->rt->trace);
 }
 
+/* What is told of operations that were announced, or of what nobody can tell from what it sees. */
+static bool orders_nothing(uint32_t kind)
+{
+    switch (kind) {
+    case ASX_EVENT_REGION_STATE:
+    case ASX_EVENT_REGION_CANCEL:
+    case ASX_EVENT_USER:
+    case ASX_EVENT_CANCEL_STRENGTHEN:
+    case ASX_EVENT_CANCEL_ACK:
+    case ASX_EVENT_CANCEL_MASK:
+    case ASX_EVENT_OBLIGATION_RESERVE:
+    case ASX_EVENT_OBLIGATION_COMMIT:
+    case ASX_EVENT_OBLIGATION_ABORT:
+    case ASX_EVENT_TIMER_ARM:
+    case ASX_EVENT_TIMER_FIRE:
+    case ASX_EVENT_TIMER_CANCEL:
+    case ASX_EVENT_CLOCK_ADVANCE:
+    case ASX_EVENT_MUTEX_LOCK:
+    case ASX_EVENT_MUTEX_UNLOCK:
+    case ASX_EVENT_RWLOCK_LOCK:
+    case ASX_EVENT_RWLOCK_UNLOCK:
+    case ASX_EVENT_SEMAPHORE_ACQUIRE:
+    case ASX_EVENT_SEMAPHORE_RELEASE:
+    case ASX_EVENT_SEMAPHORE_ADD:
+        return true;
+    default:
+        return kind >= ASX_EVENT_CHANNEL_SEND && kind <= ASX_EVENT_CHANNEL_NACK;
+    }
+}
+
 /* The observer of the journal. */
 static void on_event(void *ctx, const asx_event *event)
 {
@@ -226,10 +257,19 @@ static void on_event(void *ctx, const asx_event *event)
     case ASX_EVENT_REGION_REPORT:
         on_closed(x, event);
         break;
-    case ASX_EVENT_REGION_STATE:
-    case ASX_EVENT_USER:
+    case ASX_EVENT_CANCEL_REQUEST:
+        asx__explorer_cancelled(x, event);
+        break;
+    case ASX_EVENT_CHANNEL_CREATE:
+    case ASX_EVENT_MUTEX_CREATE:
+    case ASX_EVENT_RWLOCK_CREATE:
+    case ASX_EVENT_SEMAPHORE_CREATE:
+        asx__explorer_made(x, event->kind, event->object, event->task,
+                           event->kind == ASX_EVENT_SEMAPHORE_CREATE ? event->a : 0);
         break;
     default:
+        if (orders_nothing(event->kind))
+            break;
         if (x->unsupported == 0 && x->failed_text == NULL)
             x->unsupported = event->kind;
         break;
@@ -253,7 +293,7 @@ uint64_t asx__explorer_self(asx_cx *cx)
     const asx__explorer *x = cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
     const asx__lab_task *self = NULL;
     if (x != NULL && cx->task_ != NULL)
-        self = task_of_serial(x, asx__serial(cx->task_->generation));
+        self = asx__explorer_task(x, asx__serial(cx->task_->generation));
     return self != NULL ? (uint64_t)self->id + 1 : 1;
 }
 
@@ -284,30 +324,62 @@ static void wake(asx__explorer *x, uint32_t id)
     asx__wake(x->rt, x->known[id].standing, ASX_OK, false);
 }
 
-bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
+/* Somebody waits for a time. */
+static void begin_time(asx__explorer *x)
 {
-    asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
-    asx__task *task = cx != NULL ? cx->task_ : NULL;
-    asx__lab_task *self = NULL;
-    if (x != NULL && !x->clearing && !x->rt->in_cleanup && x->rt->current == task)
-        self = task_of_serial(x, asx__serial(task->generation));
-    if (self == NULL || (task->flags & ASX__T_POLL) != 0)
-        return do_at_once(op, ret_found);
-    uint32_t id = self->id;
+    x->timed = true;
+    asx__dpor_put(x->dpor, ASX__NAME(ASX__NAME_CLOCK, 0, 0), x->rt->now);
+}
+
+/* When the clock will move next, if nobody can go before; withdrawn if nothing waits for it. */
+static void announce_clock(asx__explorer *x)
+{
+    uint64_t next = asx__next_deadline(x->rt);
+    for (size_t i = 0; i < x->tasks_len; i++) {
+        const asx__op *op = asx__dpor_pending(x->dpor, x->tasks[i].id);
+        if (op != NULL && op->kind == ASX__OP_SLEEP && op->b == 0 && op->a < next)
+            next = op->a;
+    }
+    x->clock = asx__dpor_clock_task(x->dpor);
+    asx__op op = { .kind = ASX__OP_ADVANCE, .a = next, .site = "",
+                   .name = ASX__NAME(ASX__NAME_CLOCK, 0, 0) };
+    if (x->clock == ASX__DPOR_NONE)
+        return;
+    if (next != ASX_TIME_NEVER)
+        asx__dpor_announce(x->dpor, x->clock, &op);
+    else
+        asx__dpor_withdraw(x->dpor, x->clock);
+}
+
+/* Whose turn it is. */
+static uint32_t choose(asx__explorer *x)
+{
+    if (ASX__UNLIKELY(x->rt->timers.live != 0 && !x->timed))
+        begin_time(x);
+    if (x->timed && x->options->clock == ASX_EXPLORE_QUIESCENT)
+        announce_clock(x);
+    return asx__dpor_choose(x->dpor);
+}
+
+uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op)
+{
+    uint32_t id = asx__explorer_task(x, asx__serial(task->generation))->id;
     if (ASX__UNLIKELY(id >= x->known_cap) &&
-        !room(x, (void **)&x->known, &x->known_cap, (size_t)id + 1, sizeof *x->known))
-        return do_at_once(op, ret_found);
+        !asx__explorer_room(x, (void **)&x->known, &x->known_cap, (size_t)id + 1,
+                            sizeof *x->known))
+        return 0;
     x->known[id].standing = task;
     x->known[id].name = task->name;
+    x->known[id].serial = asx__serial(task->generation);
+    if (op->kind == ASX__OP_SLEEP && !x->timed)
+        begin_time(x);
     asx__dpor_role(x->dpor, id, task->name != NULL && *task->name != 0 ? task->name : task->site);
     asx__dpor_announce(x->dpor, id, op);
     if (is_alone(x->rt)) {
-        uint32_t chosen = asx__dpor_choose(x->dpor);
-        if (chosen == id) {
-            *ret_found = asx__dpor_commit(x->dpor, id);
-            return true;
-        }
-        if (chosen != ASX__DPOR_NONE) {
+        uint32_t chosen = choose(x);
+        if (chosen == id)
+            return asx__dpor_commit(x->dpor, id);
+        if (chosen != ASX__DPOR_NONE && chosen != x->clock) {
             /* From here to the chosen task, which stands at the end of this function, nothing
              * happens that we would want to hear of. */
             x->rt->tracing = x->options->sink != NULL;
@@ -316,7 +388,22 @@ bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
     }
     (void)asx__park(x->rt, task, &x->turn, NULL);
     x->rt->tracing = true;
-    *ret_found = asx__dpor_commit(x->dpor, id);
+    x->advancing = false;
+    return asx__dpor_commit(x->dpor, id);
+}
+
+bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
+{
+    asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
+    asx__task *task = cx != NULL ? cx->task_ : NULL;
+    asx__lab_task *self = NULL;
+    if (x != NULL && !x->clearing && !x->rt->in_cleanup && x->rt->current == task)
+        self = asx__explorer_task(x, asx__serial(task->generation));
+    if (self == NULL || (task->flags & ASX__T_POLL) != 0)
+        return do_at_once(op, ret_found);
+    if (asx__dpor_is_wide(x->dpor) && op->object != NULL)
+        op->name = asx__explorer_cell_name(x, op->object);
+    *ret_found = asx__explorer_stand(x, task, op);
     return true;
 }
 
@@ -342,6 +429,7 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
         .executions = stats.executions,
         .classes = optimal ? stats.executions - stats.redundant : stats.classes,
         .redundant = stats.redundant,
+        .blocked = stats.blocked,
         .compared = stats.checked,
         .deadlocks = stats.deadlocks,
         .bugs = x->bugs,
@@ -397,10 +485,13 @@ static void finish(asx__explorer *x, bool stuck)
     const asx_explore_options *o = x->options;
     bool too_long = asx__dpor_too_long(x->dpor);
     bool leaked = x->rt->leaks_refused != x->leaks_before;
-    if (!stuck && x->failed_text == NULL &&
+    bool counts = !asx__dpor_restarts(x->dpor) && !asx__dpor_blocked(x->dpor);
+    if (counts && !stuck && x->failed_text == NULL &&
         asx__oracles_end(&x->oracles, leaked ? ASX_E_OBLIGATION_LEAKED : ASX_OK))
         on_complaint(x);
-    if (asx__dpor_status(x->dpor) == ASX_OK && x->unsupported == 0) {
+    if (asx__dpor_restarts(x->dpor))
+        x->bugs = x->too_long = 0;
+    if (counts && asx__dpor_status(x->dpor) == ASX_OK && x->unsupported == 0) {
         x->bugs += x->failed_text != NULL;
         x->too_long += too_long;
         tell(x, x->failed_text != NULL ? ASX_EXPLORE_FAILED
@@ -436,6 +527,10 @@ static void begin(asx__explorer *x)
     x->first_serial = 0;
     x->tasks_len = 0;
     x->regions_len = 0;
+    x->things_len = 0;
+    asx__explorer_forget_targets(x);
+    x->advancing = x->timed = false;
+    x->clock = ASX__DPOR_NONE;
     x->clearing = false;
     x->more = false;
     x->failed_text = x->failed_site = NULL;
@@ -486,6 +581,16 @@ static void clear_away(asx__explorer *x)
     }
 }
 
+/* Nobody can go before the next deadline: the clock moves to it, and what is due then happens. */
+static void advance(asx__explorer *x)
+{
+    asx_time next = asx__dpor_pending(x->dpor, x->clock)->a;
+    (void)asx__dpor_commit(x->dpor, x->clock);
+    x->advancing = true;
+    if (next > x->rt->now && asx__virtual_clock_set(&x->rt->virtual_, next) == ASX_OK)
+        x->rt->now = next;
+}
+
 /* All tasks wait. False: the exploration cannot go on. */
 static bool decide(asx__explorer *x)
 {
@@ -493,7 +598,11 @@ static bool decide(asx__explorer *x)
         return false;
     if (x->clearing)
         return false;
-    uint32_t chosen = x->unsupported == 0 ? asx__dpor_choose(x->dpor) : ASX__DPOR_NONE;
+    uint32_t chosen = x->unsupported == 0 ? choose(x) : ASX__DPOR_NONE;
+    if (chosen != ASX__DPOR_NONE && chosen == x->clock) {
+        advance(x);
+        return true;
+    }
     if (chosen != ASX__DPOR_NONE) {
         wake(x, chosen);
         return true;
@@ -551,6 +660,7 @@ static asx_status create_runtime(asx__explorer *x)
         st = asx__trace_init(&x->rt->trace, 0, ASX__TRACE_DISCARD, NULL);
     }
     asx__trace_observe(&x->rt->trace, on_event, x);
+    asx__explorer_seam_init(x);
     return st;
 }
 
@@ -622,6 +732,8 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
     asx__oracles_deinit(&x.oracles);
     free(x.tasks);
     free(x.regions);
+    free(x.things);
+    asx__explorer_forget_targets(&x);
     free(x.known);
     free(x.text.bytes);
     free(x.lanes.bytes);

@@ -28,13 +28,28 @@ typedef struct asx__lab_task {
     uint64_t region;     /* serial */
     uint32_t id;         /* engine's number */
     uint32_t waits;      /* ASX__WAIT_... */
+    uint32_t made;       /* channels and locks */
 } asx__lab_task;
 
 /* A task of any execution, by the engine's number. */
 typedef struct asx__lab_known {
     asx__task *standing; /* before its operation */
     const char *name;
+    uint64_t serial;
 } asx__lab_known;
+
+/* Something that a task of the execution has made. */
+typedef struct asx__lab_thing {
+    uint32_t type;       /* the event that told of it */
+    uint64_t serial;
+    uint64_t name;       /* for the engine */
+} asx__lab_thing;
+
+/* Whom a cancel reaches; kept until the execution ends. */
+typedef struct asx__lab_targets {
+    struct asx__lab_targets *next;
+    uint64_t names[];
+} asx__lab_targets;
 
 typedef struct asx__lab_region {
     uint64_t serial, parent;
@@ -54,6 +69,9 @@ typedef struct asx__explorer {
     asx_lab_fn fn;
     void *arg;
     asx__waitable turn;  /* tasks before an operation */
+    asx__seam seam;
+    bool cancels;        /* the test cancels: everything that this concerns is an operation */
+    uint32_t clock;      /* the engine's number of the clock; NONE: nobody has slept */
     asx_status status;
     uint32_t unsupported; /* event kind */
     uint64_t driver;     /* serial; 0: not begun */
@@ -65,6 +83,11 @@ typedef struct asx__explorer {
     size_t tasks_len, tasks_cap;
     asx__lab_region *regions;
     size_t regions_len, regions_cap;
+    asx__lab_thing *things;
+    size_t things_len, things_cap;
+    asx__lab_targets *targets;
+    bool timed;          /* somebody has waited for a time */
+    bool advancing;      /* the clock was moved and nobody has gone since */
     bool clearing;       /* it is over and its tasks are being ended */
     bool more;
     const char *failed_text, *failed_site; /* first failure ... */
@@ -92,6 +115,27 @@ uint64_t asx__explorer_self(asx_cx *cx);
  * the execution. */
 void asx__explorer_fail(asx__explorer *x, const char *text, const char *site);
 const char *asx__explorer_name(const asx__explorer *x, uint32_t task);
+
+/* NULL: not a task of the test. */
+asx__lab_task *asx__explorer_task(const asx__explorer *x, uint64_t serial);
+asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial);
+/* False: no memory, and the exploration ends. */
+bool asx__explorer_room(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size);
+/* The running task, one of the test's, waits for its turn and does it; as asx__explorer_do(). */
+uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op);
+
+/* explore_turn.c */
+void asx__explorer_seam_init(asx__explorer *x);
+/* A task has made a channel or a lock; what the engine keeps of it begins with `state`. */
+void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64_t maker,
+                        uint64_t state);
+/* The name of a cell if it is on the stack of a task of the test, else 0. */
+uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell);
+/* A task was told to cancel. */
+void asx__explorer_cancelled(asx__explorer *x, const asx_event *event);
+/* Begins again, with this explored too. */
+void asx__explorer_prepare(asx__explorer *x, bool *feature);
+void asx__explorer_forget_targets(asx__explorer *x);
 
 /* explore_text.c */
 void asx__text_clear(asx__text *text);

@@ -340,6 +340,7 @@ asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reas
     if (task->phase == ASX_TASK_COMPLETED)
         return ASX_OK;
     asx_runtime *rt = task->region->rt;
+    asx__turn(rt, rt->current, ASX__TURN_CANCEL_TASK, asx__serial(task->generation), 0);
     const asx_cancel_reason *copy = asx__reason_copy(rt, task->region, reason);
     if (copy == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
@@ -432,6 +433,7 @@ asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *
     if (region->state == ASX_REGION_CLOSED)
         return ASX_OK;
     asx_runtime *rt = region->rt;
+    asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
     const asx_cancel_reason *copy = asx__reason_copy(rt, region, reason);
     if (copy == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
@@ -508,6 +510,7 @@ asx_status asx_checkpoint(asx_cx *cx)
         ASX__GATE_CX(cx, asx_checkpoint(&in));
         return st;
     }
+    asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
     return asx__tell_if_needed(rt, task);
 }
 
@@ -584,6 +587,8 @@ static bool overrun(asx_runtime *rt, asx__task *task)
 bool asx__cleanup_charge(asx_runtime *rt, asx__task *task)
 {
     asx__exec_set(task, ASX__EXEC_RUNNING);
+    if (ASX__UNLIKELY(rt->seam != NULL))
+        return false; /* how often it is resumed depends on the order in which others go */
     if (task->mask_depth != 0) {
         asx__mask_charge(task);
         asx__scopes_catch_up(rt, task);

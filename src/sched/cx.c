@@ -197,8 +197,9 @@ asx_status asx_sleep_until(asx_cx *cx, asx_time until)
         (void)asx__tell_if_needed(rt, task); /* requests the cancellation that goes with it */
         return ASX_E_BUDGET_EXHAUSTED;
     }
+    asx__turn(rt, task, ASX__TURN_SLEEP, 0, until);
     st = asx__checkpoint(rt, task);
-    if (st < 0)
+    if (st < 0 || rt->seam != NULL)
         return st;
     if (until <= rt->now && !waited)
         return asx_yield(cx);

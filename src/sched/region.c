@@ -809,6 +809,8 @@ asx_status asx_region_close_with(asx_region *handle, asx_status body,
         return ASX_E_NOT_OWNER;
     if (body > 0)
         body = ASX_OK;
+    if (body < 0 || reason != NULL)
+        asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
     return asx__region_close_task(rt, region, body, reason, ret_report);
 }
 

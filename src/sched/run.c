@@ -281,12 +281,25 @@ static inline asx__task *next_fresh(asx_runtime *rt)
     return next;
 }
 
+/* What it holds goes back one by one; its end is seen by those that join it, and by its siblings if
+ * they are cancelled because of it. */
+static void end_in_turn(asx_runtime *rt, asx__task *task, asx_status st)
+{
+    if (task->extra != NULL)
+        asx__obligations_end_task(rt, task);
+    bool fails = st < 0 && task->phase != ASX_TASK_CANCELLING &&
+                 task->region->policy == ASX_POLICY_FAIL_FAST;
+    asx__turn(rt, task, ASX__TURN_END, asx__serial(task->region->generation), fails);
+}
+
 static __attribute__((noinline)) void end_slowly(asx_runtime *rt, asx__task *task, asx_status st)
 {
-    if (asx__task_finish_cancelled(rt, task))
+    if (rt->seam == NULL && asx__task_finish_cancelled(rt, task))
         return;
     if (task->extra != NULL)
         st = asx__task_wind_up(rt, task, st);
+    if (ASX__UNLIKELY(rt->seam != NULL))
+        end_in_turn(rt, task, st);
     asx__task_finish(rt, task, st);
 }
 
@@ -806,6 +819,7 @@ asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task)
 
 static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__task *task)
 {
+    asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

@@ -38,6 +38,7 @@
 #include "fiber/fiber.h"
 #include "kernel/kernel.h"
 #include "time/time.h"
+#include "sched/seam.h"
 #include "trace/trace.h"
 
 struct asx__task;
@@ -461,6 +462,7 @@ struct asx_runtime {
     struct asx_runtime *gate;   /* I: what handles of a shared runtime carry; else NULL */
     struct asx_runtime *behind; /* I: of a gate: the runtime; else NULL */
     struct asx__engine *engine; /* I: of a shared runtime; else NULL */
+    const asx__seam *seam; /* of an explored runtime; else NULL */
 
     asx__queue ready;
     asx__queue cancel;
@@ -700,6 +702,14 @@ static inline asx_status asx__tell_if_needed(asx_runtime *rt, asx__task *task)
     if (ASX__LIKELY((task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) == 0))
         return ASX_OK;
     return asx__tell(rt, task);
+}
+
+/* Before an operation that others can tell from what they see; see seam.h. */
+static inline void asx__turn(const asx_runtime *rt, asx__task *task, asx__turn_kind kind,
+                             uint64_t object, uint64_t a)
+{
+    if (ASX__UNLIKELY(rt->seam != NULL))
+        rt->seam->turn(rt->seam->ctx, task, kind, object, a);
 }
 
 /* Does a mask defer a cancellation of the task? */

@@ -426,6 +426,7 @@ static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task
         return ASX_E_STALE_HANDLE;
     if (child == task)
         return ASX_E_WOULD_DEADLOCK;
+    asx__turn(rt, task, ASX__TURN_JOIN, asx__serial(child->generation), 0);
     st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;

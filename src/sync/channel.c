@@ -364,6 +364,7 @@ asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
         ASX__GATE_SENDER(sender, NULL, asx_channel_sender_clone(&in, ret_sender));
         return st;
     }
+    asx__channel_turn(s->channel, ASX__TURN_CLONE);
     s = add_sender(s->channel);
     if (s == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
@@ -380,6 +381,7 @@ asx_status asx_channel_sender_drop(asx_channel_sender *sender)
         return st;
     }
     asx__channel *ch = s->channel;
+    asx__channel_turn(ch, ASX__TURN_DROP);
     s->generation = ASX__NO_GENERATION;
     s->next_free = ch->free_senders;
     ch->free_senders = s;
@@ -420,6 +422,7 @@ asx_status asx_channel_receiver_drop(asx_channel_receiver *receiver)
         ASX__GATE_RECEIVER(receiver, NULL, asx_channel_receiver_drop(&in));
         return st;
     }
+    asx__channel_turn(ch, ASX__TURN_CLOSE);
     if (ch->rt->tracing)
         asx__channel_journal(ch, ch->rt->current, ASX_EVENT_CHANNEL_RECEIVER_DROP, 0, 0, 0);
     close_receiver(ch, ASX_E_STALE_HANDLE); /* another task was receiving through this endpoint */

@@ -199,6 +199,8 @@ static void let_go(asx__mutex *m, asx__obligation *o, asx_obligation_state to)
 {
     bool held = m->guard == o;
     if (held)
+        asx__sync_turn(&m->sync, ASX__TURN_UNLOCK, 0);
+    if (held)
         journal(m, m->sync.rt->current, ASX_EVENT_MUTEX_UNLOCK);
     asx__guard_resolve(&m->sync, o, to);
     if (held)
@@ -276,6 +278,7 @@ static asx_status take(asx__mutex *m, asx__task *task, unsigned which, const cha
 static asx_status lock(asx_runtime *rt, asx__task *task, asx__mutex *m, unsigned which,
                        const char *site, asx_mutex_guard *ret_guard)
 {
+    asx__sync_turn(&m->sync, ASX__TURN_LOCK, 0);
     asx_status st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
@@ -332,6 +335,7 @@ asx_status asx_mutex_recover_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_gu
 static asx_status try_lock(asx__task *task, asx__mutex *m, const char *site,
                            asx_mutex_guard *ret_guard)
 {
+    asx__sync_turn(&m->sync, ASX__TURN_TRY_LOCK, 0);
     if (m->holder == task && m->guard != NULL)
         return ASX_E_WOULD_DEADLOCK;
     if (m->poisoned)

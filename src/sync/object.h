@@ -274,4 +274,10 @@ static inline asx_status asx__sync_enter(const asx__sync *s, uint64_t generation
     return ASX__LIKELY(rt == s->rt) ? ASX_OK : ASX_E_WRONG_CONTEXT;
 }
 
+/* Before an operation of the running task. */
+static inline void asx__sync_turn(const asx__sync *s, asx__turn_kind kind, uint64_t a)
+{
+    asx__turn(s->rt, s->rt->current, kind, s->waits[0].waitable.serial, a);
+}
+
 #endif

@@ -103,6 +103,7 @@ static asx_status prepare(asx__channel *ch, asx__task *task)
 
 static NOINLINE asx_status recv_slow(asx__channel *ch, asx__task *task, void *ret_message)
 {
+    asx__channel_turn(ch, ASX__TURN_RECV);
     asx_status st = asx__checkpoint(ch->rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
@@ -125,7 +126,7 @@ static NOINLINE asx_status recv_empty(asx__channel *ch, asx__task *task, void *r
     bool poll = (task->flags & ASX__T_POLL) != 0;
     if (ASX__UNLIKELY((task->flags & (SPECIAL | ASX__T_VALUE | ASX__T_INLINE)) != 0 ||
                       rt->in_cleanup || ch->senders == 0 || ch->receiver != NULL ||
-                      (poll && !asx__waits_for_nothing(rt, task))))
+                      rt->seam != NULL || (poll && !asx__waits_for_nothing(rt, task))))
         return recv_slow(ch, task, ret_message);
     ch->receiver = task;
     ch->send_slow |= ASX__SEND_PARKED;
@@ -168,6 +169,7 @@ asx_status asx_channel_try_recv(asx_channel_receiver *receiver, void *ret_messag
     asx__channel *ch = receiver->channel_;
     if (ch->rx_generation != receiver->generation_)
         return asx__receiver_refuse(receiver);
+    asx__channel_turn(ch, ASX__TURN_TRY_RECV);
     if (ch->head == ch->tail)
         return asx__channel_tx_gone(ch) ? ASX_E_DISCONNECTED : ASX_E_EMPTY;
     take(ch, ch->rt->current, ret_message);
@@ -188,6 +190,7 @@ asx_status asx_channel_recv_with_ack(asx_channel_receiver *receiver, asx_cx *cx,
     if (ret_ack == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx__task *task = cx->task_;
+    asx__channel_turn(ch, ASX__TURN_RECV_ACK);
     asx_status st = asx__checkpoint(ch->rt, task);
     if (st < 0)
         return st;

@@ -163,6 +163,7 @@ static void unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool gra
 static void let_go(asx__rwlock *l, asx__obligation *o, asx_obligation_state to)
 {
     bool writes = o->detail != 0;
+    asx__sync_turn(&l->sync, writes ? ASX__TURN_WRITE_UNLOCK : ASX__TURN_READ_UNLOCK, 0);
     journal(l, l->sync.rt->current, ASX_EVENT_RWLOCK_UNLOCK, writes);
     asx__guard_resolve(&l->sync, o, to);
     count_out(l, writes);
@@ -232,6 +233,7 @@ static bool must_wait(const asx__rwlock *l, unsigned which)
 static asx_status lock(asx_runtime *rt, asx__task *task, asx__rwlock *l, unsigned which,
                        const char *site, asx_rwlock_guard *ret_guard)
 {
+    asx__sync_turn(&l->sync, which == READ ? ASX__TURN_READ_LOCK : ASX__TURN_WRITE_LOCK, 0);
     asx_status st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
@@ -294,6 +296,7 @@ asx_status asx_rwlock_recover_at(const asx_rwlock *rwlock, asx_cx *cx,
 static asx_status try_lock(asx__task *task, asx__rwlock *l, unsigned which, const char *site,
                            asx_rwlock_guard *ret_guard)
 {
+    asx__sync_turn(&l->sync, which == READ ? ASX__TURN_TRY_READ_LOCK : ASX__TURN_TRY_WRITE_LOCK, 0);
     if (l->poisoned)
         return ASX_E_POISONED;
     if (must_wait(l, which))

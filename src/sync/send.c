@@ -299,6 +299,7 @@ static NOINLINE asx_status reserve_slow(asx__channel *ch, asx__task *task,
                                         asx_send_permit *ret_permit)
 {
     asx_status st;
+    asx__channel_turn(ch, ASX__TURN_RESERVE);
     switch (claim(ch, task, ASX__CHANNEL_RESERVE, &st)) {
     case REFUSED:
         return st;
@@ -353,6 +354,7 @@ asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
         return try_reserve_refused(sender, cx, ret_permit);
+    asx__channel_turn(ch, ASX__TURN_TRY_RESERVE);
     if (asx__channel_rx_gone(ch))
         return ASX_E_DISCONNECTED;
     if (asx__channel_full(ch)) /* also when others wait */
@@ -381,6 +383,7 @@ asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx
     asx__task *task = cx->task_;
     asx__tracked_io io = { .site = site != NULL ? site : "" };
     asx_status st;
+    asx__channel_turn(ch, ASX__TURN_RESERVE);
     switch (claim(ch, task, ASX__CHANNEL_TRACKED, &st)) {
     case REFUSED:
         return st;
@@ -437,6 +440,7 @@ void asx__permit_abort(asx__channel *ch, asx__obligation *o)
 void asx__permit_release(asx_runtime *rt, asx__obligation *o)
 {
     (void)rt;
+    asx__channel_turn(asx__permit_channel(o), ASX__TURN_PERMIT_ABORT);
     asx__permit_abort(asx__permit_channel(o), o);
 }
 
@@ -445,6 +449,7 @@ void asx__tracked_release(asx_runtime *rt, asx__obligation *o)
 {
     asx__task *task = o->owner;
     asx__region *region = task->region;
+    asx__channel_turn(asx__permit_channel(o), ASX__TURN_PERMIT_ABORT);
     if (o->detail != ON_ITS_WAY) {
         region->n_leaked++;
         rt->registry.leaked++;
@@ -458,8 +463,7 @@ void asx__tracked_release(asx_runtime *rt, asx__obligation *o)
     asx__permit_abort(asx__permit_channel(o), o);
 }
 
-static NOINLINE asx_status permit_send_slow(asx__channel *ch, asx__obligation *o,
-                                            const void *message)
+static asx_status permit_commit(asx__channel *ch, asx__obligation *o, const void *message)
 {
     if (ASX__UNLIKELY(asx__channel_rx_gone(ch))) {
         asx__permit_abort(ch, o);
@@ -469,6 +473,13 @@ static NOINLINE asx_status permit_send_slow(asx__channel *ch, asx__obligation *o
     asx__channel_deliver(ch, ch->rt->current, message);
     asx__channel_settle(ch);
     return ASX_OK;
+}
+
+static NOINLINE asx_status permit_send_slow(asx__channel *ch, asx__obligation *o,
+                                            const void *message)
+{
+    asx__channel_turn(ch, ASX__TURN_PERMIT_SEND);
+    return permit_commit(ch, o, message);
 }
 
 /* A permit whose record is not its holder's own, or none at all. */
@@ -522,6 +533,7 @@ asx_status asx_send_permit_abort(asx_send_permit *permit)
     asx_status st = find_permit(permit, permit, &o);
     if (st < 0)
         return st;
+    asx__channel_turn(permit->channel_, ASX__TURN_PERMIT_ABORT);
     asx__permit_abort(permit->channel_, o);
     return ASX_OK;
 }
@@ -540,8 +552,9 @@ asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *messa
     if (o->kind != ASX_OBLIGATION_KIND_TRACKED_PERMIT)
         return ASX_E_INVALID_ARGUMENT;
     asx__channel *ch = permit->permit.channel_;
+    asx__channel_turn(ch, ASX__TURN_PERMIT_SEND);
     uint64_t number = ch->tail + 1;
-    st = permit_send_slow(ch, o, message);
+    st = permit_commit(ch, o, message);
     if (st < 0)
         return st;
     ret_proof->obligation = permit->permit.obligation_;
@@ -561,6 +574,7 @@ asx_status asx_tracked_permit_abort(asx_tracked_permit *permit, asx_aborted_proo
         return st;
     if (o->kind != ASX_OBLIGATION_KIND_TRACKED_PERMIT)
         return ASX_E_INVALID_ARGUMENT;
+    asx__channel_turn(permit->permit.channel_, ASX__TURN_PERMIT_ABORT);
     asx__permit_abort(permit->permit.channel_, o);
     ret_proof->obligation = permit->permit.obligation_;
     return ASX_OK;
@@ -571,6 +585,7 @@ asx_status asx_tracked_permit_abort(asx_tracked_permit *permit, asx_aborted_proo
 static NOINLINE asx_status send_slow(asx__channel *ch, asx__task *task, const void *message)
 {
     asx_status st;
+    asx__channel_turn(ch, ASX__TURN_SEND);
     switch (claim(ch, task, ASX__CHANNEL_SEND, &st)) {
     case REFUSED:
         return st;
@@ -631,6 +646,7 @@ asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx, const vo
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
         return try_send_refused(sender, cx, message);
+    asx__channel_turn(ch, ASX__TURN_TRY_SEND);
     if (asx__channel_rx_gone(ch))
         return ASX_E_DISCONNECTED;
     if (asx__channel_full(ch)) /* also when others wait */
@@ -676,6 +692,7 @@ asx_status asx_channel_send_evict_oldest(asx_channel_sender *sender, asx_cx *cx,
         return send_evict_oldest_refused(sender, cx, message, ret_evicted, ret_did_evict);
     if (ret_did_evict == NULL || ret_evicted == message)
         return ASX_E_INVALID_ARGUMENT;
+    asx__channel_turn(ch, ASX__TURN_EVICT);
     if (asx__channel_rx_gone(ch))
         return ASX_E_DISCONNECTED;
     bool full = asx__channel_full(ch);

@@ -388,6 +388,12 @@ static inline asx_status asx__ack_out(asx_status st, const asx_runtime *rt, asx_
         }                                                                                          \
     } while (0)
 
+/* Before an operation of the running task. */
+static inline void asx__channel_turn(const asx__channel *ch, asx__turn_kind kind)
+{
+    asx__turn(ch->rt, ch->rt->current, kind, ch->waits[0].serial, ch->capacity);
+}
+
 /* The channel's state after an operation. */
 static inline void asx__channel_settle(asx__channel *ch)
 {

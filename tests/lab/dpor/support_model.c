@@ -55,7 +55,9 @@ static void make_cell(making *k)
     model_step *s = add(k, r < 2 ? ASX__OP_LOAD : r < 4 ? ASX__OP_STORE : r == 4 ? ASX__OP_CAS
                                                                            : ASX__OP_FETCH_ADD);
     s->object = below(k->rng, 2);
-    s->a = s->kind == ASX__OP_STORE ? below(k->rng, 3) : s->kind == ASX__OP_CAS ? below(k->rng, 2) : 1;
+    s->a = 1;
+    if (s->kind == ASX__OP_STORE || s->kind == ASX__OP_CAS)
+        s->a = below(k->rng, s->kind == ASX__OP_STORE ? 3 : 2);
     s->b = (uint8_t)(1 + below(k->rng, 2));
     may_skip(k, s);
 }
@@ -345,7 +347,7 @@ static uint32_t skip_unheld(const model *m, uint32_t task, uint32_t pc, const mo
 static void note_held(const model_step *s, uint64_t found, model_held *held)
 {
     if (s->kind == ASX__OP_READ_LOCK)
-        held->reads[s->object] += found != ASX__FOUND_CANCELLED;
+        held->reads[s->object] = (uint8_t)(held->reads[s->object] + (found == ASX__FOUND_DONE));
     else if (s->kind == ASX__OP_READ_UNLOCK)
         held->reads[s->object]--;
     else if (s->kind == ASX__OP_WRITE_REQUEST)

@@ -1,0 +1,490 @@
+/* Exploring the runtime's own operations: channels, locks, cancellation, time. The numbers of
+ * classes follow from which operations conflict; brute force finds the same. */
+#define ASX_LAB 1
+#include <asx/asx.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+
+typedef struct fixture {
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_region region;
+    asx_task task;
+    int x, capacity, got;
+    asx_status seen;
+} fixture;
+
+static asx_explore_result explore(asx_lab_fn fn, void *arg, asx_explore_mode mode, uint64_t seed,
+                                  asx_explore_clock clock)
+{
+    asx_explore_options options = { .mode = mode, .seed = seed, .clock = clock };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, fn, arg, &result), ASX_OK);
+    if (result.status != ASX_OK)
+        fprintf(stderr, "not explored: %s\n",
+                result.unsupported != NULL ? result.unsupported : asx_status_str(result.status));
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK(result.complete);
+    return result;
+}
+
+/* As many executions as brute force finds classes, whichever task goes by default. */
+static uint64_t classes_on(asx_lab_fn fn, void *arg, asx_explore_clock clock)
+{
+    asx_explore_result all = explore(fn, arg, ASX_EXPLORE_DFS, 0, clock);
+    for (uint64_t seed = 0; seed <= 10; seed++) {
+        asx_explore_result best = explore(fn, arg, ASX_EXPLORE_OPTIMAL, seed, clock);
+        CHECK_EQ(best.totals.executions, all.totals.classes);
+        CHECK_EQ(best.totals.redundant, 0);
+        CHECK_EQ(best.totals.blocked, 0);
+        CHECK_EQ(best.totals.bugs != 0, all.totals.bugs != 0);
+        CHECK_EQ(best.totals.deadlocks != 0, all.totals.deadlocks != 0);
+    }
+    return all.totals.classes;
+}
+
+static uint64_t classes(asx_lab_fn fn, void *arg)
+{
+    return classes_on(fn, arg, ASX_EXPLORE_QUIESCENT);
+}
+
+/* ---- channels ------------------------------------------------------------------------------- */
+
+static asx_status send_one(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    int message = 1;
+    return asx_channel_send(&f->tx, cx, &message);
+}
+
+static asx_status receive_one(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    int message;
+    return asx_channel_recv(&f->rx, cx, &message);
+}
+
+static asx_status receive_two(asx_cx *cx, void *arg)
+{
+    asx_status st = receive_one(cx, arg);
+    return st < 0 ? st : receive_one(cx, arg);
+}
+
+static asx_status look(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    int message;
+    (void)cx;
+    asx_status st = asx_channel_try_recv(&f->rx, &message);
+    f->got += st == ASX_OK;
+    return ASX_OK;
+}
+
+static void begin(asx_cx *cx, fixture *f)
+{
+    f->x = f->got = 0;
+    f->seen = ASX_OK;
+    CHECK_STATUS(asx_region_open(cx, &f->region, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&f->region, sizeof(int), (size_t)f->capacity, &f->tx, &f->rx),
+                 ASX_OK);
+}
+
+static void two_senders(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn(&f->region, "a", send_one, f);
+    asx_spawn(&f->region, "b", send_one, f);
+    asx_spawn(&f->region, "c", receive_two, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+}
+
+ASX_TEST(senders_race_for_the_end_of_the_queue)
+{
+    fixture f = { .capacity = 2 };
+    CHECK_EQ(classes(two_senders, &f), 2);
+    f.capacity = 1;
+    CHECK_EQ(classes(two_senders, &f), 2);
+}
+
+static void send_and_look(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn(&f->region, "a", send_one, f);
+    asx_spawn(&f->region, "b", look, f);
+    asx_spawn(&f->region, "c", send_one, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+}
+
+/* Two orders of the sends, and the look before the first or after: it cannot tell the second. */
+ASX_TEST(a_look_races_with_the_first_message_only)
+{
+    fixture f = { .capacity = 2 };
+    CHECK_EQ(classes(send_and_look, &f), 4);
+}
+
+static asx_status send_three_and_drop(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    for (int i = 0; i < 3; i++) {
+        asx_send_permit permit;
+        asx_status st = asx_channel_reserve(&f->tx, cx, &permit);
+        if (st < 0)
+            return st;
+        st = asx_send_permit_send(&permit, &i);
+        if (st < 0)
+            return st;
+    }
+    return asx_channel_sender_drop(&f->tx);
+}
+
+static asx_status receive_all(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    int message;
+    asx_status st;
+    while ((st = asx_channel_recv(&f->rx, cx, &message)) == ASX_OK)
+        asx_lab_check(cx, message == f->got++);
+    asx_lab_check(cx, st == ASX_E_DISCONNECTED);
+    return ASX_OK;
+}
+
+static void pipeline(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn(&f->region, "a", send_three_and_drop, f);
+    asx_spawn(&f->region, "b", receive_all, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+    asx_lab_check(cx, f->got == 3);
+}
+
+ASX_TEST(a_pipeline_has_one_class)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes(pipeline, &f), 1);
+    f.capacity = 2;
+    CHECK_EQ(classes(pipeline, &f), 1);
+}
+
+static asx_status keep_a_permit(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_send_permit permit;
+    return asx_channel_reserve(&f->tx, cx, &permit);
+}
+
+/* What a task leaves behind goes back when it ends, and lets others go on. */
+static void permit_left_behind(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn(&f->region, "a", keep_a_permit, f);
+    asx_spawn(&f->region, "b", send_one, f);
+    asx_spawn(&f->region, "c", receive_one, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+}
+
+ASX_TEST(a_permit_left_behind_goes_back)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes(permit_left_behind, &f), 2);
+}
+
+static asx_status send_to_nobody(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    int message = 1;
+    f->seen = asx_channel_send(&f->tx, cx, &message);
+    return ASX_OK;
+}
+
+static asx_status close_early(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    (void)cx;
+    return asx_channel_receiver_drop(&f->rx);
+}
+
+static void send_and_close(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn(&f->region, "a", send_to_nobody, f);
+    asx_spawn(&f->region, "b", close_early, f);
+    asx_spawn(&f->region, "c", send_to_nobody, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+}
+
+/* 2 orders of sends before the close, 2 with one of them after it, 1 with both. */
+ASX_TEST(sends_race_with_a_close_and_refused_ones_with_nothing_else)
+{
+    fixture f = { .capacity = 2 };
+    CHECK_EQ(classes(send_and_close, &f), 5);
+}
+
+static void receive_without_sender(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn(&f->region, "a", receive_two, f);
+    asx_spawn(&f->region, "b", send_one, f);
+    (void)asx_region_close(&f->region, ASX_OK);
+}
+
+ASX_TEST(a_receive_that_is_never_served_is_a_deadlock)
+{
+    fixture f = { .capacity = 1 };
+    asx_explore_result r =
+        explore(receive_without_sender, &f, ASX_EXPLORE_OPTIMAL, 0, ASX_EXPLORE_QUIESCENT);
+    CHECK_EQ(r.totals.executions, 1);
+    CHECK_EQ(r.totals.deadlocks, 1);
+}
+
+/* ---- cancellation --------------------------------------------------------------------------- */
+
+static asx_status wait_for_message(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    int message;
+    f->seen = asx_channel_recv(&f->rx, cx, &message);
+    return f->seen;
+}
+
+static asx_status cancel_it(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    (void)cx;
+    return asx_task_cancel(&f->task, NULL);
+}
+
+static void cancel_and_send(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn_options options = { .name = "w" };
+    CHECK_STATUS(asx_spawn_task(&f->region, &options, wait_for_message, f, &f->task), ASX_OK);
+    asx_spawn(&f->region, "a", send_one, f);
+    asx_spawn(&f->region, "b", cancel_it, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+    asx_lab_check(cx, f->seen == ASX_OK || f->seen == ASX_E_CANCELLED);
+}
+
+/* Received and then cancelled; or cancelled, and the message stays. */
+ASX_TEST(a_cancel_races_with_the_wait_that_it_ends)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes(cancel_and_send, &f), 2);
+}
+
+static asx_status check_twice(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    f->got += asx_checkpoint(cx) == ASX_OK;
+    f->got += asx_checkpoint(cx) == ASX_OK;
+    return ASX_OK;
+}
+
+static asx_status store_one(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_lab_store(cx, &f->x, 1);
+    return ASX_OK;
+}
+
+static void cancel_the_region(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region inner;
+    begin(cx, f);
+    CHECK_STATUS(asx_region_open(cx, &inner, NULL), ASX_OK);
+    asx_spawn(&inner, "a", check_twice, f);
+    asx_spawn(&inner, "b", check_twice, f);
+    asx_spawn(&f->region, "c", store_one, f);
+    (void)asx_region_cancel(&inner, NULL);
+    (void)asx_region_close(&inner, ASX_OK);
+    (void)asx_region_close(&f->region, ASX_OK);
+}
+
+/* Each of the two is told at its first checkpoint, at its second, or not at all; the third task has
+ * nothing to do with it. */
+ASX_TEST(a_region_cancel_races_with_every_checkpoint_in_it_and_nothing_else)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes(cancel_the_region, &f), 9);
+}
+
+static asx_status fail(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    return ASX_E_NOT_FOUND;
+}
+
+static void fail_fast(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn(&f->region, "a", fail, f);
+    asx_spawn(&f->region, "b", check_twice, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_E_NOT_FOUND);
+}
+
+ASX_TEST(a_failure_cancels_the_siblings_at_any_point)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes(fail_fast, &f), 3);
+}
+
+static asx_status join_it(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    f->seen = asx_join(cx, &f->task, NULL);
+    return ASX_OK;
+}
+
+static void join_of_the_cancelled(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn_options options = { .name = "w" };
+    CHECK_STATUS(asx_spawn_task(&f->region, &options, wait_for_message, f, &f->task), ASX_OK);
+    asx_spawn(&f->region, "b", cancel_it, f);
+    (void)join_it(cx, f);
+    asx_lab_check(cx, f->seen == ASX_OK);
+    (void)asx_region_close(&f->region, ASX_OK);
+}
+
+ASX_TEST(the_join_of_a_cancelled_task_returns)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes(join_of_the_cancelled, &f), 1);
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+static asx_status sleep_and_look(asx_cx *cx, void *arg)
+{
+    asx_status st = asx_sleep(cx, 5 * ASX_MS);
+    return st < 0 ? st : look(cx, arg);
+}
+
+static asx_status sleep_and_send(asx_cx *cx, void *arg)
+{
+    asx_status st = asx_sleep(cx, 9 * ASX_MS);
+    return st < 0 ? st : send_one(cx, arg);
+}
+
+static void sleepers(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn(&f->region, "a", sleep_and_look, f);
+    asx_spawn(&f->region, "b", sleep_and_send, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+}
+
+/* Time keeps the order of the two, unless it may come whenever it likes. */
+ASX_TEST(the_quiescent_clock_keeps_deadlines_in_order_the_adversarial_does_not)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes_on(sleepers, &f, ASX_EXPLORE_QUIESCENT), 1);
+    CHECK_EQ(classes_on(sleepers, &f, ASX_EXPLORE_ADVERSARIAL), 2);
+}
+
+static void region_with_a_timeout(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region inner;
+    begin(cx, f);
+    CHECK_STATUS(asx_region_open(cx, &inner, &(asx_region_options){ .timeout_ns = ASX_MS }),
+                 ASX_OK);
+    asx_spawn(&inner, "w", wait_for_message, f);
+    asx_lab_check(cx, asx_region_close(&inner, ASX_OK) < 0);
+    (void)asx_region_close(&f->region, ASX_OK);
+}
+
+ASX_TEST(a_region_times_out_when_nothing_else_can_go)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes(region_with_a_timeout, &f), 1);
+    CHECK_STATUS(f.seen, ASX_E_CANCELLED);
+}
+
+/* ---- locks ---------------------------------------------------------------------------------- */
+
+static asx_rwlock rwlock;
+static asx_mutex mutex;
+
+static asx_status read_it(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_rwlock_guard guard;
+    asx_status st = asx_rwlock_read(&rwlock, cx, &guard);
+    if (st < 0)
+        return st;
+    f->got += f->x;
+    return asx_rwlock_unlock(&guard);
+}
+
+static asx_status write_it(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_rwlock_guard guard;
+    asx_status st = asx_rwlock_write(&rwlock, cx, &guard);
+    if (st < 0)
+        return st;
+    f->x++;
+    return asx_rwlock_unlock(&guard);
+}
+
+static void readers_and_writer(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    CHECK_STATUS(asx_rwlock_create(&f->region, "l", &rwlock), ASX_OK);
+    asx_spawn(&f->region, "r", read_it, f);
+    asx_spawn(&f->region, "s", read_it, f);
+    asx_spawn(&f->region, "w", write_it, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+}
+
+/* Each reader takes the lock after the writer has given it back, or before it asks; and then gives
+ * it back before the writer asks, or after that. */
+ASX_TEST(readers_commute_and_each_races_with_the_writer)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes(readers_and_writer, &f), 9);
+}
+
+static asx_status lock_it(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_mutex_guard guard;
+    asx_status st = asx_mutex_lock(&mutex, cx, &guard);
+    if (st < 0)
+        return st;
+    f->x++;
+    return asx_mutex_unlock(&guard);
+}
+
+static void three_lockers(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    CHECK_STATUS(asx_mutex_create(&f->region, "m", &mutex), ASX_OK);
+    for (int i = 0; i < 3; i++)
+        asx_spawn(&f->region, "l", lock_it, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+    asx_lab_check(cx, f->x == 3);
+}
+
+ASX_TEST(the_mutex_goes_to_anybody_next)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes(three_lockers, &f), 6);
+}
