@@ -56,7 +56,7 @@ struct asx__blocking {
     pthread_mutex_t lock;
     pthread_cond_t more;   /* there is work, or no more will come */
     pthread_cond_t fewer;  /* a thread has left */
-    asx__node queue;       /* L */
+    asx__node queue, at_work; /* L: jobs that are queued, that run */
     worker *left;          /* L: threads that are to be joined */
     uint32_t threads, idle; /* L */
     uint32_t threads_max;  /* I */
@@ -146,6 +146,7 @@ static job *next_job(struct asx__blocking *pool)
         return NULL;
     job *taken = (job *)asx__list_pop_front(&pool->queue);
     taken->state = JOB_RUNNING;
+    asx__list_push_back(&pool->at_work, &taken->node);
     pool->queued--;
     pool->running++;
     return taken;
@@ -164,6 +165,7 @@ static void *thread_main(void *arg)
         work->result = work->fn(work->arg);
         pthread_mutex_lock(&pool->lock);
         work->state = JOB_DONE;
+        asx__list_remove(&work->node);
         pool->running--;
         pool->completed++;
         pthread_mutex_unlock(&pool->lock);
@@ -211,6 +213,16 @@ static bool start_thread(struct asx__blocking *pool)
     return true;
 }
 
+static void init_conditions(struct asx__blocking *pool)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool->more, &attr);
+    pthread_cond_init(&pool->fewer, NULL);
+    pthread_condattr_destroy(&attr);
+}
+
 static struct asx__blocking *pool_of(asx_runtime *rt)
 {
     if (rt->blocking != NULL)
@@ -225,13 +237,9 @@ static struct asx__blocking *pool_of(asx_runtime *rt)
     pool->idle_ns = rt->config.blocking_idle_ns != 0 ? rt->config.blocking_idle_ns
                                                      : IDLE_NS_DEFAULT;
     asx__list_init(&pool->queue);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    asx__list_init(&pool->at_work);
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->more, &attr);
-    pthread_cond_init(&pool->fewer, NULL);
-    pthread_condattr_destroy(&attr);
+    init_conditions(pool);
     rt->blocking = pool;
     return pool;
 }
@@ -259,6 +267,39 @@ void asx__blocking_stop(asx_runtime *rt)
     pthread_mutex_destroy(&pool->lock);
     asx__mem_free(rt, pool, sizeof *pool);
     rt->blocking = NULL;
+}
+
+void asx__blocking_before_fork(asx_runtime *rt)
+{
+    if (rt->blocking != NULL)
+        pthread_mutex_lock(&rt->blocking->lock);
+}
+
+static void fail_all(asx_runtime *rt, asx__node *jobs)
+{
+    while (!asx__list_empty(jobs)) {
+        job *lost = (job *)asx__list_pop_front(jobs);
+        lost->state = JOB_DONE;
+        lost->result = ASX_E_SYSTEM;
+        lost->next = asx__load_relaxed(&rt->inbox);
+        asx__store_relaxed(&rt->inbox, (void *)lost);
+    }
+}
+
+void asx__blocking_after_fork(asx_runtime *rt, bool child)
+{
+    struct asx__blocking *pool = rt->blocking;
+    if (pool == NULL)
+        return;
+    pthread_mutex_unlock(&pool->lock);
+    if (!child)
+        return;
+    fail_all(rt, &pool->at_work);
+    fail_all(rt, &pool->queue);
+    init_conditions(pool); /* those that waited for them do not exist */
+    pool->threads = pool->idle = 0;
+    pool->left = NULL; /* the records of threads that left are lost with them */
+    pool->queued = pool->running = 0;
 }
 
 /* ---- jobs ----------------------------------------------------------------------------------- */

@@ -23,6 +23,10 @@ void asx__inbox_drain(asx_runtime *rt);
 bool asx__inbox_sleep(asx_runtime *rt, asx_time until);
 /* Waits for work that runs, drops the rest, ends the threads. */
 void asx__blocking_stop(asx_runtime *rt);
+/* The pool is held while the process is copied; in the child it has no threads, and what was out
+ * has come back with ASX_E_SYSTEM. */
+void asx__blocking_before_fork(asx_runtime *rt);
+void asx__blocking_after_fork(asx_runtime *rt, bool child);
 
 static inline bool asx__inbox_empty(asx_runtime *rt)
 {

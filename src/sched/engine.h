@@ -60,6 +60,7 @@ typedef struct asx__worker {
     asx_time looked_at;        /* L: ... and when that was */
     asx__atomic_u32 bell;      /* rung when it is to wake up */
     struct asx__worker *next_asleep; /* L */
+    asx__driving drives;       /* of its thread */
 } asx__worker;
 
 typedef struct asx__thread {
@@ -73,6 +74,7 @@ typedef struct asx__engine {
     asx__worker visitor;       /* L: the registers of whoever is no worker */
     asx__worker *workers;      /* I */
     uint32_t workers_max;      /* I: as configured */
+    uint32_t threads_made;     /* of the driver: how many others there were to begin with */
     uint32_t workers_here;     /* L: 0 while nobody drives */
     uint32_t sleepers;         /* L */
     asx__worker *asleep;       /* L: the last to fall asleep first */
@@ -179,7 +181,7 @@ static inline asx_cx *asx__cx_inside(const asx_cx *cx, const asx_runtime *rt, as
 /* The handle of a task of a shared runtime has the gate and no record. */
 static inline bool asx__task_is_shared(const asx_task *handle)
 {
-    return handle != NULL && handle->task_ == NULL && handle->gate_ != NULL;
+    return handle != NULL && handle->task_ == NULL && asx__is_gate(handle->gate_);
 }
 /* With the record; inside. A number that was never given out gives NULL. */
 asx_task asx__task_inside(const asx_task *handle);

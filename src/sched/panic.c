@@ -3,6 +3,9 @@
  * The task's frames are left behind. Inside runtime-side cleanup the leap goes back to whoever
  * called it; a poll function is left for the loop; a fiber for good, and its stack is kept. With
  * several workers the leap begins with the engine held, because all these places expect it so.
+ *
+ * A task that calls pthread_exit() ends its thread, and every frame of the loop with it. It is
+ * taken for a panic: see process.c for how the loop goes on.
  */
 #include "sched/engine.h"
 
@@ -60,6 +63,30 @@ void asx_panic(asx_cx *cx, const char *format, ...)
     if (task->flags & ASX__T_POLL)
         longjmp(*rt->loop_again, 1);
     asx__leave_for_good(rt, task);
+}
+
+static void note_text(asx__region *region, const asx__task *task, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    note_panic(region, task, format, args);
+    va_end(args);
+}
+
+void asx__task_thread_ended(asx_runtime *rt)
+{
+    asx__task *task = rt->current;
+    if (task == NULL)
+        return;
+    rt->current = NULL;
+    rt->in_cleanup = false;
+    rt->cleanup_again = NULL;
+    rt->hot = false;
+    note_text(task->region, task, "it ended its thread");
+    task->flags |= ASX__T_PANICKED;
+    if (rt->tracing)
+        asx__journal_as(rt, task, ASX_EVENT_TASK_PANIC, asx__serial(task->generation), 0, 0, 0);
+    asx__task_end_panicked(rt, task);
 }
 
 void asx__task_end_panicked(asx_runtime *rt, asx__task *task)

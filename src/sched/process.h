@@ -26,6 +26,9 @@ typedef struct asx__process_registry {
     struct sigaction fault_before;   /* L: whose the signal was before */
     asx__atomic_ptr listener;        /* L: of the dump signal; lives for ever once made */
     asx__atomic_u32 ask_signo;       /* L: that signal; 0: there is none */
+    pthread_once_t once;
+    pthread_key_t drives;            /* I: by thread, its asx__driving */
+    bool can_note;                   /* I: there is such a key */
     const char *const *wait_names;   /* I: by ASX__WAIT_ number, for debuggers */
     unsigned wait_count;             /* I */
 } asx__process_registry;
@@ -35,6 +38,15 @@ extern asx__process_registry asx__process;
 void asx__process_add(asx_runtime *rt);
 /* Also right for a runtime that is not in the list. */
 void asx__process_remove(asx_runtime *rt);
+
+/* A task of a shared runtime has returned in the child of a fork. */
+_Noreturn void asx__end_of_fork(asx_status st);
+
+/* Around driving. Should a task end the thread in between (pthread_exit), `go_on` is called when
+ * the thread is on its way out, on the thread's own stack, whose frames are gone: it drives on to
+ * the end, and then the thread may go. */
+void asx__driving_begin(asx__driving *driving);
+void asx__driving_end(asx__driving *driving);
 
 static inline uint64_t asx__process_mark(const asx_runtime *rt)
 {

@@ -13,6 +13,7 @@
  */
 #include "sched/blocking.h"
 #include "sched/engine.h"
+#include "sched/process.h"
 #include "sched/task.h"
 
 #include <errno.h>
@@ -351,6 +352,8 @@ _Noreturn void asx__fiber_main_shared(void *arg, intptr_t ret)
         asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
         asx__engine_leave(rt, false);
         asx_status st = fn(&cx, user);
+        if (ASX__UNLIKELY(rt->gate->behind == NULL))
+            asx__end_of_fork(st);
         (void)asx__engine_enter(rt);
         if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st)))
             end_slowly(rt, task, st);
@@ -614,6 +617,8 @@ static void run_poll_shared(asx_runtime *rt, asx__task *task)
     void *state = task->u.poll.state;
     asx__engine_leave(rt, false);
     asx_poll result = fn(&cx, state);
+    if (ASX__UNLIKELY(rt->gate->behind == NULL))
+        asx__end_of_fork(ASX_OK);
     (void)asx__engine_enter(rt);
     if (result == ASX_POLL_PENDING)
         settle_pending(rt, task, (flags & ASX__T_CANCEL) != 0);

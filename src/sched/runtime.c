@@ -424,6 +424,15 @@ static void note_driver(asx_runtime *rt)
         rt->driver_tid = (int32_t)syscall(SYS_gettid);
 }
 
+/* A task has ended the thread: the loop begins anew. */
+static void go_on(asx__driving *driving)
+{
+    asx_runtime *rt = driving->rt;
+    asx__task_thread_ended(rt);
+    (void)asx__drive(rt, driving->until);
+    rt->driving = false;
+}
+
 /* Drives with the loop's stack being this one. */
 static asx_status drive(asx_runtime *rt, asx_time until)
 {
@@ -431,7 +440,10 @@ static asx_status drive(asx_runtime *rt, asx_time until)
     if (rt->gate != NULL)
         return asx__drive_shared(rt, until);
     rt->driving = true;
+    rt->drives = (asx__driving){ .rt = rt, .until = until, .go_on = go_on };
+    asx__driving_begin(&rt->drives);
     asx_status st = asx__drive(rt, until);
+    asx__driving_end(&rt->drives);
     rt->driving = false;
     return st;
 }

@@ -439,6 +439,14 @@ typedef struct asx__watch {
 #define ASX__STACK_CLASSES 12
 #define ASX__SYNC_KINDS 11 /* mutex, semaphore, ...: see sync/object.h */
 
+/* What a thread carries while it drives, for the case that a task ends it: see process.h. */
+typedef struct asx__driving {
+    asx_runtime *rt;
+    void *outer;           /* of a runtime that is driven inside a task of another */
+    asx_time until;
+    void (*go_on)(struct asx__driving *driving);
+} asx__driving;
+
 struct asx_runtime {
     /* hot */
     asx__task *current;
@@ -540,6 +548,8 @@ struct asx_runtime {
     asx_close_report deadlock; /* who waited for ever, until asked for */
     asx_close_report *ending;  /* of a shutdown that is under way; NULL: nobody wants one */
     bool driving;          /* the loop is on the host's stack */
+    bool fork_had_it;      /* while the process forks: the engine was that thread's already */
+    asx__driving drives;   /* one worker: the note of the thread that drives */
     bool ended;            /* run-end is in the journal */
     struct asx_runtime *registry_next; /* process.h */
     uint64_t registered;   /* process.h: tells a runtime from memory that is none */
@@ -666,6 +676,8 @@ void asx__task_release_extra(asx_runtime *rt, asx__task *task);
 asx_status asx__task_resolve(const asx_task *task, asx__task **ret_task);
 /* A task that called asx_panic() and was left by its worker. */
 void asx__task_end_panicked(asx_runtime *rt, asx__task *task);
+/* The running task has called pthread_exit(): it ends as one that panicked. */
+void asx__task_thread_ended(asx_runtime *rt);
 _Noreturn void asx__fiber_main(void *arg, intptr_t ret);
 _Noreturn void asx__fiber_main_shared(void *arg, intptr_t ret);
 /* The pool of stacks of this size, made on first use. NULL: no such class. */

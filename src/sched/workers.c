@@ -327,6 +327,51 @@ static void sit_down(asx__worker *w)
     asx__stack_adopt_host(&w->host_stack);
 }
 
+/* The life of a worker but for the driver, inside at first. */
+static void serve(asx__worker *w)
+{
+    asx_runtime *rt = w->rt;
+    (void)work(rt, w, ASX_TIME_NEVER);
+    rt->engine->workers_here--;
+    asx__engine_leave(rt, false);
+}
+
+/* The driver's, inside at first: works, then waits for the others. */
+static asx_status conduct(asx__worker *w, asx_time until)
+{
+    asx_runtime *rt = w->rt;
+    asx__engine *e = rt->engine;
+    asx_status st = work(rt, w, until);
+    e->workers_here--;
+    asx__engine_leave(rt, false);
+    for (uint32_t i = 1; i <= e->threads_made; i++)
+        pthread_join(e->workers[i].thread, NULL);
+    (void)asx__engine_enter(rt);
+    rt->driving = false;
+    if (rt->finished)
+        st = ASX_OK;
+    asx__engine_leave(rt, false);
+    return st;
+}
+
+/* A task has ended the thread: its worker goes on where the thread is. */
+static void go_on(asx__driving *driving)
+{
+    asx__worker *w = asx__thread_self()->worker;
+    (void)asx__engine_enter(w->rt);
+    asx__task_thread_ended(w->rt);
+    if (w->index == 0)
+        (void)conduct(w, driving->until);
+    else
+        serve(w);
+}
+
+static void begin_driving(asx__worker *w, asx_time until)
+{
+    w->drives = (asx__driving){ .rt = w->rt, .until = until, .go_on = go_on };
+    asx__driving_begin(&w->drives);
+}
+
 static void *worker_main(void *arg)
 {
     asx__worker *w = arg;
@@ -334,10 +379,10 @@ static void *worker_main(void *arg)
     void *fault_stack;
     (void)asx__fault_enter_thread(rt, &fault_stack);
     sit_down(w);
+    begin_driving(w, ASX_TIME_NEVER);
     (void)asx__engine_enter(rt);
-    (void)work(rt, w, ASX_TIME_NEVER);
-    rt->engine->workers_here--;
-    asx__engine_leave(rt, false);
+    serve(w);
+    asx__driving_end(&w->drives);
     asx__fault_leave_thread(fault_stack);
     return NULL;
 }
@@ -380,17 +425,10 @@ asx_status asx__drive_shared(asx_runtime *rt, asx_time until)
     e->stop = false;
     e->coarse = false;
     e->workers_here = 1;
-    uint32_t made = start_threads(rt);
-    asx_status st = work(rt, &e->workers[0], until);
-    e->workers_here--;
-    asx__engine_leave(rt, false);
-    for (uint32_t i = 1; i <= made; i++)
-        pthread_join(e->workers[i].thread, NULL);
-    (void)asx__engine_enter(rt);
-    rt->driving = false;
-    if (rt->finished)
-        st = ASX_OK;
-    asx__engine_leave(rt, false);
+    e->threads_made = start_threads(rt);
+    begin_driving(&e->workers[0], until);
+    asx_status st = conduct(&e->workers[0], until);
+    asx__driving_end(&e->workers[0].drives);
     asx__thread_self()->worker = before;
     return st;
 }

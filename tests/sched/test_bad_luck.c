@@ -1,0 +1,377 @@
+/* test_bad_luck.c - threads that cannot be made or that a task ends, processes that fork, memory
+ * that runs out in the middle of a burst, a runtime destroyed while it runs. */
+#include "harness.h"
+
+#include <asx/asx.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+static asx_status run(uint32_t workers, asx_task_fn fn, void *arg)
+{
+    asx_runtime_config config = { .workers = workers, .blocking_threads_max = 2 };
+    asx_runtime *rt;
+    CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
+    asx_status st = asx_runtime_run(rt, fn, arg);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+    return st;
+}
+
+/* ---- threads that cannot be made ------------------------------------------------------------ */
+
+#if !SANITIZED
+
+static atomic_int threads_allowed = 1000;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+    int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
+    if (atomic_fetch_sub(&threads_allowed, 1) <= 0)
+        return EAGAIN;
+    return next(thread, attr, fn, arg);
+}
+
+static asx_status leaf(asx_cx *cx, void *arg)
+{
+    atomic_fetch_add((atomic_int *)arg, 1);
+    return asx_yield(cx);
+}
+
+static asx_status hundred(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 100; i++)
+        CHECK_EQ(asx_spawn(&r, "leaf", leaf, arg), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(workers_that_cannot_be_made_are_done_without)
+{
+    for (int allowed = 0; allowed < 4; allowed++) {
+        atomic_int count = 0;
+        atomic_store(&threads_allowed, allowed);
+        CHECK_EQ(run(4, hundred, &count), ASX_OK);
+        CHECK_EQ(atomic_load(&count), 100);
+    }
+}
+
+static asx_status nothing(void *arg)
+{
+    atomic_fetch_add((atomic_int *)arg, 1);
+    return ASX_OK;
+}
+
+static asx_status wants_a_thread(asx_cx *cx, void *arg)
+{
+    atomic_store(&threads_allowed, 0);
+    CHECK_EQ(asx_blocking(cx, nothing, arg), ASX_E_SYSTEM);
+    CHECK_EQ(atomic_load((atomic_int *)arg), 0);
+    atomic_store(&threads_allowed, 1);
+    CHECK_EQ(asx_blocking(cx, nothing, arg), ASX_OK);
+    CHECK_EQ(asx_blocking(cx, nothing, arg), ASX_OK); /* by the one that there is */
+    CHECK_EQ(atomic_load((atomic_int *)arg), 2);
+    return ASX_OK;
+}
+
+ASX_TEST(blocking_work_without_any_thread_is_refused)
+{
+    atomic_int count = 0;
+    CHECK_EQ(run(1, wants_a_thread, &count), ASX_OK);
+}
+
+#endif
+
+/* ---- a task that ends its thread ------------------------------------------------------------ */
+
+typedef struct deserted {
+    uint32_t workers;
+    atomic_int others; /* that came to their end */
+    asx_runtime *rt;
+} deserted;
+
+static asx_status deserter(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    pthread_exit(arg);
+}
+
+static asx_poll poll_deserter(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    pthread_exit(arg);
+}
+
+static asx_status other(asx_cx *cx, void *arg)
+{
+    deserted *d = arg;
+    asx_status st = asx_sleep(cx, 5 * ASX_MS);
+    atomic_fetch_add(&d->others, 1);
+    return st;
+}
+
+static asx_status desert(asx_cx *cx, void *arg)
+{
+    deserted *d = arg;
+    for (int i = 0; i < 6; i++) {
+        asx_region r;
+        asx_task bad;
+        asx_join_result result;
+        asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
+        CHECK_EQ(asx_region_open(cx, &r, &collect), ASX_OK);
+        CHECK_EQ(asx_spawn(&r, "other", other, d), ASX_OK);
+        if (i % 2 == 0)
+            CHECK_EQ(asx_spawn_task(&r, NULL, deserter, NULL, &bad), ASX_OK);
+        else
+            CHECK_EQ(asx_spawn_poll_task(&r, NULL, poll_deserter, NULL, &bad), ASX_OK);
+        CHECK_EQ(asx_join(cx, &bad, &result), ASX_OK);
+        CHECK_EQ(result.outcome.kind, ASX_OUTCOME_PANICKED);
+        asx_close_report report;
+        CHECK_EQ(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
+        CHECK_EQ(report.tasks_panicked, 1u);
+        CHECK_EQ(report.tasks_ok, 1u);
+        asx_close_report_deinit(&report);
+    }
+    return ASX_OK;
+}
+
+static void *drives(void *arg)
+{
+    deserted *d = arg;
+    (void)asx_runtime_run(d->rt, desert, d);
+    CHECK(false); /* its frames are gone: that does not come back */
+    return NULL;
+}
+
+static void desert_with(uint32_t workers)
+{
+    deserted d = { .workers = workers };
+    asx_runtime_config config = { .workers = workers };
+    CHECK_EQ(asx_runtime_create(&config, &d.rt), ASX_OK);
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, drives, &d), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(atomic_load(&d.others), 6);
+    CHECK_EQ(asx_runtime_quiescent(d.rt), ASX_OK);
+    CHECK_EQ(asx_runtime_destroy(d.rt), ASX_OK);
+}
+
+ASX_TEST(a_task_that_ends_its_thread_has_panicked_and_the_runtime_goes_on)
+{
+    desert_with(1);
+}
+
+ASX_TEST(a_task_that_ends_its_thread_has_panicked_and_several_workers_go_on)
+{
+    desert_with(4);
+}
+
+/* ---- processes that fork -------------------------------------------------------------------- */
+
+static int status_of(pid_t pid)
+{
+    int status;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static asx_status forks_shared(asx_cx *cx, void *arg)
+{
+    asx_region mine;
+    (void)arg;
+    CHECK_EQ(asx_cx_region(cx, &mine), ASX_OK);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool refused = asx_yield(cx) == ASX_E_WRONG_CONTEXT &&
+                       asx_sleep(cx, ASX_MS) == ASX_E_WRONG_CONTEXT &&
+                       asx_checkpoint(cx) == ASX_E_WRONG_CONTEXT &&
+                       asx_spawn(&mine, "x", other, NULL) < 0 && asx_region_cancel(&mine, NULL) < 0;
+        return refused ? ASX_OK : ASX_E_INVALID_ARGUMENT; /* ends the child */
+    }
+    CHECK(pid > 0);
+    CHECK_EQ(status_of(pid), 0);
+    return asx_sleep(cx, ASX_MS);
+}
+
+static asx_status forks_many_times(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(asx_spawn(&r, "forks", forks_shared, arg), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(in_the_child_of_a_fork_a_shared_runtime_refuses_and_the_parent_goes_on)
+{
+    CHECK_EQ(run(4, forks_many_times, NULL), ASX_OK);
+}
+
+typedef struct held {
+    sem_t entered, go;
+} held;
+
+static asx_status hold(void *arg)
+{
+    held *h = arg;
+    sem_post(&h->entered);
+    while (sem_wait(&h->go) != 0)
+        ;
+    return ASX_OK;
+}
+
+static asx_status works(asx_cx *cx, void *arg)
+{
+    return asx_blocking(cx, hold, arg);
+}
+
+static asx_status forks_alone(asx_cx *cx, void *arg)
+{
+    held *h = arg;
+    asx_region r;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_spawn(&r, "works", works, h), ASX_OK);
+    CHECK_EQ(asx_yield(cx), ASX_OK);
+    while (sem_wait(&h->entered) != 0)
+        ;
+    pid_t pid = fork();
+    if (pid == 0) { /* whole, but for the work on the thread that is not here */
+        bool well = asx_sleep(cx, ASX_MS) == ASX_OK &&
+                    asx_region_close(&r, ASX_OK) == ASX_E_SYSTEM;
+        _exit(well ? 0 : 1);
+    }
+    CHECK(pid > 0);
+    CHECK_EQ(status_of(pid), 0);
+    sem_post(&h->go);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(the_child_of_a_fork_has_a_runtime_of_one_worker_whole_but_for_work_on_other_threads)
+{
+    held h;
+    sem_init(&h.entered, 0, 0);
+    sem_init(&h.go, 0, 0);
+    CHECK_EQ(run(1, forks_alone, &h), ASX_OK);
+}
+
+/* ---- memory that runs out ------------------------------------------------------------------- */
+
+#if !SANITIZED
+
+static asx_status parks(asx_cx *cx, void *arg)
+{
+    char page[4096];
+    memset(page, (int)(uintptr_t)arg, sizeof page);
+    asx_status st = asx_sleep(cx, 60 * ASX_SEC);
+    return page[17] == (char)(uintptr_t)arg ? st : ASX_E_INVALID_ARGUMENT;
+}
+
+/* Address space for a few thousand stacks, and spawns until there is no more. */
+static asx_status burst(asx_cx *cx, void *arg)
+{
+    int *spawned = arg;
+    asx_region r;
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT };
+    CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
+    asx_status st = ASX_OK;
+    for (*spawned = 0; *spawned < 200000 && st == ASX_OK; *spawned += st == ASX_OK) {
+        st = asx_spawn(&r, "parks", parks, (void *)(uintptr_t)(*spawned & 127));
+        if (*spawned % 64 == 0 && st == ASX_OK)
+            CHECK_EQ(asx_yield(cx), ASX_OK); /* they take their stacks */
+    }
+    asx_close_report report;
+    asx_status end = asx_region_close_with(&r, ASX_E_CANCELLED, NULL, &report);
+    CHECK(end < 0);
+    /* Everyone who was let in is accounted for: cancelled, or without a stack to run on. */
+    uint64_t ended = report.tasks_cancelled + report.tasks_err + report.tasks_ok;
+    CHECK(ended == (uint64_t)*spawned);
+    CHECK(report.tasks_err > 0 || st == ASX_E_RESOURCE_EXHAUSTED);
+    asx_close_report_deinit(&report);
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK); /* and life goes on */
+    CHECK_EQ(asx_spawn(&r, "other", leaf, &(atomic_int){ 0 }), ASX_OK);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
+    return ASX_OK;
+}
+
+static void burst_with(uint32_t workers)
+{
+    struct rlimit limit = { (rlim_t)512 << 20, (rlim_t)512 << 20 };
+    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    int spawned = 0;
+    CHECK_EQ(run(workers, burst, &spawned), ASX_OK);
+    CHECK(spawned > 1000);
+}
+
+ASX_TEST(a_burst_that_runs_out_of_address_space_ends_in_order_on_one_worker)
+{
+    burst_with(1);
+}
+
+ASX_TEST(a_burst_that_runs_out_of_address_space_ends_in_order_on_four)
+{
+    burst_with(4);
+}
+
+#endif
+
+/* ---- destroyed while it runs ---------------------------------------------------------------- */
+
+static asx_status destroys(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_EQ(asx_runtime_destroy(asx_cx_runtime(cx)), ASX_E_WRONG_CONTEXT);
+    return asx_sleep(cx, ASX_MS);
+}
+
+ASX_TEST(a_runtime_is_not_destroyed_from_inside)
+{
+    CHECK_EQ(run(1, destroys, NULL), ASX_OK);
+    CHECK_EQ(run(4, destroys, NULL), ASX_OK);
+}
+
+static void *destroys_from_outside(void *arg)
+{
+    struct timespec moment = { 0, 2000000 };
+    nanosleep(&moment, NULL);
+    CHECK_EQ(asx_runtime_destroy(arg), ASX_E_WRONG_CONTEXT);
+    return NULL;
+}
+
+static asx_status sleeps(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_sleep(cx, 100 * ASX_MS);
+}
+
+ASX_TEST(a_runtime_with_several_workers_is_not_destroyed_by_another_thread_while_it_runs)
+{
+    asx_runtime_config config = { .workers = 2 };
+    asx_runtime *rt;
+    pthread_t thread;
+    CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_EQ(pthread_create(&thread, NULL, destroys_from_outside, rt), 0);
+    CHECK_EQ(asx_runtime_run(rt, sleeps, NULL), ASX_OK);
+    pthread_join(thread, NULL);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+}
