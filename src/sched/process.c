@@ -7,10 +7,10 @@
  *
  * fork(). The child has one thread, a copy of the one that forked. A runtime of one worker is
  * copied whole and would go on in both; what other threads were doing for it has been lost, so
- * blocking work that was out comes back with ASX_E_SYSTEM. A shared runtime has lost its other workers,
- * and with them the tasks they ran. Its gate is shut: calls are refused, and a task that returns
- * ends the child with _exit(). Everything is held while the process is copied, so that no lock
- * is left to a thread that does not exist.
+ * blocking work that was out comes back with ASX_E_SYSTEM. A shared runtime has lost its other
+ * workers, and with them the tasks they ran. Its gate is shut: calls are refused, and a task that
+ * returns ends the child with _exit(). Everything is held while the process is copied, so that no
+ * lock is left to a thread that does not exist.
  */
 #include "sched/process.h"
 
