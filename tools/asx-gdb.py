@@ -181,12 +181,25 @@ class FiberUnwinder(Unwinder):
         frame = gdb.newest_frame()
         self.anchor = [int(frame.read_register(name)) for name in self.registers]
         try:
-            self.resume = int(gdb.parse_and_eval("(unsigned long)&asx__fiber_resume_pc"))
+            resume = int(gdb.parse_and_eval("(unsigned long)&asx__fiber_resume_pc"))
+            self.saved = dict(zip(self.registers, (sp, resume)))
         except gdb.error:
-            raise Missing("no symbol asx__fiber_resume_pc: the program is stripped, or its fibers "
-                          "are made with ucontext.")
-        self.sp = sp
+            self.saved = self.of_ucontext(sp)
+        self.sp = self.saved[self.registers[0]]
         gdb.invalidate_cached_frames()
+
+    def of_ucontext(self, sp):
+        """Where the switch is made with ucontext, sp is the address of one."""
+        if self.registers[1] != "rip":
+            raise Missing("no call chains of fibers that are made with ucontext on this processor")
+        try:
+            context = gdb.Value(sp).cast(gdb.lookup_type("ucontext_t").pointer())
+            words = context["uc_mcontext"]["gregs"]
+        except gdb.error:
+            raise Missing("no symbol asx__fiber_resume_pc: the program is stripped")
+        places = {"rsp": 15, "rip": 16, "rbp": 10, "rbx": 11,
+                  "r12": 4, "r13": 5, "r14": 6, "r15": 7}
+        return {name: int(words[place]) for name, place in places.items()}
 
     def hide(self):
         self.sp = None
@@ -201,8 +214,8 @@ class FiberUnwinder(Unwinder):
         word = gdb.lookup_type("unsigned long")
         info = pending.create_unwind_info(FrameId(gdb.Value(self.sp - 16).cast(word),
                                                   gdb.Value(self.anchor[1]).cast(word)))
-        info.add_saved_register(self.registers[0], gdb.Value(self.sp).cast(word))
-        info.add_saved_register(self.registers[1], gdb.Value(self.resume).cast(word))
+        for name, value in self.saved.items():
+            info.add_saved_register(name, gdb.Value(value & (2 ** 64 - 1)).cast(word))
         return info
 
 
@@ -286,9 +299,11 @@ def print_chain(task):
     elif not task.started:
         print("    begins with " + function_at(record["u"]["fresh"]["fn"]))
     else:
-        unwinder.show(int(record["u"]["fiber"]["sp"]))
         try:
+            unwinder.show(int(record["u"]["fiber"]["sp"]))
             print_frames(gdb.newest_frame().older())
+        except Missing as missing:
+            print("    (%s)" % missing)
         finally:
             unwinder.hide()
 

@@ -21,11 +21,11 @@
 enum { BY_CALL, BY_PIPE, BY_NOTHING };
 enum { PIECE = 4096, WAIT_MS = 2000 };
 
-static bool peek_by_call(const void *from, void *to, size_t len)
+static bool peek_by_call(const asx__look *look, const void *from, void *to, size_t len)
 {
     struct iovec local = { to, len };
     struct iovec remote = { (void *)(uintptr_t)from, len };
-    return syscall(SYS_process_vm_readv, getpid(), &local, 1ul, &remote, 1ul, 0ul) == (long)len;
+    return syscall(SYS_process_vm_readv, look->pid, &local, 1ul, &remote, 1ul, 0ul) == (long)len;
 }
 
 static bool peek_by_pipe(asx__look *look, const char *from, char *to, size_t len)
@@ -49,7 +49,7 @@ bool asx__peek(asx__look *look, const void *from, void *to, size_t len)
     if ((uintptr_t)from < 4096)
         return false;
     if (look->way == BY_CALL)
-        return peek_by_call(from, to, len);
+        return peek_by_call(look, from, to, len);
     return look->way == BY_PIPE && peek_by_pipe(look, from, to, len);
 }
 
@@ -194,9 +194,10 @@ asx__look *asx__look_begin(int fd, int64_t at)
     look->fd = fd;
     look->at = at;
     look->pipe[0] = look->pipe[1] = -1;
+    look->pid = getpid();
     look->tid = (int32_t)syscall(SYS_gettid);
     look->names_len = 1; /* 0 stands for no name */
-    if (!peek_by_call(&look->fd, look->text, sizeof look->fd)) {
+    if (!peek_by_call(look, &look->fd, look->text, sizeof look->fd)) {
         look->way = BY_PIPE;
         if (pipe2(look->pipe, O_CLOEXEC | O_NONBLOCK) != 0)
             look->way = BY_NOTHING;

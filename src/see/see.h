@@ -170,6 +170,7 @@ enum { ASX__BATCH = 32 }; /* task records that are peeked at together */
 
 typedef struct asx__look {
     int way;         /* how memory is read: enum in look.c */
+    pid_t pid;
     int pipe[2];
     /* out */
     int fd;

@@ -64,7 +64,7 @@ void see_chain(const char *text, const char *name, const char *const *functions)
         const char *found = at;
         do /* compilers add suffixes to the names of their variants */
             found = strstr(found + 1, word);
-        while (found != NULL && found[len] != '+' && found[len] != '.');
+        while (found != NULL && strchr("+._", found[len]) == NULL);
         if (found == NULL)
             asx_test_fail(__FILE__, __LINE__, "no %s, in this order, in: %s", *functions, part);
         at = found + 1;

@@ -380,8 +380,8 @@ ASX_TEST(a_dump_asks_every_worker_where_it_is)
     CHECK_STATUS(asx_runtime_run(rt, spawns_two_loopers, &fd), ASX_OK);
     const char *text = see_text(fd);
     HAS(see_task(text, "one"), "in root/loops: Running, running");
-    see_chain(text, "one", CHAIN("loop_in_user_code", "fiber_start"));
-    see_chain(text, "two", CHAIN("loop_in_user_code", "fiber_start"));
-    see_chain(text, "main", CHAIN("asx_dump_all", "spawns_two_loopers", "fiber_start"));
+    see_chain(text, "one", CHAIN("loop_in_user_code", "asx__fiber_main"));
+    see_chain(text, "two", CHAIN("loop_in_user_code", "asx__fiber_main"));
+    see_chain(text, "main", CHAIN("asx_dump_all", "spawns_two_loopers", "asx__fiber_main"));
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }

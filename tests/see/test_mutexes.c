@@ -109,7 +109,7 @@ ASX_TEST(a_task_that_is_suspended_with_a_mutex_is_told_once)
     CHECK_STR_EQ(s->name, "careless");
     HAS(s->text, "\"careless\" (");
     HAS(s->text, "in root/pen is suspended holding 1 pthread mutex, taken in sleep_with_mutex");
-    see_chain(s->text, "careless", CHAIN("sleep_with_mutex", "careless", "fiber_start"));
+    see_chain(s->text, "careless", CHAIN("sleep_with_mutex", "careless", "asx__fiber_main"));
 }
 
 ASX_TEST(the_mutex_of_the_host_is_its_own_business)

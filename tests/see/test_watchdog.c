@@ -120,7 +120,7 @@ ASX_TEST(a_task_that_does_not_yield_is_told_once_with_its_call_chain)
         CHECK_LE(s->for_ns, long_ns);
         HAS(s->text, "\"hog\" (");
         HAS(s->text, "in root/pen has not yielded for ");
-        see_chain(s->text, "hog", CHAIN("compute_for", "hog", "fiber_start"));
+        see_chain(s->text, "hog", CHAIN("compute_for", "hog", "asx__fiber_main"));
     }
 }
 
@@ -173,7 +173,7 @@ ASX_TEST(a_worker_in_a_system_call_is_told_with_the_call_and_not_disturbed)
     CHECK_EQ(s->kind, ASX_SIGHTING_SYSTEM_CALL);
     CHECK_STR_EQ(s->call, "read");
     HAS(s->text, "in root/pen has been in the system call read for ");
-    see_chain(s->text, "reader", CHAIN("blocks", "fiber_start"));
+    see_chain(s->text, "reader", CHAIN("blocks", "asx__fiber_main"));
 }
 
 static asx_status rests(asx_cx *cx, void *arg)

@@ -32,11 +32,29 @@ static held *mine(void)
     return &all;
 }
 
-/* The C library's own function of this name. */
+/* The C library's own functions. Looked up when the library is loaded; by the first call if that
+ * comes before, when there is one thread only. */
+static struct real {
+    int (*lock)(pthread_mutex_t *);
+    int (*trylock)(pthread_mutex_t *);
+    int (*timedlock)(pthread_mutex_t *, const struct timespec *);
+    int (*unlock)(pthread_mutex_t *);
+} real;
+
 static void find(const char *name, void *ret_function)
 {
     void *symbol = dlsym(RTLD_NEXT, name);
     memcpy(ret_function, &symbol, sizeof symbol);
+}
+
+__attribute__((constructor)) static void find_all(void)
+{
+    if (real.lock != NULL)
+        return;
+    find("pthread_mutex_trylock", &real.trylock);
+    find("pthread_mutex_timedlock", &real.timedlock);
+    find("pthread_mutex_unlock", &real.unlock);
+    find("pthread_mutex_lock", &real.lock);
 }
 
 static void locked(const void *mutex, const void *where)
@@ -69,9 +87,8 @@ static void unlocked(const void *mutex)
 
 ASX_API int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    int (*real)(pthread_mutex_t *);
-    find("pthread_mutex_lock", &real);
-    int error = real(mutex);
+    find_all();
+    int error = real.lock(mutex);
     if (HOLDS(error))
         locked(mutex, __builtin_return_address(0));
     return error;
@@ -79,9 +96,8 @@ ASX_API int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 ASX_API int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-    int (*real)(pthread_mutex_t *);
-    find("pthread_mutex_trylock", &real);
-    int error = real(mutex);
+    find_all();
+    int error = real.trylock(mutex);
     if (HOLDS(error))
         locked(mutex, __builtin_return_address(0));
     return error;
@@ -89,9 +105,8 @@ ASX_API int pthread_mutex_trylock(pthread_mutex_t *mutex)
 
 ASX_API int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
-    int (*real)(pthread_mutex_t *, const struct timespec *);
-    find("pthread_mutex_timedlock", &real);
-    int error = real(mutex, until);
+    find_all();
+    int error = real.timedlock(mutex, until);
     if (HOLDS(error))
         locked(mutex, __builtin_return_address(0));
     return error;
@@ -99,10 +114,9 @@ ASX_API int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespe
 
 ASX_API int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-    int (*real)(pthread_mutex_t *);
-    find("pthread_mutex_unlock", &real);
+    find_all();
     unlocked(mutex);
-    return real(mutex);
+    return real.unlock(mutex);
 }
 
 ASX_API unsigned asx_mutexwatch_slice(const void **ret_where);
