@@ -27,16 +27,16 @@
 
 /* By their DWARF numbers. */
 #if defined(__x86_64__) && !defined(__ILP32__)
-enum { ASX__REG_COUNT = 17, ASX__REG_SP = 7, ASX__REG_RETURN = 16 };
+enum { ASX__REG_COUNT = 17, ASX__REG_FRAME = 6, ASX__REG_SP = 7, ASX__REG_RETURN = 16 };
 #define ASX__CAN_UNWIND 1
 #elif defined(__aarch64__) && !defined(__ILP32__)
-enum { ASX__REG_COUNT = 32, ASX__REG_SP = 31, ASX__REG_RETURN = 30 };
+enum { ASX__REG_COUNT = 32, ASX__REG_FRAME = 29, ASX__REG_SP = 31, ASX__REG_RETURN = 30 };
 #define ASX__CAN_UNWIND 1
 #elif defined(__riscv) && __riscv_xlen == 64
-enum { ASX__REG_COUNT = 32, ASX__REG_SP = 2, ASX__REG_RETURN = 1 };
+enum { ASX__REG_COUNT = 32, ASX__REG_FRAME = 8, ASX__REG_SP = 2, ASX__REG_RETURN = 1 };
 #define ASX__CAN_UNWIND 1
 #else
-enum { ASX__REG_COUNT = 1, ASX__REG_SP = 0, ASX__REG_RETURN = 0 };
+enum { ASX__REG_COUNT = 1, ASX__REG_FRAME = 0, ASX__REG_SP = 0, ASX__REG_RETURN = 0 };
 #define ASX__CAN_UNWIND 0
 #endif
 

@@ -2,7 +2,8 @@
  *
  * Works on any stack: the one of a suspended fiber, of an interrupted thread, of a thread of which
  * only the stack pointer is known. A register that is not known stays so until some frame has
- * saved it; a rule that needs one that is not known ends the walk. All stack contents are peeked
+ * saved it; a rule that needs one that is not known ends the walk, unless it is the frame pointer
+ * and can be guessed. All stack contents are peeked
  * at, in pieces, and only inside the bounds given.
  */
 #include "see/see.h"
@@ -258,6 +259,49 @@ static bool frame_address(asx__look *look, const asx__regs *regs, uintptr_t *ret
     return true;
 }
 
+/* Of a thread in a system call only the stack pointer is known, and code with frame pointers needs
+ * the other one. It points at a pair, the caller's and the address to return to, which lies not far
+ * up; each of them can be told from other words: the first points further up the same stack, to
+ * another such word or to zero, the second into code that has rules. */
+static bool guess_frame_pointer(asx__look *look, asx__regs *regs)
+{
+    enum { FAR = 4096, WORD = sizeof(uintptr_t) };
+#if defined(__riscv)
+    const uintptr_t behind = 2 * WORD; /* the pair lies below what it points at */
+#else
+    const uintptr_t behind = 0;
+#endif
+    uintptr_t sp = regs->at[ASX__REG_SP], older, back, oldest = 0;
+    for (uintptr_t at = (sp + WORD - 1) & ~(uintptr_t)(WORD - 1); at < sp + FAR; at += WORD) {
+        if (!load(look, at, WORD, &older) || !load(look, at + WORD, WORD, &back))
+            return false;
+        if (older <= at + behind || older >= look->high || older % WORD != 0 ||
+            !load(look, older - behind, WORD, &oldest) || (oldest != 0 && oldest <= older))
+            continue;
+        const asx__module *module = asx__module_of(look, back - 1);
+        if (module == NULL || !asx__cfi_find(&look->cfi, &module->cfi, back - 1))
+            continue;
+        set_reg(regs, ASX__REG_FRAME, at + behind);
+        return true;
+    }
+    return false;
+}
+
+static bool find_rules(asx__look *look, asx__regs *regs, uintptr_t pc, uintptr_t *ret_cfa)
+{
+    const asx__module *module = asx__module_of(look, pc);
+    if (module == NULL || !asx__cfi_find(&look->cfi, &module->cfi, pc))
+        return false;
+    if (frame_address(look, regs, ret_cfa))
+        return true;
+    const asx__cfi_row *row = &look->cfi.row;
+    if (row->cfa.kind != ASX__CFI_REGISTER || row->cfa_register != ASX__REG_FRAME ||
+        is_known(regs, ASX__REG_FRAME) || !guess_frame_pointer(look, regs))
+        return false;
+    /* The rules of this place again: the guess has looked at others. */
+    return asx__cfi_find(&look->cfi, &module->cfi, pc) && frame_address(look, regs, ret_cfa);
+}
+
 /* The caller's value of a register; false: it is not known. */
 static bool recover(asx__look *look, const asx__regs *regs, uintptr_t cfa, unsigned number,
                     uintptr_t *ret)
@@ -291,9 +335,7 @@ static bool recover(asx__look *look, const asx__regs *regs, uintptr_t cfa, unsig
 static bool step(asx__look *look, asx__regs *regs)
 {
     uintptr_t pc = regs->pc - (regs->returns ? 1 : 0), cfa, back;
-    const asx__module *module = asx__module_of(look, pc);
-    if (module == NULL || !asx__cfi_find(&look->cfi, &module->cfi, pc) ||
-        !frame_address(look, regs, &cfa))
+    if (!find_rules(look, regs, pc, &cfa))
         return false;
     if (cfa < regs->at[ASX__REG_SP] || cfa > look->high)
         return false; /* stacks grow down: a caller's frame is above */

@@ -127,12 +127,27 @@ static const char *call_name(long number)
         CALL(read) CALL(write) CALL(readv) CALL(writev) CALL(pread64) CALL(pwrite64) CALL(openat)
         CALL(close) CALL(fsync) CALL(fdatasync) CALL(ftruncate) CALL(fallocate) CALL(flock)
         CALL(fcntl) CALL(ioctl) CALL(ppoll) CALL(pselect6) CALL(epoll_pwait) CALL(futex)
-        CALL(nanosleep) CALL(clock_nanosleep) CALL(connect) CALL(accept) CALL(accept4)
+        CALL(nanosleep) CALL(clock_nanosleep) CALL(connect) CALL(accept4)
         CALL(recvfrom) CALL(recvmsg) CALL(sendto) CALL(sendmsg) CALL(wait4) CALL(waitid)
         CALL(rt_sigtimedwait) CALL(io_getevents) CALL(mmap) CALL(munmap) CALL(madvise)
-        CALL(splice) CALL(sendfile) CALL(getdents64) CALL(unlinkat) CALL(fstat)
+        CALL(splice) CALL(sendfile) CALL(getdents64) CALL(unlinkat)
+#if defined(SYS_accept)
+        CALL(accept)
+#endif
 #if defined(SYS_poll)
-        CALL(poll) CALL(select) CALL(epoll_wait) CALL(open) CALL(stat) CALL(pause)
+        CALL(poll)
+#endif
+#if defined(SYS_select)
+        CALL(select)
+#endif
+#if defined(SYS_epoll_wait)
+        CALL(epoll_wait)
+#endif
+#if defined(SYS_open)
+        CALL(open)
+#endif
+#if defined(SYS_pause)
+        CALL(pause)
 #endif
 #undef CALL
     };

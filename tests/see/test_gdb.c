@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,10 +56,7 @@ static bool skip(const char *why)
 /* Is there no gdb that could look at processes of this kind? Says why. */
 static bool no_gdb(void)
 {
-    struct utsname self;
-    CHECK_EQ(uname(&self), 0);
-    if (run("uname -m 2>/dev/null", "", "", 0) != 0 ||
-        strncmp(output, self.machine, strlen(self.machine)) != 0)
+    if (see_emulated())
         return skip("this runs in an emulator, which gdb would see instead");
     if (run("gdb --version 2>/dev/null", "", "", 0) != 0)
         return skip("there is no gdb (tools/setup test installs it)");
