@@ -122,17 +122,11 @@ asx__obligation *asx__retaking_guard(const asx__task *task)
 /* The free mutex goes to a task that was waiting; it may turn out that it cannot have it. */
 static void serve(asx__mutex *m, asx__task *task, unsigned which)
 {
-    asx_runtime *rt = m->sync.rt;
-    bool poll = (task->flags & ASX__T_POLL) != 0;
     if (which == ASX__MUTEX_RETAKE) {
         give_back(m, task, asx__retaking_guard(task));
         return;
     }
-    if (m->poisoned && which == ASX__MUTEX_LOCK) {
-        asx__wake(rt, task, ASX_E_POISONED, false);
-        return;
-    }
-    if (poll) {
+    if (task->flags & ASX__T_POLL) {
         m->holder = task;
         asx__sync_grant(&m->sync, task);
         return;

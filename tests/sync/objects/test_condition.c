@@ -208,6 +208,54 @@ ASX_TEST(who_waits_in_a_condition_that_goes_has_the_mutex)
     }
 }
 
+/* The mutex goes, the condition stays: there is nothing to come back to. */
+static asx_status waits_in_vain(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+    s->last = asx_condition_wait(&s->condition, cx, &s->guard);
+    CHECK_STATUS(asx_mutex_unlock(&s->guard), ASX_E_REGION_CLOSED);
+    return ASX_OK;
+}
+
+static asx_poll waits_in_vain_poll(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    if (!s->locked)
+        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+    s->locked = true;
+    s->last = asx_condition_wait(&s->condition, cx, &s->guard);
+    return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
+}
+
+static asx_status mutex_goes(asx_cx *cx, void *arg)
+{
+    struct stage s;
+    memset(&s, 0, sizeof s);
+    CHECK_STATUS(asx_region_open(cx, &s.outer, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &s.inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&s.inner, NULL, &s.mutex), ASX_OK);
+    CHECK_STATUS(asx_condition_create(&s.outer, NULL, &s.condition), ASX_OK);
+    if (*(bool *)arg)
+        CHECK_STATUS(asx_spawn_poll(&s.outer, NULL, waits_in_vain_poll, &s), ASX_OK);
+    else
+        CHECK_STATUS(asx_spawn(&s.outer, NULL, waits_in_vain, &s), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(asx_region_close(&s.inner, ASX_OK), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(s.last, ASX_E_REGION_CLOSED);
+    CHECK_STATUS(asx_condition_signal(&s.condition), ASX_OK); /* nobody waits */
+    return asx_region_close(&s.outer, ASX_OK);
+}
+
+ASX_TEST(who_waits_without_a_mutex_to_come_back_to_is_told)
+{
+    bool poll = false;
+    program_check(mutex_goes, &poll);
+    poll = true;
+    program_check(mutex_goes, &poll);
+}
+
 /* ---- poll tasks that do not come back ------------------------------------------------------- */
 
 static asx_poll leaves(asx_cx *cx, void *arg)

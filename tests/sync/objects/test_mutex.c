@@ -1,6 +1,7 @@
 /* test_mutex.c - the laws of the mutex. */
 #include "play.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void with_mutex(asx_cx *cx, struct play_run *run)
@@ -219,7 +220,11 @@ static asx_status cancel_meets_hand_over(asx_cx *cx, void *arg)
     CHECK_STATUS(s.last, ASX_E_CANCELLED);
     CHECK_STATUS(behind.last, ASX_OK);
     CHECK_EQ(info_of(&s).held, 0);
-    return asx_region_close(&s.region, ASX_OK);
+    asx_close_report report;
+    CHECK_STATUS(asx_region_close_with(&s.region, ASX_OK, NULL, &report), ASX_OK);
+    CHECK_EQ(report.item_count + report.permits_aborted, 0); /* nobody has forgotten anything */
+    asx_close_report_deinit(&report);
+    return ASX_OK;
 }
 
 ASX_TEST(a_cancel_that_meets_the_hand_over_loses_nothing)
@@ -329,6 +334,63 @@ static asx_status force_poisons(asx_cx *cx, void *arg)
 ASX_TEST(a_holder_that_is_completed_by_force_poisons)
 {
     program_check(force_poisons, NULL);
+}
+
+/* Who waits behind somebody who recovers is told too, and does not wait for him. */
+struct behind {
+    asx_mutex mutex;
+    asx_status last;
+    asx_time at;
+};
+
+static asx_status recovers(asx_cx *cx, void *arg)
+{
+    struct behind *b = arg;
+    asx_mutex_guard guard;
+    CHECK_STATUS(asx_mutex_recover(&b->mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
+    return asx_mutex_unlock(&guard);
+}
+
+static asx_status locks_behind(asx_cx *cx, void *arg)
+{
+    struct behind *b = arg;
+    asx_mutex_guard guard;
+    b->last = asx_mutex_lock(&b->mutex, cx, &guard);
+    b->at = asx_now(cx);
+    return ASX_OK;
+}
+
+static asx_status panics_with_it(asx_cx *cx, void *arg)
+{
+    struct behind *b = arg;
+    asx_mutex_guard guard;
+    CHECK_STATUS(asx_mutex_lock(&b->mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
+    asx_panic(cx, "with the mutex");
+}
+
+static asx_status poison_reaches_all(asx_cx *cx, void *arg)
+{
+    struct behind b = { .last = ASX_OK };
+    asx_region r;
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, NULL, &b.mutex), ASX_OK);
+    asx_time start = asx_now(cx);
+    CHECK_STATUS(asx_spawn(&r, NULL, panics_with_it, &b), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, NULL, recovers, &b), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, NULL, locks_behind, &b), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_PANICKED);
+    CHECK_STATUS(b.last, ASX_E_POISONED);
+    CHECK_EQ(b.at, start + ASX_MS);
+    return ASX_OK;
+}
+
+ASX_TEST(a_poison_is_told_to_who_waits_behind_somebody_who_recovers)
+{
+    program_check(poison_reaches_all, NULL);
 }
 
 /* A fiber that was handed the mutex and never ran again has not touched what it protects. */
@@ -472,6 +534,126 @@ static asx_status names_what_it_waits_for(asx_cx *cx, void *arg)
 ASX_TEST(a_report_names_the_mutex_a_task_waits_for)
 {
     program_check(names_what_it_waits_for, NULL);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+enum { FILLERS = 300 };
+
+struct poor {
+    asx_mutex mutex;
+    asx_semaphore semaphore;
+    asx_rwlock rwlock;
+    asx_notify notify;
+    asx_status first[3], second[3];
+    unsigned filled;
+};
+
+static bool nothing_left;
+
+static void *poor_alloc(void *ctx, size_t size)
+{
+    (void)ctx;
+    return nothing_left ? NULL : malloc(size);
+}
+
+static void poor_free(void *ctx, void *memory, size_t size)
+{
+    (void)ctx;
+    (void)size;
+    free(memory);
+}
+
+/* Takes the part of its record that a guard needs too, until there is none. */
+static asx_status fills(asx_cx *cx, void *arg)
+{
+    struct poor *p = arg;
+    CHECK_STATUS(asx_notify_wait(&p->notify, cx), ASX_OK);
+    asx_status st = asx_mask_begin(cx, 0);
+    CHECK(st == ASX_OK || st == ASX_E_RESOURCE_EXHAUSTED);
+    p->filled += st == ASX_OK;
+    return asx_notify_wait(&p->notify, cx);
+}
+
+static void use_in_turn(asx_cx *cx, struct poor *p, asx_status *results)
+{
+    asx_mutex_guard mutex;
+    asx_rwlock_guard rwlock;
+    asx_semaphore_permit permit;
+    results[0] = asx_mutex_lock(&p->mutex, cx, &mutex);
+    if (results[0] == ASX_OK)
+        CHECK_STATUS(asx_mutex_unlock(&mutex), ASX_OK);
+    results[1] = asx_rwlock_write(&p->rwlock, cx, &rwlock);
+    if (results[1] == ASX_OK)
+        CHECK_STATUS(asx_rwlock_unlock(&rwlock), ASX_OK);
+    results[2] = asx_semaphore_acquire(&p->semaphore, cx, 1, &permit);
+    if (results[2] == ASX_OK)
+        CHECK_STATUS(asx_semaphore_release(&permit), ASX_OK);
+}
+
+static asx_status poor_waiter(asx_cx *cx, void *arg)
+{
+    use_in_turn(cx, arg, ((struct poor *)arg)->first);
+    return ASX_OK;
+}
+
+static asx_status rich_waiter(asx_cx *cx, void *arg)
+{
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    use_in_turn(cx, arg, ((struct poor *)arg)->second);
+    return ASX_OK;
+}
+
+static asx_status hand_over_without_memory(asx_cx *cx, void *arg)
+{
+    struct poor p = { .filled = 0 };
+    asx_region r;
+    asx_mutex_guard mutex;
+    asx_rwlock_guard rwlock;
+    asx_semaphore_permit permit;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, NULL, &p.mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&r, NULL, &p.rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&r, NULL, 1, &p.semaphore), ASX_OK);
+    CHECK_STATUS(asx_notify_create(&r, NULL, &p.notify), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(&p.mutex, cx, &mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_read(&p.rwlock, cx, &rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_acquire(&p.semaphore, cx, 1, &permit), ASX_OK);
+    for (unsigned i = 0; i < FILLERS; i++)
+        CHECK_STATUS(asx_spawn(&r, NULL, fills, &p), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "poor", poor_waiter, &p), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "rich", rich_waiter, &p), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    nothing_left = true;
+    CHECK_STATUS(asx_notify_all(&p.notify), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK(p.filled < FILLERS);
+    CHECK_STATUS(asx_mutex_unlock(&mutex), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_rwlock_unlock(&rwlock), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_semaphore_release(&permit), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    nothing_left = false;
+    CHECK_STATUS(asx_notify_all(&p.notify), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_STATUS(p.first[i], ASX_E_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(p.second[i], ASX_OK);
+    }
+    return ASX_OK;
+}
+
+ASX_TEST(what_a_waiter_has_no_memory_for_goes_to_the_next)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = { .clock = ASX_CLOCK_VIRTUAL,
+                                  .allocator = { poor_alloc, poor_free, NULL } };
+    nothing_left = false;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, hand_over_without_memory, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
 
 /* ---- laws over schedules -------------------------------------------------------------------- */
