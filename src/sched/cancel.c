@@ -568,8 +568,8 @@ uint32_t asx__cleanup_used(const asx__task *task)
     bool grace = (task->flags & ASX__T_GRACE) != 0;
     uint32_t quota = asx_cancel_cleanup_budget(task->reason->kind).poll_quota;
     uint32_t left = grace ? (uint32_t)task->cleanup_left >> GRACE_BITS : task->cleanup_left;
-    uint32_t used = quota > left ? quota - left : 0;
-    return grace ? used + GRACE_POLLS - polls_left(task) : used;
+    ASX__DEBUG_ASSERT(left <= quota); /* severer kinds give less, and a request never gives more */
+    return quota - left + (grace ? GRACE_POLLS - polls_left(task) : 0);
 }
 
 /* True: past its last grace. The first time it lifts the masks instead. */

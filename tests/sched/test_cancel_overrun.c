@@ -779,3 +779,23 @@ ASX_TEST(a_timer_takes_over_when_there_is_memory_again)
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
     CHECK_EQ(heap.bytes, 0);
 }
+
+/* The last task of a region is forced by the region's own timer, with a time-out still to come. */
+static asx_status closes_in_its_timer(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    deaf d = { .waits = true };
+    asx_region_options options = { .cleanup_time_ns = 4 * ASX_MS, .timeout_ns = 3600 * ASX_SEC };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll(&r, "deaf", never_ends, &d), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_E_EMPTY), ASX_E_EMPTY);
+    CHECK_EQ(kit_stats(asx_cx_runtime(cx)).timers_live, 0);
+    return ASX_OK;
+}
+
+ASX_TEST(a_region_that_closes_in_its_timer_leaves_none)
+{
+    kit_everywhere(closes_in_its_timer, NULL, ASX_OK);
+}

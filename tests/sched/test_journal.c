@@ -217,3 +217,46 @@ ASX_TEST(a_region_is_told_from_open_to_report)
     for (int i = 1; i <= 3; i++)
         CHECK_EQ(state[i], ASX_REGION_CLOSED);
 }
+
+/* A task that stands in a lane when it is cancelled runs next because of that. */
+static asx_status gives_way_twice(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_E_CANCELLED);
+    return ASX_OK;
+}
+
+static asx_status cancels_in_its_lane(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task t;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, gives_way_twice, NULL, &t), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(the_run_that_follows_a_cancel_names_it_as_its_cause)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
+    size_t request = 0, run = 0;
+    config.trace = true;
+    events_len = 0;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_observe(rt, record, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, cancels_in_its_lane, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    for (size_t i = 1; i <= events_len; i++) {
+        if (events[i].kind == ASX_EVENT_CANCEL_REQUEST)
+            request = i;
+        if (events[i].kind == ASX_EVENT_TASK_RUN && request != 0 && run == 0 &&
+            events[i].object == events[request].object)
+            run = i;
+    }
+    CHECK_NE(run, 0);
+    CHECK_EQ(events[run].cause, request);
+}

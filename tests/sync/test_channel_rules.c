@@ -253,6 +253,22 @@ ASX_TEST(a_slot_on_its_way_to_a_cancelled_sender_passes_on)
     scenario_check(&sc);
 }
 
+/* A fiber's goes at once, not when it ends. */
+ASX_TEST(a_slot_on_its_way_to_a_fiber_passes_on_with_the_cancel)
+{
+    static const struct scenario sc = {
+        .name = "at once", .capacity = 1, .actor_count = 3,
+        .actors = {
+            { "victim", { S(1, RESERVE, .slot = 0, .want = ASX_E_CANCELLED, .done_ms = 5) } },
+            { "next", { S(2, RESERVE, .slot = 0, .done_ms = 5), S(0, PABORT, .slot = 0) } },
+            { "other", { S(0, SEND, .value = 1), S(5, RECV, .value = 1), S(0, WAITERS, .value = 1),
+                         S(0, CANCEL, .value = 0), S(0, WAITERS, .value = 0),
+                         S(0, RESERVED, .value = 1) } },
+        },
+    };
+    scenario_run(&sc, 0);
+}
+
 ASX_TEST(under_a_mask_the_slot_on_its_way_stays_the_senders)
 {
     static const struct scenario sc = {
