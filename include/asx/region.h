@@ -104,7 +104,8 @@ ASX_API asx_status asx_region_close(asx_region *region, asx_status body);
 
 struct asx_close_report;
 /* As asx_region_close(), with an optional reason to cancel with and an optional report, which is
- * initialized by the call and freed by the caller with asx_close_report_deinit(). */
+ * initialized by the call, empty if the region could not close, and freed by the caller with
+ * asx_close_report_deinit(). */
 ASX_API asx_status asx_region_close_with(asx_region *region, asx_status body,
                                          const asx_cancel_reason *reason,
                                          struct asx_close_report *ret_report);

@@ -791,6 +791,13 @@ asx_status asx__region_close_task(asx_runtime *rt, asx__region *region, asx_stat
     return fetch_result(rt, region, report);
 }
 
+/* Whatever the close says, the caller may deinit its report. */
+static void empty_report(asx_close_report *report)
+{
+    if (report != NULL)
+        memset(report, 0, sizeof *report);
+}
+
 asx_status asx_region_close_with(asx_region *handle, asx_status body,
                                  const asx_cancel_reason *reason, asx_close_report *ret_report)
 {
@@ -798,8 +805,11 @@ asx_status asx_region_close_with(asx_region *handle, asx_status body,
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {
         ASX__GATE_REGION(handle, asx_region_close_with(&in, body, reason, ret_report));
+        empty_report(ret_report);
         return st;
     }
+    if (region->report != ret_report) /* not one that is being filled already */
+        empty_report(ret_report);
     if (reason != NULL && (unsigned)reason->kind >= ASX_CANCEL_KIND_COUNT)
         return ASX_E_INVALID_ARGUMENT;
     asx_runtime *rt = region->rt;

@@ -1,6 +1,8 @@
 /* First life: tasks run, regions close, cancels reach the parked. */
 #include <asx/asx.h>
 
+#include <string.h>
+
 #include "harness.h"
 
 static int order[16];
@@ -197,6 +199,16 @@ static asx_status close_what_never_opened(asx_cx *cx, void *arg)
     CHECK_EQ(asx_defer(&r, note, NULL), ASX_E_CAPABILITY);
     CHECK_EQ(asx_region_alloc(&r, 8, &memory), ASX_E_CAPABILITY);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_CAPABILITY);
+    asx_close_report report;
+    memset(&report, '#', sizeof report);
+    CHECK_EQ(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_CAPABILITY);
+    CHECK_EQ(report.item_count, 0);
+    asx_close_report_deinit(&report);
+    asx_region root;
+    CHECK_EQ(asx_cx_region(cx, &root), ASX_OK);
+    memset(&report, '#', sizeof report);
+    CHECK_EQ(asx_region_close_with(&root, ASX_OK, NULL, &report), ASX_E_NOT_OWNER);
+    asx_close_report_deinit(&report);
     return ASX_OK;
 }
 
