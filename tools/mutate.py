@@ -210,8 +210,11 @@ class Source:
 
     def sign(self, i, token, before, operand_before, last):
         text = token.text
+        # A status is ASX_OK or negative: `st < 0` and `st != 0` are the same question.
+        same = "!=" if (before.text, text, self.tokens[i + 1].text) == ("st", "<", "0") else ""
         for other in OTHER_SIGN.get(text, ()):
-            self.replace("operator", token, other)
+            if other != same:
+                self.replace("operator", token, other)
         if text in OTHER_BINARY and operand_before:
             self.replace("operator", token, OTHER_BINARY[text])
         elif text in ("!", "~") and before.text != "!" and self.tokens[i + 1].text != "!":

@@ -260,3 +260,41 @@ ASX_TEST(the_run_that_follows_a_cancel_names_it_as_its_cause)
     CHECK_NE(run, 0);
     CHECK_EQ(events[run].cause, request);
 }
+
+/* A wake from outside, after a timer that woke nobody, is caused by nothing in the run. */
+static asx_waker from_outside;
+
+static void wakes_nobody(void *arg)
+{
+    (void)arg;
+}
+
+static asx_status waits_for_outside(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_cx_waker(cx, &from_outside), ASX_OK);
+    return asx_wait_external(cx);
+}
+
+ASX_TEST(a_wake_from_outside_has_no_cause)
+{
+    asx_runtime *rt;
+    asx_timer_handle timer;
+    asx_waker none = { wakes_nobody, NULL };
+    asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
+    config.trace = true;
+    events_len = 0;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_observe(rt, record, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_start(rt, waits_for_outside, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
+    CHECK_STATUS(asx_timer_register(asx_runtime_timers(rt), ASX_MS, none, &timer), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(rt, 2 * ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
+    CHECK_EQ(events[events_len].kind, ASX_EVENT_TIMER_FIRE);
+    from_outside.wake(from_outside.arg);
+    CHECK_EQ(events[events_len].kind, ASX_EVENT_TASK_WAKE);
+    CHECK_EQ(events[events_len].cause, 0);
+    CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}

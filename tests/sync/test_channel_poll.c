@@ -392,3 +392,62 @@ ASX_TEST(cleanup_on_the_runtimes_side_uses_channels_but_does_not_wait)
 {
     program_check(clean_on_the_side, NULL, ASX_OK);
 }
+
+/* ---- step by step ---------------------------------------------------------------------------- */
+
+/* A message for a poll task while somebody of another lane is runnable. */
+static asx_poll receives_two(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    uint64_t m;
+    asx_status st;
+    while (s->resumptions < 2 && (st = asx_channel_recv(&s->rx, cx, &m)) != ASX_E_WOULD_BLOCK) {
+        CHECK_STATUS(st, ASX_OK);
+        s->got += m;
+        s->resumptions++;
+    }
+    return s->resumptions == 2 ? ASX_POLL_READY : ASX_POLL_PENDING;
+}
+
+static asx_status yields_a_little(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 5; i++)
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+    return ASX_OK;
+}
+
+static asx_status sends_beside_another_lane(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    asx_budget high = asx_budget_infinite();
+    high.priority = 9;
+    open_stage(cx, s, 2);
+    CHECK_STATUS(asx_spawn_poll(&s->region, "r", receives_two, s), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK); /* it waits */
+    for (uint64_t m = 1; m <= 2; m++) {
+        CHECK_STATUS(asx_spawn_task(&s->region, &(asx_spawn_options){ .budget = &high },
+                                    yields_a_little, NULL, NULL),
+                     ASX_OK);
+        CHECK_STATUS(asx_channel_send(&s->tx, cx, &m), ASX_OK);
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+    }
+    return asx_region_close(&s->region, ASX_OK);
+}
+
+ASX_TEST(a_poll_task_is_woken_once_whoever_else_is_runnable)
+{
+    for (uint64_t dispatches = 1; dispatches < 4; dispatches++) {
+        struct stage s = { .resumptions = 0 };
+        asx_runtime *rt;
+        asx_status st;
+        asx_runtime_config config = { .clock = ASX_CLOCK_VIRTUAL };
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_start(rt, sends_beside_another_lane, &s), ASX_OK);
+        while ((st = asx_runtime_step(rt, dispatches, NULL)) == ASX_E_WOULD_BLOCK)
+            continue;
+        CHECK_STATUS(st, ASX_OK);
+        CHECK_EQ(s.got, 3);
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
