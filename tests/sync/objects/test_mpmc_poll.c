@@ -3,6 +3,7 @@
 #include "play.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct stage {
@@ -497,6 +498,106 @@ ASX_TEST_TIMEOUT(each_message_is_received_once_on_several_workers, 60)
         CHECK_STATUS(asx_runtime_run(rt, crowd_program, &p), ASX_OK);
         CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
     }
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+typedef struct squeeze {
+    size_t left, amount, in_use;
+    char message[20000]; /* more than is left in a block of the region's memory */
+    stage s;
+    bool created;
+    asx_status polled, cloned;
+} squeeze;
+
+static void *squeezed_alloc(void *ctx, size_t size)
+{
+    squeeze *q = ctx;
+    void *memory = size > q->left ? NULL : malloc(size);
+    if (memory != NULL) {
+        q->left -= size;
+        q->in_use += size;
+    }
+    return memory;
+}
+
+static void squeezed_free(void *ctx, void *memory, size_t size)
+{
+    squeeze *q = ctx;
+    q->left += size;
+    q->in_use -= size;
+    free(memory);
+}
+
+static asx_poll waits_squeezed(asx_cx *cx, void *arg)
+{
+    squeeze *q = arg;
+    if (q->s.runs++ == 0)
+        q->left = q->amount;
+    q->polled = asx_mpmc_send(&q->s.tx, cx, q->message);
+    if (q->polled == ASX_E_WOULD_BLOCK)
+        return ASX_POLL_PENDING;
+    return ASX_POLL_READY;
+}
+
+static asx_status squeezed(asx_cx *cx, void *arg)
+{
+    squeeze *q = arg;
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT };
+    asx_mpmc_receiver clone;
+    asx_stats stats;
+    static char message[sizeof q->message];
+    CHECK_STATUS(asx_region_open(cx, &q->s.crowd, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &q->s.home, &options), ASX_OK);
+    q->left = q->amount;
+    asx_status st = asx_mpmc_create(&q->s.home, sizeof message, 0, &q->s.tx, &q->s.rx);
+    q->left = SIZE_MAX / 2;
+    CHECK_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
+    q->created = st == ASX_OK;
+    CHECK_EQ(stats.channels_live, q->created ? 1 : 0);
+    if (!q->created) {
+        CHECK_STATUS(st, ASX_E_RESOURCE_EXHAUSTED);
+        (void)asx_region_close(&q->s.home, ASX_OK);
+        return asx_region_close(&q->s.crowd, ASX_OK);
+    }
+    CHECK_STATUS(asx_spawn_poll(&q->s.home, NULL, waits_squeezed, q), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    if (q->polled != ASX_E_WOULD_BLOCK)
+        CHECK_STATUS(q->polled, ASX_E_RESOURCE_EXHAUSTED);
+    q->left = q->amount;
+    for (int i = 0; i < 1000 && q->cloned == ASX_OK; i++)
+        q->cloned = asx_mpmc_receiver_clone(&q->s.rx, &clone);
+    if (q->cloned < 0)
+        CHECK_STATUS(q->cloned, ASX_E_RESOURCE_EXHAUSTED);
+    q->left = SIZE_MAX / 2;
+    if (q->polled == ASX_E_WOULD_BLOCK)
+        CHECK_STATUS(asx_mpmc_recv(&q->s.rx, cx, message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_try_recv(&q->s.rx, cx, message), ASX_E_EMPTY);
+    (void)asx_region_close(&q->s.home, ASX_OK);
+    return asx_region_close(&q->s.crowd, ASX_OK);
+}
+
+ASX_TEST(every_shortage_of_memory_is_told_and_loses_nothing)
+{
+    unsigned not_created = 0, not_waited = 0, not_cloned = 0, all = 0;
+    for (size_t amount = 0; amount < 40000; amount += 500) {
+        static squeeze q;
+        q = (squeeze){ .left = SIZE_MAX / 2, .amount = amount };
+        asx_runtime_config config = {
+            .clock = ASX_CLOCK_VIRTUAL,
+            .allocator = { squeezed_alloc, squeezed_free, &q },
+        };
+        asx_runtime *rt = NULL;
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_run(rt, squeezed, &q), ASX_OK);
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+        CHECK_EQ(q.in_use, 0);
+        not_created += !q.created;
+        not_waited += q.polled == ASX_E_RESOURCE_EXHAUSTED;
+        not_cloned += q.cloned == ASX_E_RESOURCE_EXHAUSTED;
+        all += q.created && q.polled == ASX_OK && q.cloned == ASX_OK;
+    }
+    CHECK(not_created > 0 && not_waited > 0 && not_cloned > 0 && all > 0);
 }
 
 /* ---- sizes and names ------------------------------------------------------------------------ */
