@@ -306,6 +306,42 @@ ASX_TEST(a_poll_task_that_does_not_come_back_has_parted_from_the_mutex)
     program_check(grant_not_taken, &again);
 }
 
+/* A cancelled poll task may unlock instead of taking the mutex back first. */
+static asx_poll unlocks_when_told(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    if (s->runs++ == 0) {
+        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+        CHECK_STATUS(asx_condition_wait(&s->condition, cx, &s->guard), ASX_E_WOULD_BLOCK);
+        return ASX_POLL_PENDING;
+    }
+    CHECK_STATUS(asx_checkpoint(cx), ASX_E_CANCELLED);
+    s->last = asx_mutex_unlock(&s->guard);
+    return ASX_POLL_READY;
+}
+
+static asx_status unlocked_when_told(asx_cx *cx, void *arg)
+{
+    struct stage s;
+    asx_mutex_guard mine;
+    (void)arg;
+    open_stage(cx, &s);
+    CHECK_STATUS(asx_spawn_poll_task(&s.outer, NULL, unlocks_when_told, &s, &s.task), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &mine), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&s.task, NULL), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(s.last, ASX_OK);
+    CHECK_STATUS(asx_mutex_unlock(&mine), ASX_OK); /* which was not touched by that */
+    CHECK_STATUS(asx_region_close(&s.inner, ASX_OK), ASX_OK);
+    return asx_region_close(&s.outer, ASX_OK);
+}
+
+ASX_TEST(a_guard_that_has_parted_can_be_given_up)
+{
+    program_check(unlocked_when_told, NULL);
+}
+
 static asx_status waits_with_a_copy(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;

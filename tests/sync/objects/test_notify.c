@@ -165,6 +165,41 @@ struct crowd {
     unsigned round[PARTIES], leaders;
 };
 
+static asx_poll asks_twice(asx_cx *cx, void *arg)
+{
+    struct crowd *c = arg;
+    bool leader = true;
+    asx_status st = asx_barrier_wait(&c->barrier, cx, &leader);
+    if (st == ASX_OK) {
+        CHECK(!leader);
+        return ASX_POLL_READY;
+    }
+    CHECK_STATUS(asx_barrier_wait(&c->barrier, cx, &leader), ASX_E_WOULD_BLOCK);
+    c->leaders++;
+    return ASX_POLL_PENDING;
+}
+
+static asx_status counted_once(asx_cx *cx, void *arg)
+{
+    struct crowd c = { .leaders = 0 };
+    asx_region r;
+    bool leader = false;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(&r, NULL, 2, &c.barrier), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll(&r, NULL, asks_twice, &c), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_EQ(c.leaders, 1); /* it waits */
+    CHECK_STATUS(asx_barrier_wait(&c.barrier, cx, &leader), ASX_OK);
+    CHECK(leader);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_poll_task_that_asks_twice_counts_once)
+{
+    program_check(counted_once, NULL);
+}
+
 struct member {
     struct crowd *crowd;
     unsigned number;

@@ -197,6 +197,44 @@ ASX_TEST(a_runner_that_ends_in_the_middle_leaves_it_to_the_next)
     program_check(runner_ends, NULL);
 }
 
+/* A poll task that is told in the middle of it, and has something else to do, holds nobody up. */
+static asx_poll goes_on_elsewhere(asx_cx *cx, void *arg)
+{
+    struct stage *s = arg;
+    if (s->inner == ASX_OK) {
+        s->last = asx_once_call(&s->once, cx, never_ready, s);
+        if (s->last == ASX_E_WOULD_BLOCK)
+            return ASX_POLL_PENDING;
+        CHECK_STATUS(s->last, ASX_E_CANCELLED);
+        CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+        s->inner = ASX_E_CANCELLED;
+    }
+    return asx_sleep(cx, ASX_MS) == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
+}
+
+static asx_status left_at_once(asx_cx *cx, void *arg)
+{
+    struct stage s;
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT };
+    (void)arg;
+    memset(&s, 0, sizeof s);
+    CHECK_STATUS(asx_region_open(cx, &s.region, &options), ASX_OK);
+    CHECK_STATUS(asx_once_create(&s.region, NULL, &s.once), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.region, NULL, goes_on_elsewhere, &s, &s.task), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&s.task, NULL), ASX_OK);
+    asx_time before = asx_now(cx);
+    CHECK_STATUS(asx_once_call(&s.once, cx, quick, &s), ASX_OK);
+    CHECK_EQ(asx_now(cx), before);
+    CHECK_EQ(s.calls, 2);
+    return asx_region_close(&s.region, ASX_OK);
+}
+
+ASX_TEST(a_cancelled_runner_that_asks_again_leaves_it_to_the_next_at_once)
+{
+    program_check(left_at_once, NULL);
+}
+
 /* ---- laws over schedules -------------------------------------------------------------------- */
 
 enum { CALLERS = 6 };
