@@ -76,7 +76,9 @@ static void load(asx_runtime *rt, const asx__registers *r)
 static void become(asx_runtime *rt, asx__engine *e, asx__worker *worker)
 {
     put_away(rt, &e->loaded->r);
+    asx__local_put_away(rt, e->loaded);
     load(rt, &worker->r);
+    asx__local_load(rt, worker);
     e->loaded = worker;
     /* F1: nobody else runs what this worker runs. */
     ASX__DEBUG_ASSERT(rt->current == NULL || !asx__is_queued(rt->current));
@@ -152,9 +154,8 @@ static bool wants_lease(asx__engine *e, const asx__worker *worker)
 /* In any list but the first one. */
 static bool others_may_wait(const asx_runtime *rt)
 {
-    const uint64_t *r = rt->ready.bits, *c = rt->cancel.bits;
-    return ((r[0] & ~UINT64_C(1)) | r[1] | r[2] | r[3] | c[0] | c[1] | c[2] | c[3]) != 0 ||
-           rt->timed_len != 0 || rt->next_up != NULL;
+    return (rt->ready.bits[0] & ~UINT64_C(1)) != 0 || (rt->ready.words & ~1u) != 0 ||
+           rt->cancel.words != 0 || rt->timed_len != 0 || rt->next_up != NULL;
 }
 
 /* Is there anything that a sleeper might have to know of? Errs on the side of asking. */
@@ -241,11 +242,13 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t workers)
         all[i].rt = rt;
         all[i].index = i;
         asx__lease_slot_init(&all[i].slot);
+        asx__local_init(&all[i], rt->config.seed);
         all[i].r.turn_left = ASX__TURN;
         all[i].r.host = &all[i].host_stack;
         all[i].r.loop_again = &all[i].loop_again;
     }
     e->visitor.rt = rt;
+    asx__local_init(&e->visitor, 0);
     e->visitor.r.turn_left = ASX__TURN;
     e->loaded = &e->visitor;
     e->workers = all;

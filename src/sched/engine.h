@@ -51,6 +51,8 @@ typedef struct asx__worker {
     uint32_t index;            /* I */
     asx__registers r;          /* L: while they are not loaded */
     asx__lease_slot slot;
+    asx__node local;           /* L: its runnable tasks, while its registers are not loaded */
+    asx__rng rng;              /* L: where its next search for work begins */
     asx__stack host_stack;     /* of its thread */
     jmp_buf loop_again;
     pthread_t thread;          /* I: not of worker 0 */
@@ -83,6 +85,7 @@ typedef struct asx__engine {
     asx_time quiet_known;      /* L: timers.quiet_until when it was last compared with that */
     bool polling;              /* L: it looks in every LOOK_NS */
     bool stop;                 /* L: workers go home */
+    uint64_t stolen;           /* L: tasks, ever */
     asx__atomic_u64 entries;   /* L: ever; the watch looks at it from outside */
     uint32_t streak;           /* L: entries of the same worker in a row, with nobody in the way */
     uint32_t lease_after;      /* L: so many of them make a lease */
@@ -106,6 +109,25 @@ void asx__engine_leave(asx_runtime *rt, bool had_it);
 bool asx__engine_is_mine(const asx_runtime *rt);
 /* Before leaving for long: others need not revoke anything. */
 void asx__engine_give_up(asx_runtime *rt);
+
+/* ---- steal.c: all inside ---- */
+
+void asx__local_init(asx__worker *worker, uint64_t seed);
+/* The first ready list is the loaded worker's own. */
+void asx__local_put_away(asx_runtime *rt, asx__worker *worker);
+void asx__local_load(asx_runtime *rt, asx__worker *worker);
+/* The loaded worker's list becomes anybody's; it takes over what is anybody's. */
+void asx__local_give_back(asx_runtime *rt);
+void asx__local_adopt(asx_runtime *rt);
+/* For a worker that has nothing. True: it has now. */
+bool asx__steal(asx_runtime *rt);
+/* Besides what the loaded worker has. */
+bool asx__locals_hold_any(const asx_runtime *rt);
+uint64_t asx__locals_len(const asx_runtime *rt);
+/* The task is no longer to be run next by a worker that is not loaded. False: none has it. */
+bool asx__locals_forget(asx_runtime *rt, const asx__task *task);
+
+/* ---- workers.c ---- */
 
 /* Dispatches of turns that workers other than the one inside have not finished. */
 uint64_t asx__workers_dispatched(const asx_runtime *rt);

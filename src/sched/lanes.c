@@ -9,6 +9,7 @@
  * of turn (next_up), and neither journal nor laboratory is on. Everything that could break this
  * clears it.
  */
+#include "sched/engine.h"
 #include "sched/hot.h"
 
 #define TIE_WINDOW 256u /* how many equals the laboratory's tie-break looks at */
@@ -131,7 +132,7 @@ void asx__dequeue(asx_runtime *rt, asx__task *task)
         rt->handoff = NULL;
     else if (task->extra != NULL && task->extra->timed_pos != 0)
         timed_remove(rt, task);
-    else
+    else if (ASX__LIKELY(rt->engine == NULL) || !asx__locals_forget(rt, task))
         asx__list_remove(&task->node);
 }
 
@@ -259,6 +260,8 @@ static asx__task *pick_lanes(asx_runtime *rt, asx__node *ready)
 asx__task *asx__pick(asx_runtime *rt)
 {
     asx__node *ready = ready_top(rt);
+    if (ready == NULL && rt->engine != NULL && asx__steal(rt))
+        ready = ready_top(rt);
     if (ASX__UNLIKELY(rt->timed_len != 0 || rt->cancel.words != 0))
         return pick_lanes(rt, ready);
     if (ready == NULL)

@@ -749,7 +749,8 @@ asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
         .stacks_in_use = stacks_in_use(rt),
         .stacks_kept = rt->stacks_kept,
         .memory_bytes = rt->memory_bytes,
-        .ready_len = queue_len(&rt->ready) + (rt->next_up != NULL) + (rt->handoff != NULL),
+        .ready_len = queue_len(&rt->ready) + (rt->next_up != NULL) + (rt->handoff != NULL) +
+                     (rt->engine != NULL ? asx__locals_len(rt) : 0),
         .cancel_len = queue_len(&rt->cancel),
         .timed_len = rt->timed_len,
         .turns = rt->turns,

@@ -80,7 +80,7 @@ static bool holds_any(const asx__queue *queue)
 static bool has_backlog(const asx_runtime *rt)
 {
     return !asx__list_empty(&rt->ready.queue[0]) || rt->next_up != NULL || rt->timed_len != 0 ||
-           holds_any(&rt->ready) || holds_any(&rt->cancel);
+           holds_any(&rt->ready) || holds_any(&rt->cancel) || asx__locals_hold_any(rt);
 }
 
 /* Was a timer armed that the watch does not know of? */
@@ -292,6 +292,7 @@ static void give_back(asx_runtime *rt)
         kept[i]->flags &= ~(uint32_t)ASX__T_INLINE;
         asx__enqueue(rt, kept[i]);
     }
+    asx__local_give_back(rt);
 }
 
 static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
@@ -301,7 +302,8 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
     w->entries_seen = asx__load_relaxed(&e->entries);
     w->looked_at = asx__clock_read(rt);
     while (!rt->finished && !e->stop) {
-        bool more = asx__run_some(rt, STRETCH);
+        asx__local_adopt(rt); /* so that nobody's own work keeps it from its turn */
+        bool more = asx__run_some(rt, e->coarse ? ASX__TURN : STRETCH) || has_backlog(rt);
         if (rt->finished || e->stop)
             break;
         if (w->index == 0 && rt->now >= until) {
@@ -441,6 +443,7 @@ bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches)
     (void)asx__engine_enter(rt);
     rt->driving = true;
     (void)asx__clock_read(rt);
+    asx__local_adopt(rt);
     bool more = asx__run_some(rt, max_dispatches);
     rt->driving = false;
     asx__engine_give_up(rt);

@@ -1,0 +1,164 @@
+/* steal.c - whose work is whose, and how it changes hands.
+ *
+ * What a worker makes runnable, plain and of priority 0, goes to a list of its own: while the worker
+ * is in the engine that is the first ready list, otherwise `local`. All other lanes are everyone's.
+ * What threads make runnable that are no workers is injected: the visitor's list. A worker that has
+ * nothing takes from what was injected, then from the other workers in the order of steal.h, the
+ * oldest first and no more than BATCH; at last it takes what somebody keeps for itself to run next
+ * (next_up), which that one may not come to for long.
+ *
+ * All of it happens with the engine held, so lists will do: a deque that can be robbed without a lock
+ * (deque.h) pays off when finding work needs no engine, and here it does.
+ */
+#include "sched/steal.h"
+#include "sched/engine.h"
+#include "sched/hot.h"
+
+#define BATCH 16u
+
+void asx__local_init(asx__worker *w, uint64_t seed)
+{
+    asx__list_init(&w->local);
+    asx__scan_seed(&w->rng, seed, w->index);
+}
+
+/* Appends all of `from`, which is empty then. */
+static void move_all(asx__node *from, asx__node *to)
+{
+    if (asx__list_empty(from))
+        return;
+    asx__node *first = from->next, *last = from->prev;
+    first->prev = to->prev;
+    to->prev->next = first;
+    last->next = to;
+    to->prev = last;
+    asx__list_init(from);
+}
+
+static void hint(asx_runtime *rt)
+{
+    if (asx__list_empty(&rt->ready.queue[0]))
+        return;
+    rt->ready.bits[0] |= 1u;
+    rt->ready.words |= 1u;
+}
+
+void asx__local_put_away(asx_runtime *rt, asx__worker *w)
+{
+    move_all(&rt->ready.queue[0], &w->local);
+}
+
+void asx__local_load(asx_runtime *rt, asx__worker *w)
+{
+    move_all(&w->local, &rt->ready.queue[0]);
+    hint(rt);
+}
+
+void asx__local_give_back(asx_runtime *rt)
+{
+    move_all(&rt->ready.queue[0], &rt->engine->visitor.local);
+}
+
+void asx__local_adopt(asx_runtime *rt)
+{
+    move_all(&rt->engine->visitor.local, &rt->ready.queue[0]);
+    hint(rt);
+}
+
+static uint32_t take_some(asx_runtime *rt, asx__node *from)
+{
+    uint32_t n = 0;
+    for (; n < BATCH && !asx__list_empty(from); n++) {
+        asx__task *task = (asx__task *)asx__list_pop_front(from);
+        ASX__DEBUG_ASSERT(asx__is_queued(task)); /* F2 */
+        asx__list_push_back(&rt->ready.queue[0], &task->node);
+    }
+    hint(rt);
+    return n;
+}
+
+/* What a worker keeps to run next, and has not come to. */
+static bool take_next_up(asx_runtime *rt, asx__worker *victim)
+{
+    asx__task *task = victim->r.next_up;
+    if (task == NULL)
+        return false;
+    victim->r.next_up = NULL;
+    task->flags &= ~(uint32_t)ASX__T_INLINE;
+    asx__enqueue(rt, task);
+    return true;
+}
+
+bool asx__steal(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    asx__worker *self = e->loaded;
+    if (self == &e->visitor)
+        return false;
+    if (take_some(rt, &e->visitor.local) != 0)
+        return true;
+    asx__scan scan = asx__scan_begin(&self->rng, e->workers_max), again = scan;
+    uint32_t at;
+    while (asx__scan_step(&scan, &at)) {
+        asx__worker *victim = &e->workers[at];
+        uint32_t n = victim != self ? take_some(rt, &victim->local) : 0;
+        e->stolen += n;
+        if (n != 0)
+            return true;
+    }
+    while (asx__scan_step(&again, &at)) {
+        asx__worker *victim = &e->workers[at];
+        if (victim != self && take_next_up(rt, victim)) {
+            e->stolen++;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool asx__locals_hold_any(const asx_runtime *rt)
+{
+    const asx__engine *e = rt->engine;
+    if (e->loaded != &e->visitor && !asx__list_empty(&e->visitor.local))
+        return true;
+    for (uint32_t i = 0; i < e->workers_max; i++) {
+        const asx__worker *w = &e->workers[i];
+        if (w != e->loaded && (!asx__list_empty(&w->local) || w->r.next_up != NULL))
+            return true;
+    }
+    return false;
+}
+
+uint64_t asx__locals_len(const asx_runtime *rt)
+{
+    const asx__engine *e = rt->engine;
+    uint64_t len = 0;
+    for (uint32_t i = 0; i <= e->workers_max; i++) {
+        const asx__worker *w = i < e->workers_max ? &e->workers[i] : &e->visitor;
+        if (w == e->loaded)
+            continue;
+        len += (uint64_t)(w->r.next_up != NULL) + (uint64_t)(w->r.handoff != NULL);
+        for (const asx__node *n = w->local.next; n != &w->local; n = n->next)
+            len++;
+    }
+    return len;
+}
+
+bool asx__locals_forget(asx_runtime *rt, const asx__task *task)
+{
+    asx__engine *e = rt->engine;
+    for (uint32_t i = 0; i < e->workers_max; i++) {
+        asx__registers *r = &e->workers[i].r;
+        if (&e->workers[i] == e->loaded)
+            continue;
+        if (r->next_up == task) {
+            r->next_up = NULL;
+            return true;
+        }
+        if (r->handoff == task) {
+            r->handoff = NULL;
+            return true;
+        }
+    }
+    return false;
+}
