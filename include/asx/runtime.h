@@ -163,6 +163,8 @@ ASX_API asx_status asx_runtime_certificate(const asx_runtime *runtime,
 
 typedef struct asx_stats {
     uint64_t tasks_live, tasks_spawned, tasks_forced;
+    uint64_t tasks_stolen; /* moved from one worker to another */
+    uint32_t workers, workers_asleep; /* 0 workers: nobody drives a runtime with several */
     uint64_t regions_live, regions_opened;
     uint64_t obligations_reserved, obligations_total, obligations_leaked;
     uint64_t channels_live, timers_live;

@@ -1,14 +1,14 @@
 /* steal.c - whose work is whose, and how it changes hands.
  *
- * What a worker makes runnable, plain and of priority 0, goes to a list of its own: while the worker
- * is in the engine that is the first ready list, otherwise `local`. All other lanes are everyone's.
+ * What a worker makes runnable, plain and of priority 0, goes to a list of its own: while it is in
+ * the engine that is the first ready list, otherwise `local`. All other lanes are everyone's.
  * What threads make runnable that are no workers is injected: the visitor's list. A worker that has
  * nothing takes from what was injected, then from the other workers in the order of steal.h, the
  * oldest first and no more than BATCH; at last it takes what somebody keeps for itself to run next
  * (next_up), which that one may not come to for long.
  *
- * All of it happens with the engine held, so lists will do: a deque that can be robbed without a lock
- * (deque.h) pays off when finding work needs no engine, and here it does.
+ * All of it happens with the engine held, so lists will do: a deque that can be robbed without a
+ * lock (deque.h) pays off when finding work needs no engine, and here it does.
  */
 #include "sched/steal.h"
 #include "sched/engine.h"
