@@ -139,7 +139,8 @@ ASX_API void asx_lab_failed_here(const char *text, const char *site);
     X(DFS, "dfs")         /* every interleaving; counts classes; for small programs */             \
     X(RANDOM, "random")   /* each step any task that can go, equally likely */                     \
     X(PCT, "pct")         /* random priorities, lowered at random steps */                         \
-    X(SAMPLE, "sample")   /* random, pct and others in turn, an execution each */
+    X(SAMPLE, "sample")   /* random, pct and others in turn, an execution each */                  \
+    X(SOURCE, "source")   /* every class, by source sets: some executions are begun in vain */
 
 typedef enum asx_explore_mode {
 #define ASX_EXPLORE_MODE_ENUM_(name, text) ASX_EXPLORE_##name,
@@ -205,6 +206,9 @@ typedef struct asx_explore_options {
     uint64_t time_max_ns;
     uint64_t steps_max;      /* of one execution; default 100,000 */
     asx_explore_clock clock;
+    uint32_t bound;          /* optimal, dfs: all interleavings with fewer preemptions than this, by
+                                brute force; a preemption takes the turn from a task that could go
+                                on. 0: no bound */
     uint32_t depth;          /* pct: the depth of bug it aims at; default 3 */
     bool stop_at_first;      /* execution that is not good */
     bool unchecked;          /* do not compare classes: no memory for it, and a little faster */

@@ -117,7 +117,7 @@ void asx__dpor_begin(asx__dpor *d)
     d->class_sum = 0;
     d->too_long = d->blocked = false;
     d->accesses.len = d->prints.len = 0;
-    d->epoch = 0;
+    d->epoch = d->preemptions = 0;
     d->world = ASX__DPOR_NONE;
     d->own_alternatives = d->alternatives.len;
     d->way = (asx__dpor_way)(d->stats.executions % ASX__WAY_COUNT);
@@ -322,16 +322,45 @@ static uint32_t choose_default(asx__dpor *d)
     return first_enabled(d, last);
 }
 
-/* Notes the next larger task that is enabled here. */
+/* ---- every interleaving: the running task first, then the others by number ------------------- */
+
+static uint32_t last_task(const asx__dpor *d)
+{
+    return d->events_len != 0 ? d->events[d->events_len - 1].task : 0;
+}
+
+/* Would it take the turn from a task that could go on? */
+static bool preempts(asx__dpor *d, uint32_t task)
+{
+    return d->options.bound != 0 && d->events_len != 0 && task != last_task(d) &&
+           enabled(d, last_task(d));
+}
+
+static bool is_within_bound(asx__dpor *d, uint32_t task)
+{
+    if (!preempts(d, task) || d->preemptions + 1 < d->options.bound)
+        return true;
+    d->stats.bounded++;
+    return false;
+}
+
+static uint32_t choose_dfs(asx__dpor *d)
+{
+    uint32_t last = last_task(d);
+    return enabled(d, last) ? last : first_enabled(d, 0);
+}
+
+/* Notes the next task in this order that is enabled here. */
 static void note_untried(asx__dpor *d, uint32_t chosen)
 {
-    uint32_t step = d->events_len;
+    uint32_t step = d->events_len, last = last_task(d);
     d->untried.len = step;
     if (!ASX__VEC_ROOM(d, d->untried, 1))
         return;
     uint32_t other = ASX__DPOR_NONE;
-    for (uint32_t t = chosen + 1; t < d->tasks_len && other == ASX__DPOR_NONE; t++)
-        if (enabled(d, t))
+    bool first = chosen == last;
+    for (uint32_t t = first ? 0 : chosen + 1; t < d->tasks_len && other == ASX__DPOR_NONE; t++)
+        if (t != last && enabled(d, t) && is_within_bound(d, t))
             other = t;
     d->untried.at[d->untried.len++] = (asx__step){ other, 0, false };
 }
@@ -340,7 +369,7 @@ static uint32_t choose_free(asx__dpor *d)
 {
     switch (d->options.mode) {
     case ASX__DPOR_DFS:
-        return first_enabled(d, 0);
+        return choose_dfs(d);
     case ASX__DPOR_RANDOM:
         return any_enabled(d);
     case ASX__DPOR_PCT:
@@ -378,8 +407,11 @@ uint32_t asx__dpor_choose(asx__dpor *d)
             return ASX__DPOR_NONE;
         }
     }
-    if (d->options.mode == ASX__DPOR_DFS && d->events_len + 1 >= d->plan.len)
-        note_untried(d, chosen);
+    if (d->options.mode == ASX__DPOR_DFS) {
+        if (d->events_len + 1 >= d->plan.len)
+            note_untried(d, chosen);
+        d->preemptions += preempts(d, chosen);
+    }
     return chosen;
 }
 

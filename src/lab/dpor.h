@@ -217,6 +217,7 @@ typedef struct asx__dpor_options {
     uint64_t seed;        /* 0: the running task goes on; else the default is drawn */
     uint64_t steps_max;   /* of one execution */
     uint32_t depth;       /* PCT: number of priority changes + 1 */
+    uint32_t bound;       /* DFS: number of preemptions allowed + 1; 0: any */
     bool check;           /* compare classes */
 } asx__dpor_options;
 
@@ -229,6 +230,7 @@ typedef struct asx__dpor_stats {
     uint64_t classes;     /* seen, as far as checked */
     uint64_t deadlocks;
     uint64_t blocked;     /* executions given up because everything that could go slept */
+    uint64_t bounded;     /* DFS: alternatives left out because of the bound */
     uint64_t branches;    /* wide: steps in the trees of what is left to do */
     uint64_t branches_most;
     uint64_t frames;      /* pending alternatives: executions that have some */

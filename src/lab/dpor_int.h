@@ -147,6 +147,7 @@ struct asx__dpor {
     ASX__VEC(asx__block) blocks;
     uint32_t fresh_from;   /* events from here on are not in the execution this one came from */
     uint32_t prefer;       /* the overtaken task, until it has gone */
+    uint32_t preemptions;  /* DFS with a bound: in this execution so far */
     ASX__VEC(asx__step) untried; /* DFS: at each step what to do there next */
     ASX__VEC(uint64_t) changes; /* PCT: steps at which a priority drops, sorted */
     size_t changes_done;

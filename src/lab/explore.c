@@ -424,7 +424,8 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
 {
     asx__dpor_stats stats;
     asx__dpor_stats_get(x->dpor, &stats);
-    bool optimal = x->options->mode == ASX_EXPLORE_OPTIMAL && x->options->schedule == NULL;
+    bool optimal = x->options->mode == ASX_EXPLORE_OPTIMAL && x->options->schedule == NULL &&
+                   x->options->bound == 0;
     *ret = (asx_explore_progress){
         .executions = stats.executions,
         .classes = optimal ? stats.executions - stats.redundant : stats.classes,
@@ -615,7 +616,8 @@ static bool decide(asx__explorer *x)
 /* ---- from outside --------------------------------------------------------------------------- */
 
 static const asx__dpor_mode engine_modes[] = { ASX__DPOR_OPTIMAL, ASX__DPOR_DFS, ASX__DPOR_RANDOM,
-                                               ASX__DPOR_PCT, ASX__DPOR_SAMPLE };
+                                               ASX__DPOR_PCT, ASX__DPOR_SAMPLE,
+                                               ASX__DPOR_SOURCE };
 
 static asx_status create_engine(asx__explorer *x)
 {
@@ -624,10 +626,13 @@ static asx_status create_engine(asx__explorer *x)
                                   .seed = o->seed,
                                   .steps_max = o->steps_max,
                                   .depth = o->depth,
+                                  .bound = o->bound,
                                   .check = !o->unchecked };
     asx__step *steps = NULL;
     size_t count = 0;
     asx_status st = ASX_OK;
+    if (o->bound != 0 && options.mode == ASX__DPOR_OPTIMAL)
+        options.mode = ASX__DPOR_DFS;
     if (o->schedule != NULL)
         options.mode = ASX__DPOR_REPLAY;
     x->dpor = asx__dpor_create(&options);
@@ -693,6 +698,13 @@ static asx_status run(asx__explorer *x)
     return st;
 }
 
+static bool was_bounded(const asx__explorer *x)
+{
+    asx__dpor_stats stats;
+    asx__dpor_stats_get(x->dpor, &stats);
+    return stats.bounded != 0;
+}
+
 asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
                        asx_explore_result *ret_result)
 {
@@ -723,7 +735,7 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
         progress_of(&x, &ret_result->totals);
         ret_result->status = x.status;
         ret_result->complete = x.status == ASX_OK && !x.more && x.too_long == 0 && !sampling &&
-                               o.schedule == NULL;
+                               o.schedule == NULL && !was_bounded(&x);
         ret_result->unsupported = x.unsupported != 0 ? asx_event_kind_str(x.unsupported) : NULL;
     }
     x.clearing = true;

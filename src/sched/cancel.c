@@ -254,7 +254,7 @@ void asx__scopes_catch_up(asx_runtime *rt, asx__task *task)
 
 static void watch_cleanup(asx_runtime *rt, asx__region *region, asx_time since)
 {
-    if (region->cleanup == ASX_CLEANUP_SOFT)
+    if (region->cleanup == ASX_CLEANUP_SOFT || rt->seam != NULL)
         return;
     asx_time at = asx_time_add(since, region->cleanup_time_ns);
     if (at < region->cleanup_at) {

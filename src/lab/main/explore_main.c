@@ -47,6 +47,9 @@ static const char usage[] =
     "  --max-executions N   at most so many (random, pct, sample: 1000)\n"
     "  --time SECONDS       at most so long\n"
     "  --max-steps N        of one execution (100000)\n"
+    "  --clock CLOCK        quiescent: time moves when nothing else can (default);\n"
+    "                       adversarial: a time-out may come whenever its condition is not met\n"
+    "  --bound N            only interleavings with at most N preemptions\n"
     "  --depth N            pct: the depth of bug it aims at (3)\n"
     "  --first              stop at the first execution that is not good\n"
     "  --save FILE          write the first schedule that is not good\n"
@@ -108,6 +111,13 @@ static bool mode(request *r, const char *text)
     return false;
 }
 
+static bool clock_name(request *r, const char *text)
+{
+    bool adversarial = strcmp(text, "adversarial") == 0;
+    r->options.clock = adversarial ? ASX_EXPLORE_ADVERSARIAL : ASX_EXPLORE_QUIESCENT;
+    return adversarial || strcmp(text, "quiescent") == 0;
+}
+
 static bool flag(request *r, const char *name)
 {
     const struct {
@@ -164,9 +174,12 @@ static int valued(request *r, const char *name, const char *value)
     else if (strcmp(name, "--depth") == 0) {
         good = number(value, &n) && n > 0 && n <= 64;
         r->options.depth = (uint32_t)n;
-    } else if (strcmp(name, "--bound") == 0)
-        return complain(name, "an exploration cannot be bounded by preemptions or delays; "
-                              "--max-executions and --time can stop it");
+    } else if (strcmp(name, "--bound") == 0) {
+        good = number(value, &n) && n < 1000;
+        r->options.bound = (uint32_t)n + 1;
+        r->search = false;
+    } else if (strcmp(name, "--clock") == 0)
+        good = clock_name(r, value);
     else
         return complain(name, "there is no such option");
     if (good)

@@ -48,7 +48,12 @@ expect no-file 2 'cannot be read' --replay "$work/none"
 expect no-test 2 'there is no such test' no_such_test
 expect no-option 2 'no such option' --nothing
 expect no-mode 2 'nothing is not possible; there are optimal, ' --mode nothing readers_2
-expect no-bound 2 'cannot be bounded' --bound 2 readers_2
+expect bound 0 '"executions":6,"classes":6,.*"complete":false' --json --bound 0 fib_1
+expect no-bound 0 '"classes":11,.*"complete":true' --json --bound 9 fib_1
+expect bad-bound 2 'not possible' --bound many readers_2
+expect clock 0 '"executions":4,.*"complete":true' --json --mode optimal --clock adversarial readers_2
+expect bad-clock 2 'not possible' --clock sundial readers_2
+expect source 0 '"classes":256,.*"complete":true' --json --mode source readers_8
 expect no-number 2 'is not possible' --seed x readers_2
 [ $bad -eq 0 ] && echo "lab main: all as expected"
 exit $bad
