@@ -2,7 +2,8 @@
 #
 #   make            release build in build/: library, build/asx, examples, tests
 #   make test       what every change must pass (gcc, asan, clang)
-#   make test-all   also lto, audit, tsan, valgrind, other processors, coverage, digests, seeds
+#   make test-all   also lto, ucontext, audit, tsan, valgrind, other processors, coverage, digests,
+#                   seeds
 #   make demo       a tour      make bench      figures      make coverage   lines run
 #   make mutants    seeded faults must be noticed: SAMPLE=n of them drawn by SEED=, MODULES=,
 #                   ONLY=, SURVIVORS_MAX=; FIXTURES=1: has every conformance fixture failed once?
@@ -40,7 +41,7 @@ build:
 
 # --- tests ----------------------------------------------------------------------------------
 
-.PHONY: test test-all test-release test-asan test-clang test-lto test-audit test-tsan
+.PHONY: test test-all test-release test-asan test-clang test-lto test-ucontext test-audit test-tsan
 .PHONY: test-valgrind test-cross test-digests test-seeds $(CROSS:%=test-%)
 test:
 	tools/setup build test
@@ -52,6 +53,7 @@ test-all:
 	tools/setup build test test-all
 	$(MAKE) test
 	$(MAKE) test-lto
+	$(MAKE) test-ucontext
 	$(MAKE) test-audit
 	$(MAKE) test-tsan
 	$(MAKE) test-valgrind
@@ -80,6 +82,11 @@ test-clang: | build
 test-lto: | build
 	@$(call build,lto,-DASX_WERROR=ON)
 	@$(call check,lto,-LE 'build|slow')
+
+# Only what switches is different.
+test-ucontext: | build
+	@$(call build,ucontext,-DASX_WERROR=ON)
+	@$(call check,ucontext,-L 'fiber|sched|sync|flow' -LE 'build|slow')
 
 test-audit: | build
 	@$(call build,audit,-DASX_WERROR=ON)
