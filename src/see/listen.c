@@ -6,7 +6,7 @@
  * registers. The last two come as queued signals with a value.
  *
  *     asker: FREE -> WANTED(tid), signal, wait           handler: WANTED -> TAKEN, write, -> GIVEN
- *            GIVEN -> FREE;  too late: WANTED -> FREE
+ *            GIVEN -> FREE;  too late: WANTED -> FREE, TAKEN -> LEFT        LEFT -> FREE
  *
  * The listener lives for ever once it is made: a signal may be on its way when it is given up.
  *
@@ -24,7 +24,7 @@
 
 #define ANSWER_NS (300 * ASX_MS)
 
-enum ask_state { FREE, HELD, WANTED, TAKEN, GIVEN };
+enum ask_state { FREE, HELD, WANTED, TAKEN, GIVEN, LEFT };
 
 typedef struct asx__listener {
     asx__atomic_u32 signo;   /* 0: given up */
@@ -59,10 +59,11 @@ static bool wait_for_answer(asx__listener *l)
     while ((state = asx__load_acquire(&l->ask)) != GIVEN) {
         if (asx__futex_wait(&l->ask, state, until))
             continue;
-        uint32_t expected = WANTED;
-        if (asx__cas_acq_rel(&l->ask, &expected, FREE))
+        /* Too late. Whoever has begun to write frees it when he has done. */
+        uint32_t wanted = WANTED, taken = TAKEN;
+        if (asx__cas_acq_rel(&l->ask, &wanted, FREE) ||
+            asx__cas_acq_rel(&l->ask, &taken, LEFT))
             return false;
-        until += ANSWER_NS; /* TAKEN: it is being written */
     }
     return true;
 }
@@ -97,7 +98,9 @@ static void answer(asx__listener *l, const void *ucontext)
         !asx__cas_acquire(&l->ask, &expected, TAKEN))
         return;
     asx__regs_of_context(ucontext, &l->ask_regs);
-    asx__store_release(&l->ask, GIVEN);
+    expected = TAKEN;
+    if (!asx__cas_acq_rel(&l->ask, &expected, GIVEN))
+        asx__store_release(&l->ask, FREE);
     asx__futex_wake(&l->ask, 1);
 }
 
