@@ -12,6 +12,9 @@
 #ifndef ASX_TESTS_SYNC_PLAY_H
 #define ASX_TESTS_SYNC_PLAY_H
 
+#include <limits.h>
+#include <stdatomic.h>
+
 #include <asx/asx.h>
 
 #include "harness.h"
@@ -38,6 +41,7 @@ struct play_run {
     asx_region home, crowd;
     asx_task tasks[ACTORS_MAX];
     struct play_actor *actors;
+    atomic_uint due[ACTORS_MAX]; /* when what each does now is to be over; UINT_MAX: it has ended */
     asx_close_report home_report, crowd_report;
     uint64_t count;    /* the play's own */
     char log[64];      /* letters, in the order in which they were written */

@@ -25,6 +25,7 @@ STEP_OP(op_panic)
 {
     (void)step;
     actor->ended = true;
+    atomic_store(&actor->run->due[actor->number], UINT_MAX);
     asx_panic(cx, "as the play says");
 }
 
@@ -68,17 +69,23 @@ STEP_OP(op_log)
 
 /* ---- actors --------------------------------------------------------------------------------- */
 
-/* On the real clock everybody may be late: what comes earlier in the play is done before. */
-static bool others_are_due(const struct play_run *run, const struct play_actor *self, unsigned at)
+/* On the real clock everybody may be late, and several workers may be at it: what comes earlier in
+ * the play is done before. */
+static bool others_are_due(struct play_run *run, const struct play_actor *self, unsigned at)
 {
-    for (unsigned i = 0; i < ACTORS_MAX && run->play->steps[i][0].op != NULL; i++) {
-        const struct play_actor *a = &run->actors[i];
-        const struct play_step *step = &a->steps[a->pos];
-        unsigned due = a->begun && step->done > step->at ? step->done : step->at;
-        if (a != self && !a->ended && step->op != NULL && (due > a->clock ? due : a->clock) < at)
-            return run->live;
-    }
+    for (unsigned i = 0; run->live && i < ACTORS_MAX; i++)
+        if ((self == NULL || i != self->number) && atomic_load(&run->due[i]) < at)
+            return true;
     return false;
+}
+
+/* The actor's step, begun or not, is due then. */
+static void set_due(struct play_actor *a)
+{
+    const struct play_step *step = &a->steps[a->pos];
+    unsigned due = a->begun && step->done > step->at ? step->done : step->at;
+    bool over = a->ended || step->op == NULL;
+    atomic_store(&a->run->due[a->number], over ? UINT_MAX : due > a->clock ? due : a->clock);
 }
 
 static asx_status wait_for_time(asx_cx *cx, struct play_actor *a, unsigned at_ms)
@@ -93,7 +100,6 @@ static asx_status wait_for_time(asx_cx *cx, struct play_actor *a, unsigned at_ms
             return st;
         give_way = false;
     }
-    a->clock = at_ms > a->clock ? at_ms : a->clock;
     return ASX_OK;
 }
 
@@ -102,9 +108,12 @@ static asx_status act(asx_cx *cx, struct play_actor *a)
 {
     for (; !a->ended && a->steps[a->pos].op != NULL; a->pos++, a->begun = false) {
         const struct play_step *step = &a->steps[a->pos];
+        set_due(a);
         if (!a->begun && wait_for_time(cx, a, step->at) == ASX_E_WOULD_BLOCK)
             return ASX_E_WOULD_BLOCK; /* a cancelled actor goes on at once */
         a->begun = true;
+        a->clock = step->at > a->clock ? step->at : a->clock;
+        set_due(a);
         asx_status st = step->op(cx, a, step);
         if (st == ASX_E_WOULD_BLOCK)
             return st;
@@ -116,6 +125,7 @@ static asx_status act(asx_cx *cx, struct play_actor *a)
             complain(a, step, "returned at (us)", (long long)(now / ASX_US), done * 1000LL);
     }
     a->ended = true;
+    set_due(a);
     return a->pos > 0 && a->steps[a->pos - 1].op == op_end ? a->steps[a->pos - 1].want : ASX_OK;
 }
 
@@ -134,9 +144,11 @@ static asx_poll act_poll(asx_cx *cx, void *arg)
 
 static void spawn_actors(struct play_run *run)
 {
-    for (unsigned i = 0; i < ACTORS_MAX; i++)
+    for (unsigned i = 0; i < ACTORS_MAX; i++) {
         run->actors[i] = (struct play_actor){ .run = run, .steps = run->play->steps[i],
                                               .number = i };
+        set_due(&run->actors[i]);
+    }
     for (unsigned i = 0; i < ACTORS_MAX && run->play->steps[i][0].op != NULL; i++) {
         struct play_actor *a = &run->actors[i];
         if (run->vehicles >> i & 1u)

@@ -70,6 +70,7 @@ STEP_OP(op_once_panics)
 {
     (void)step;
     actor->ended = true;
+    atomic_store(&actor->run->due[actor->number], UINT_MAX);
     return asx_once_call(&actor->run->once, cx, panics_inside, NULL);
 }
 
