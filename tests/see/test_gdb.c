@@ -81,8 +81,40 @@ static asx_status hall_that_sleeps(asx_cx *cx, void *arg)
     return see_hall(cx, naps, arg);
 }
 
-/* A process that waits in every way, in a folder of its own. */
-static pid_t start_hall(const char *folder)
+__attribute__((noinline)) static void loop_for_ever(void)
+{
+    static volatile unsigned n;
+    for (;;)
+        n++;
+}
+
+static asx_status loops(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    loop_for_ever();
+    return ASX_OK;
+}
+
+static asx_status hall_with_looper(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "looper", loops, NULL), ASX_OK);
+    return see_hall(cx, naps, arg);
+}
+
+static int run_hall(int *ready, uint32_t workers)
+{
+    asx_runtime_config config = { .workers = workers };
+    asx_runtime *rt;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    return asx_runtime_run(rt, workers > 1 ? hall_with_looper : hall_that_sleeps, ready) < 0;
+}
+
+/* A process that waits in every way, in a folder of its own. With several workers one of them is
+ * busy for ever. */
+static pid_t start_hall(const char *folder, uint32_t workers)
 {
     int ready[2];
     char byte;
@@ -95,7 +127,7 @@ static pid_t start_hall(const char *folder)
         (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
         if (chdir(folder) != 0)
             _exit(1);
-        _exit(asx_main(hall_that_sleeps, &ready[1]));
+        _exit(run_hall(&ready[1], workers));
     }
     CHECK_EQ(read(ready[0], &byte, 1), 1);
     usleep(100000);
@@ -122,7 +154,7 @@ ASX_TEST_TIMEOUT(gdb_shows_the_tasks_of_a_live_process, 120)
 {
     if (no_gdb())
         return;
-    pid_t pid = start_hall("/");
+    pid_t pid = start_hall("/", 1);
     (void)run("DEBUGINFOD_URLS= gdb -nx -batch -p @n -x '@a' -ex 'asx stacks' -ex 'asx regions' "
               "-ex 'asx fiber 2' -ex 'bt' 2>&1", script(), "", (long)pid);
     CHECK_EQ(kill(pid, SIGKILL), 0);
@@ -136,6 +168,26 @@ ASX_TEST_TIMEOUT(gdb_shows_the_tasks_of_a_live_process, 120)
     HAS(output, "Open, tasks 4, regions 0, obligations 0");
     const char *bt = strstr(output, "obligations 0");
     HAS(bt, "in take_one (");
+}
+
+ASX_TEST_TIMEOUT(gdb_shows_what_each_worker_runs, 120)
+{
+    if (no_gdb())
+        return;
+    pid_t pid = start_hall("/", 3);
+    (void)run("DEBUGINFOD_URLS= gdb -nx -batch -p @n -x '@a' -ex 'asx stacks' 2>&1", script(), "",
+              (long)pid);
+    CHECK_EQ(kill(pid, SIGKILL), 0);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    if (strstr(output, "ptrace: Operation not permitted") != NULL) {
+        (void)skip("attaching to processes is not permitted here");
+        return;
+    }
+    HAS(see_task(output, "looper"), "Running, running");
+    HAS(see_task(output, "looper"), "loop_for_ever at ");
+    HAS(see_task(output, "looper"), "asx__fiber_main");
+    HAS(see_task(output, "taker"), "take_one at ");
+    HAS(see_task(output, "main"), "naps at ");
 }
 
 #ifndef SANITIZED
@@ -153,7 +205,7 @@ ASX_TEST_TIMEOUT(gdb_shows_the_tasks_of_a_core, 120)
     }
     (void)fclose(file);
     CHECK(mkdtemp(folder) != NULL);
-    pid_t pid = start_hall(folder);
+    pid_t pid = start_hall(folder, 1);
     CHECK_EQ(kill(pid, SIGABRT), 0);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK(WIFSIGNALED(status));
