@@ -58,6 +58,9 @@ static asx_status all_of_it(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn_task(&q, NULL, kit_waiter, NULL, &w), ASX_OK);
     CHECK_STATUS(asx_join(cx, &y, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &y), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &y, NULL), ASX_OK); /* it has ended: nobody waits */
     CHECK_STATUS(asx_defer(&q, kit_returns, NULL), ASX_OK);
     CHECK_STATUS(asx_region_cancel(&q, NULL), ASX_OK);
     CHECK_STATUS(asx_join(cx, &w, NULL), ASX_OK);
