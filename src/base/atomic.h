@@ -101,6 +101,15 @@ ASX__ATOMIC_TYPE(ptr, void *)
 ASX__ATOMIC_NUMBER(u32, uint32_t)
 ASX__ATOMIC_NUMBER(u64, uint64_t)
 
+#ifdef __cppcheck__ /* it stumbles over _Generic inside of a condition */
+#define ASX__ATOMIC_INIT(p, value) atomic_init(&(p)->v_, value)
+#define ASX__ATOMIC_LOAD(p, mo) atomic_load_explicit(&(p)->v_, mo)
+#define ASX__ATOMIC_STORE(p, value, mo) atomic_store_explicit(&(p)->v_, value, mo)
+#define ASX__ATOMIC_EXCHANGE(p, value, mo) atomic_exchange_explicit(&(p)->v_, value, mo)
+#define ASX__ATOMIC_CAS(p, expected, desired, mo, mo_failed)                                       \
+    atomic_compare_exchange_strong_explicit(&(p)->v_, expected, desired, mo, mo_failed)
+#define ASX__ATOMIC_RMW(p, op, value, mo) atomic_fetch_add_explicit(&(p)->v_, value, mo)
+#else
 /* By the type of the object. */
 #define ASX__ATOMIC_PICK(p, op)                                                                    \
     _Generic((p),                                                                                  \
@@ -121,6 +130,7 @@ ASX__ATOMIC_NUMBER(u64, uint64_t)
 #define ASX__ATOMIC_RMW(p, op, value, mo)                                                          \
     _Generic((p), asx__atomic_u32 *: asx__atomic_rmw_u32, asx__atomic_u64 *: asx__atomic_rmw_u64)( \
         p, op, value, mo)
+#endif
 #define ASX__ATOMIC_FENCE() atomic_thread_fence(memory_order_seq_cst)
 
 /* Tells the processor that this is a loop that waits. */
@@ -246,8 +256,12 @@ static __attribute__((noinline, unused)) void asx__lock_take_slow(asx__lock *loc
         return;
     /* Whoever sleeps has left a 2 behind. Taking the lock with a 2, although nobody else may sleep
      * any more, costs one needless wake-up; a 1 would lose somebody's. */
-    while (asx__exchange_acquire(&lock->word, 2u) != 0)
+    for (;;) {
+        uint32_t old = asx__exchange_acquire(&lock->word, 2u);
+        if (old == 0)
+            return;
         (void)asx__futex_wait(&lock->word, 2, ASX__FUTEX_FOREVER);
+    }
 }
 
 static inline void asx__lock_take(asx__lock *lock)
