@@ -169,6 +169,17 @@ uint32_t asx__dpor_clock_task(asx__dpor *d)
     return task;
 }
 
+uint32_t asx__dpor_timer_task(asx__dpor *d, uint32_t owner, uint32_t nth)
+{
+    uint32_t task = asx__dpor_name(d, owner, 0x80000000u | nth);
+    if (task == ASX__DPOR_NONE || d->tasks[task].present)
+        return task;
+    memcpy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, owner),
+           d->stride * sizeof *d->task_clocks);
+    enter(d, task);
+    return task;
+}
+
 void asx__dpor_joined(asx__dpor *d, uint32_t task, uint32_t ended)
 {
     asx__clock_join(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, ended), d->stride);

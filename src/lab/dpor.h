@@ -65,7 +65,9 @@
     X(JOIN, "join")                                                                                \
     X(END, "end")                                                                                  \
     X(SLEEP, "sleep")                                                                              \
-    X(ADVANCE, "advance the clock")
+    X(ADVANCE, "advance the clock")                                                                \
+    X(FIRE, "time out")                                                                            \
+    X(CLOSE_REGION, "close region")
 
 typedef enum asx__op_kind {
 #define ASX__OP_ENUM_(name, text) ASX__OP_##name,
@@ -85,8 +87,8 @@ typedef struct asx__op {
     const char *site;
     uint64_t name;   /* of the object or channel, the same in every execution; 0: its address */
     uint64_t cx;     /* name of the task's cancel flag; 0: this is no cancellation point */
-    const uint64_t *targets; /* names of the cancel flags that it sets; borrowed until the end of
-                                the execution */
+    const uint64_t *targets; /* names of the cancel flags that it sets, or of the ends that it waits
+                                for; borrowed until the end of the execution */
     uint32_t targets_len;
 } asx__op;
 
@@ -106,7 +108,8 @@ typedef enum asx__name_tag {
     ASX__NAME_LOCK,
     ASX__NAME_CANCEL,
     ASX__NAME_FIN,
-    ASX__NAME_CLOCK
+    ASX__NAME_CLOCK,
+    ASX__NAME_REGION
 } asx__name_tag;
 #define ASX__NAME_PART_BITS 28
 #define ASX__NAME(tag, task, nth)                                                                  \
@@ -254,6 +257,9 @@ void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role);
 /* The clock, as a task that can do nothing but ADVANCE, when no other task can do anything; the
  * same number in every execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_clock_task(asx__dpor *d);
+/* The deadline of the nth region that `owner` has opened, as a task; the same number in every
+ * execution. ASX__DPOR_NONE: no memory. */
+uint32_t asx__dpor_timer_task(asx__dpor *d, uint32_t owner, uint32_t nth);
 /* What the task will do when it is its turn. */
 void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op);
 /* It will not do it. */

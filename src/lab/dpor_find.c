@@ -169,6 +169,9 @@ static bool is_related(const asx__dpor *d, const asx__op *op, uint32_t event)
         if (other == name || other == op->cx ||
             (parts && (other ^ name) >> ASX__NAME_PART_BITS == 0))
             return true;
+        for (uint32_t k = 0; k < op->targets_len; k++)
+            if (other == op->targets[k])
+                return true;
     }
     return false;
 }

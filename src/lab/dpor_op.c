@@ -409,6 +409,19 @@ static void run_task(work *w)
     case ASX__OP_CANCEL:
         run_targets(w);
         break;
+    case ASX__OP_FIRE: /* the region's flag: 1 timed out, 2 closed */
+        w->deed->enabled = reads(w, name) == 0;
+        if (!w->deed->enabled)
+            break;
+        writes(w, name, 1);
+        run_targets(w);
+        break;
+    case ASX__OP_CLOSE_REGION:
+        for (uint32_t i = 0; i < w->op->targets_len && w->deed->enabled; i++)
+            w->deed->enabled = reads(w, w->op->targets[i]) != 0;
+        if (w->deed->enabled)
+            writes(w, name, reads(w, name) | 2);
+        break;
     default: /* CHECKPOINT */
         break;
     }

@@ -81,8 +81,8 @@ static void on_spawn(asx__explorer *x, const asx_event *event)
     if (event->b != ASX__VEHICLE_FIBER)
         x->unsupported = ASX_EVENT_TASK_SPAWN;
     for (; x->tasks_len <= index; x->tasks_len++)
-        x->tasks[x->tasks_len] = (asx__lab_task){ 0, ASX__DPOR_NONE, ASX__WAIT_NONE, 0 };
-    x->tasks[index] = (asx__lab_task){ event->a, id, ASX__WAIT_NONE, 0 };
+        x->tasks[x->tasks_len] = (asx__lab_task){ .id = ASX__DPOR_NONE };
+    x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id };
 }
 
 asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial)
@@ -98,7 +98,11 @@ static void on_open(asx__explorer *x, const asx_event *event)
     if (!asx__explorer_room(x, (void **)&x->regions, &x->regions_cap, x->regions_len + 1,
                             sizeof *x->regions))
         return;
-    x->regions[x->regions_len++] = (asx__lab_region){ event->object, event->a, event->task };
+    asx__lab_task *owner = asx__explorer_task(x, event->task);
+    x->regions[x->regions_len++] = (asx__lab_region){
+        .serial = event->object, .parent = event->a, .owner = event->task,
+        .nth = owner != NULL ? owner->opened++ : 0, .timer = ASX__DPOR_NONE,
+    };
 }
 
 static bool region_is_in(const asx__explorer *x, uint64_t serial, uint64_t outer)
@@ -116,9 +120,10 @@ static bool region_is_in(const asx__explorer *x, uint64_t serial, uint64_t outer
  * another reason, and who comes after that is not explored. */
 static void on_closed(asx__explorer *x, const asx_event *event)
 {
-    const asx__lab_region *region = asx__explorer_region(x, event->object);
+    asx__lab_region *region = asx__explorer_region(x, event->object);
     if (region == NULL || region->owner == x->driver)
         return;
+    region->closed = true;
     const asx__lab_task *owner = asx__explorer_task(x, region->owner);
     if (owner == NULL || (event->task != region->owner && owner->waits != ASX__WAIT_REGION_CLOSE)) {
         x->unsupported = event->kind;
@@ -358,6 +363,8 @@ static uint32_t choose(asx__explorer *x)
         begin_time(x);
     if (x->timed && x->options->clock == ASX_EXPLORE_QUIESCENT)
         announce_clock(x);
+    else if (x->timed)
+        asx__explorer_announce_deadlines(x);
     return asx__dpor_choose(x->dpor);
 }
 
@@ -379,7 +386,7 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
         uint32_t chosen = choose(x);
         if (chosen == id)
             return asx__dpor_commit(x->dpor, id);
-        if (chosen != ASX__DPOR_NONE && chosen != x->clock) {
+        if (chosen != ASX__DPOR_NONE && chosen != x->clock && !asx__explorer_is_timer(x, chosen)) {
             /* From here to the chosen task, which stands at the end of this function, nothing
              * happens that we would want to hear of. */
             x->rt->tracing = x->options->sink != NULL;
@@ -605,7 +612,8 @@ static bool decide(asx__explorer *x)
         return true;
     }
     if (chosen != ASX__DPOR_NONE) {
-        wake(x, chosen);
+        if (!asx__explorer_fire(x, chosen))
+            wake(x, chosen);
         return true;
     }
     finish(x, true);

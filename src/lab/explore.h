@@ -29,6 +29,7 @@ typedef struct asx__lab_task {
     uint32_t id;         /* engine's number */
     uint32_t waits;      /* ASX__WAIT_... */
     uint32_t made;       /* channels and locks */
+    uint32_t opened;     /* regions */
 } asx__lab_task;
 
 /* A task of any execution, by the engine's number. */
@@ -53,7 +54,11 @@ typedef struct asx__lab_targets {
 
 typedef struct asx__lab_region {
     uint64_t serial, parent;
-    uint64_t owner;      /* serial of the task that opened it */
+    uint64_t owner;      /* serial of the task that opened it ... */
+    uint32_t nth;        /* ... as its nth */
+    uint32_t timer;      /* the engine's number of its deadline; NONE: it has none */
+    size_t tasks_seen;   /* when the deadline was announced */
+    bool closed;
 } asx__lab_region;
 
 /* Text that grows. */
@@ -133,6 +138,11 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell);
 /* A task was told to cancel. */
 void asx__explorer_cancelled(asx__explorer *x, const asx_event *event);
+/* The adversarial clock: deadlines of regions may come now. */
+void asx__explorer_announce_deadlines(asx__explorer *x);
+/* The deadline behind this number comes; false: there is none. */
+bool asx__explorer_fire(asx__explorer *x, uint32_t timer);
+bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task);
 /* Begins again, with this explored too. */
 void asx__explorer_prepare(asx__explorer *x, bool *feature);
 void asx__explorer_forget_targets(asx__explorer *x);

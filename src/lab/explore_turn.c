@@ -84,12 +84,14 @@ static bool falls_with(const asx__explorer *x, const asx__lab_task *task, uint64
     return false;
 }
 
-/* The flags that a cancel of the task `serial` (0: none) or the region sets. NULL: no memory. */
+/* The flags that a cancel of the task `serial` (0: none) or the region sets; or the ends of the same
+ * tasks. NULL: no memory. */
 static uint64_t *find_targets(asx__explorer *x, uint64_t serial, uint64_t region,
-                              uint32_t *ret_count)
+                              asx__name_tag tag, uint32_t *ret_count)
 {
     bool *falls = calloc(x->tasks_len + 1, sizeof *falls);
-    asx__lab_targets *targets = malloc(sizeof *targets + x->tasks_len * sizeof *targets->names);
+    asx__lab_targets *targets =
+        malloc(sizeof *targets + (x->tasks_len + 1) * sizeof *targets->names);
     const asx__lab_task *task = asx__explorer_task(x, serial);
     uint32_t count = 0;
     if (falls == NULL || targets == NULL) {
@@ -109,7 +111,7 @@ static uint64_t *find_targets(asx__explorer *x, uint64_t serial, uint64_t region
     }
     for (size_t i = 0; i < x->tasks_len; i++)
         if (falls[i])
-            targets->names[count++] = cancel_flag(x->tasks[i].id);
+            targets->names[count++] = ASX__NAME(tag, x->tasks[i].id, 0);
     free(falls);
     targets->next = x->targets;
     x->targets = targets;
@@ -148,6 +150,77 @@ void asx__explorer_prepare(asx__explorer *x, bool *feature)
     asx__dpor_restart(x->dpor);
 }
 
+/* ---- deadlines of regions, when time is adversarial ------------------------------------------- */
+
+static uint64_t flag_of_region(const asx__explorer *x, uint64_t serial)
+{
+    const asx__lab_region *r = asx__explorer_region(x, serial);
+    const asx__lab_task *owner = r != NULL ? asx__explorer_task(x, r->owner) : NULL;
+    return owner != NULL ? ASX__NAME(ASX__NAME_REGION, owner->id, r->nth) : 0;
+}
+
+/* NULL: it is gone, or has no deadline. */
+static asx__region *record_of(const asx__explorer *x, const asx__lab_region *r)
+{
+    for (uint32_t i = 0; i < x->rt->regions.carved; i++) {
+        asx__region *region = asx__slab_at(&x->rt->regions, i);
+        if (region->generation != 0 && asx__serial(region->generation) == r->serial)
+            return region->timeout_at != ASX_TIME_NEVER || region->deadline_at != ASX_TIME_NEVER
+                       ? region
+                       : NULL;
+    }
+    return NULL;
+}
+
+void asx__explorer_announce_deadlines(asx__explorer *x)
+{
+    for (size_t i = 0; i < x->regions_len; i++) {
+        asx__lab_region *r = &x->regions[i];
+        const asx__lab_task *owner = asx__explorer_task(x, r->owner);
+        if (owner == NULL || r->closed || r->tasks_seen == x->tasks_len || record_of(x, r) == NULL)
+            continue;
+        if (!x->cancels)
+            asx__explorer_prepare(x, &x->cancels);
+        r->timer = asx__dpor_timer_task(x->dpor, owner->id, r->nth);
+        r->tasks_seen = x->tasks_len;
+        asx__op op = { .kind = ASX__OP_FIRE, .site = "", .name = flag_of_region(x, r->serial) };
+        op.targets = find_targets(x, 0, r->serial, ASX__NAME_CANCEL, &op.targets_len);
+        if (r->timer != ASX__DPOR_NONE && asx__dpor_state(x->dpor, op.name) == 0)
+            asx__dpor_announce(x->dpor, r->timer, &op);
+    }
+}
+
+static asx__lab_region *region_of_timer(const asx__explorer *x, uint32_t timer)
+{
+    for (size_t i = 0; i < x->regions_len; i++)
+        if (x->regions[i].timer == timer)
+            return &x->regions[i];
+    return NULL;
+}
+
+bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task)
+{
+    return x->timed && region_of_timer(x, task) != NULL;
+}
+
+bool asx__explorer_fire(asx__explorer *x, uint32_t timer)
+{
+    asx__lab_region *r = x->timed ? region_of_timer(x, timer) : NULL;
+    if (r == NULL)
+        return false;
+    asx__region *region = record_of(x, r);
+    (void)asx__dpor_commit(x->dpor, timer);
+    if (region == NULL)
+        return true;
+    if (region->timeout_at != ASX_TIME_NEVER)
+        region->timeout_at = x->rt->now;
+    else
+        region->deadline_at = x->rt->now;
+    asx__region_disarm(x->rt, region);
+    asx__region_timer_fired(region);
+    return true;
+}
+
 /* ---- operations ----------------------------------------------------------------------------- */
 
 typedef struct turn_row {
@@ -176,6 +249,7 @@ static const turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_JOIN] = { ASX__OP_JOIN, 0, true },
     [ASX__TURN_CANCEL_TASK] = { ASX__OP_CANCEL, 0, false },
     [ASX__TURN_CANCEL_REGION] = { ASX__OP_CANCEL, 0, false },
+    [ASX__TURN_CLOSE_REGION] = { ASX__OP_CLOSE_REGION, 0, false },
     [ASX__TURN_END] = { ASX__OP_END, 0, false },
     [ASX__TURN_SLEEP] = { ASX__OP_SLEEP, 0, true },
     [ASX__TURN_LOCK] = { ASX__OP_LOCK, ASX_EVENT_MUTEX_CREATE, true },
@@ -203,7 +277,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
         if (!x->cancels)
             asx__explorer_prepare(x, &x->cancels);
         op->targets = find_targets(x, kind == ASX__TURN_CANCEL_TASK ? object : 0,
-                                   kind == ASX__TURN_CANCEL_REGION ? object : 0,
+                                   kind == ASX__TURN_CANCEL_REGION ? object : 0, ASX__NAME_CANCEL,
                                    &op->targets_len);
         return true;
     case ASX__TURN_END:
@@ -211,8 +285,16 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
             asx__explorer_prepare(x, &x->cancels);
         op->name = ASX__NAME(ASX__NAME_FIN, self->id, 0);
         if (a != 0)
-            op->targets = find_targets(x, 0, object, &op->targets_len);
+            op->targets = find_targets(x, 0, object, ASX__NAME_CANCEL, &op->targets_len);
         return x->cancels;
+    case ASX__TURN_CLOSE_REGION:
+        if (a == 0 || x->options->clock != ASX_EXPLORE_ADVERSARIAL)
+            return false;
+        if (!x->cancels)
+            asx__explorer_prepare(x, &x->cancels);
+        op->name = flag_of_region(x, object);
+        op->targets = find_targets(x, 0, object, ASX__NAME_FIN, &op->targets_len);
+        return op->name != 0;
     case ASX__TURN_JOIN:
         other = asx__explorer_task(x, object);
         op->name = other != NULL ? ASX__NAME(ASX__NAME_FIN, other->id, 0) : 0;

@@ -821,6 +821,8 @@ asx_status asx_region_close_with(asx_region *handle, asx_status body,
         body = ASX_OK;
     if (body < 0 || reason != NULL)
         asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
+    asx__turn(rt, rt->current, ASX__TURN_CLOSE_REGION, asx__serial(region->generation),
+              region->timeout_at != ASX_TIME_NEVER || region->deadline_at != ASX_TIME_NEVER);
     return asx__region_close_task(rt, region, body, reason, ret_report);
 }
 

@@ -37,6 +37,7 @@ struct asx__task;
     X(JOIN)          /* task's serial */                                                           \
     X(CANCEL_TASK)   /* task's serial */                                                           \
     X(CANCEL_REGION) /* region's serial */                                                         \
+    X(CLOSE_REGION)  /* region's serial; 1: it has a deadline */                                   \
     X(END)           /* -; 1: it fails, and its region fails with it */                            \
     X(SLEEP)         /* -; until when */                                                           \
     X(LOCK)          /* mutex's serial */                                                          \

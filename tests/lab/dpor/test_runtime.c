@@ -415,6 +415,30 @@ ASX_TEST(a_region_times_out_when_nothing_else_can_go)
     CHECK_STATUS(f.seen, ASX_E_CANCELLED);
 }
 
+static void timeout_and_message(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region inner;
+    begin(cx, f);
+    asx_spawn(&f->region, "a", send_one, f);
+    CHECK_STATUS(asx_region_open(cx, &inner, &(asx_region_options){ .timeout_ns = ASX_MS }),
+                 ASX_OK);
+    asx_spawn(&inner, "w", wait_for_message, f);
+    asx_status st = asx_region_close(&inner, ASX_OK);
+    asx_lab_check(cx, (st == ASX_OK) <= (f->seen == ASX_OK));
+    f->got += f->seen == ASX_E_CANCELLED;
+    (void)asx_region_close(&f->region, ASX_OK);
+}
+
+/* The message comes in time: once if time waits for it. Else the time-out comes never, after the
+ * message was received but before the close, or instead of it. */
+ASX_TEST(a_time_out_races_with_what_it_waits_for_if_time_is_adversarial)
+{
+    fixture f = { .capacity = 1 };
+    CHECK_EQ(classes_on(timeout_and_message, &f, ASX_EXPLORE_QUIESCENT), 1);
+    CHECK_EQ(classes_on(timeout_and_message, &f, ASX_EXPLORE_ADVERSARIAL), 3);
+}
+
 /* ---- locks ---------------------------------------------------------------------------------- */
 
 static asx_rwlock rwlock;
