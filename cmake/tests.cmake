@@ -61,6 +61,16 @@ foreach(source IN LISTS test_sources)
     add_test(NAME ${name} COMMAND ${name})
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900)
+
+  # The same on several workers: see tests/harness/workers.c.
+  if(module MATCHES "^(api|flow|sched|sync)$" AND ASX_LIBRARY_EXISTS AND NOT ASX_LTO
+      AND NOT ASX_TEST_LAUNCHER AND NOT CMAKE_CROSSCOMPILING)
+    foreach(workers IN ITEMS 2 4 8)
+      add_test(NAME ${name}@${workers} COMMAND ${name})
+      set_tests_properties(${name}@${workers} PROPERTIES LABELS "workers" TIMEOUT 900
+        ENVIRONMENT "ASX_WORKERS=${workers}")
+    endforeach()
+  endif()
 endforeach()
 
 # Everything at once, at random, on several workers.

@@ -3,7 +3,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <asx/asx.h>
 
@@ -116,15 +118,15 @@ ASX_TEST(as_many_tasks_run_at_once_as_there_are_workers)
 
 enum { PRODUCERS = 8, MESSAGES = 4000 };
 
-typedef struct pipe {
+typedef struct stream {
     asx_channel_sender tx;
     asx_channel_receiver rx;
     uint64_t sum, count;
-} pipe;
+} stream;
 
 static asx_status produce(asx_cx *cx, void *arg)
 {
-    pipe *p = arg;
+    stream *p = arg;
     for (uint64_t i = 1; i <= MESSAGES; i++) {
         if (i % 3 == 0) {
             CHECK_EQ(asx_channel_send(&p->tx, cx, &i), ASX_OK);
@@ -142,7 +144,7 @@ static asx_status produce(asx_cx *cx, void *arg)
 
 static asx_status consume(asx_cx *cx, void *arg)
 {
-    pipe *p = arg;
+    stream *p = arg;
     uint64_t message;
     while (p->count < (uint64_t)PRODUCERS * MESSAGES) {
         if (p->count % 16 == 0) {
@@ -165,7 +167,7 @@ static asx_status consume(asx_cx *cx, void *arg)
 
 static asx_status many_to_one(asx_cx *cx, void *arg)
 {
-    pipe p = { .sum = 0 };
+    stream p = { .sum = 0 };
     asx_region r;
     (void)arg;
     CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
@@ -406,6 +408,89 @@ static asx_status doze(asx_cx *cx, void *arg)
 ASX_TEST(an_idle_runtime_uses_no_processor)
 {
     run(doze, NULL);
+}
+
+/* ---- bad luck -------------------------------------------------------------------------------- */
+
+static asx_status count_workers(asx_cx *cx, void *arg)
+{
+    asx_stats stats;
+    CHECK_EQ(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
+    *(uint32_t *)arg = stats.workers;
+    return tree(cx, NULL);
+}
+
+ASX_TEST(a_runtime_whose_threads_cannot_be_made_runs_on_its_own)
+{
+    pthread_attr_t attr;
+    uint32_t count = 0;
+    pthread_attr_init(&attr);
+    CHECK_EQ(pthread_attr_setstacksize(&attr, (size_t)1 << 46), 0); /* more than there can be */
+    CHECK_EQ(pthread_setattr_default_np(&attr), 0);
+    run(count_workers, &count);
+    CHECK_EQ(count, 1);
+    pthread_attr_destroy(&attr);
+}
+
+static asx_status forks(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(7); /* all that a child may do: leave, or become another program */
+        int status = 0;
+        CHECK_GE(child, 1);
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        CHECK_EQ(asx_yield(cx), ASX_OK);
+    }
+    return tree(cx, NULL);
+}
+
+ASX_TEST(a_child_process_that_leaves_does_not_disturb_its_parent)
+{
+    run(forks, NULL);
+}
+
+static asx_status destroys_itself(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_EQ(asx_runtime_destroy(asx_cx_runtime(cx)), ASX_E_WRONG_CONTEXT);
+    CHECK_EQ(asx_runtime_run(asx_cx_runtime(cx), tree, NULL), ASX_E_WRONG_CONTEXT);
+    return ASX_OK;
+}
+
+ASX_TEST(a_runtime_is_not_destroyed_while_its_tasks_run)
+{
+    run(destroys_itself, NULL);
+}
+
+static asx_status wants_memory(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    atomic_int *ran = arg;
+    asx_status st = ASX_OK;
+    int made = 0;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    while (made < 5000 && st == ASX_OK) {
+        st = asx_spawn(&r, "burst", released, ran);
+        made += st == ASX_OK;
+    }
+    CHECK_EQ(st, ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_RESOURCE_EXHAUSTED); /* it sticks */
+    CHECK_EQ(atomic_load(ran), made); /* and everyone who was admitted has run */
+    return ASX_OK;
+}
+
+ASX_TEST(memory_that_runs_out_in_a_burst_loses_nobody)
+{
+    atomic_int ran = 0;
+    asx_runtime_config config = { .workers = workers, .limits = { .memory_max = 300000 } };
+    asx_runtime *rt = NULL;
+    CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_EQ(asx_runtime_run(rt, wants_memory, &ran), ASX_OK);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
 }
 
 /* ---- refusals -------------------------------------------------------------------------------- */
