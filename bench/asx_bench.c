@@ -528,7 +528,11 @@ static void park_many(struct place *p, struct channel *full, unsigned count, uin
 {
     for (unsigned i = 0; i < count; i++)
         spawn_unnamed(p, wait_fiber, wait_poll, full);
-    ok(asx_sleep(p->cx, settle_ms * ASX_MS), "sleep");
+    asx_channel_info info = { .send_waiters = 0 };
+    for (int i = 0; i < 1000 && info.send_waiters != count; i++) { /* several workers take turns */
+        ok(asx_sleep(p->cx, settle_ms * ASX_MS), "sleep");
+        ok(asx_channel_sender_info(&full->tx, &info), "info");
+    }
 }
 
 static void require_parked(struct channel *full, unsigned count)

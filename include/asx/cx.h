@@ -121,7 +121,8 @@ ASX_API asx_status asx_sleep_until(asx_cx *cx, asx_time deadline);
 /* A waker of this task, for code outside asx: a poll task that waits for something of its own
  * takes one, returns ASX_POLL_PENDING, and is resumed after it was called; a fiber waits with
  * asx_wait_external(). Calling it when the task does not wait is remembered once; calling it after
- * the task ended does nothing. Valid until the task's region is closed. Owner thread only.
+ * the task ended does nothing. Valid until the task's region is closed. With several workers
+ * any thread may call it; else the one that runs the runtime.
  * ASX_E_RESOURCE_EXHAUSTED, ASX_E_INVALID_ARGUMENT, ASX_E_WRONG_CONTEXT. */
 ASX_API asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker);
 /* Waits until the task's waker has been called since the last such wait. */

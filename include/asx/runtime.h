@@ -1,6 +1,15 @@
 /* runtime.h - the object everything lives in.
  *
- * A process may have several; they share nothing. A runtime belongs to the thread that runs it.
+ * A process may have several; they share nothing. A runtime with one worker belongs to the thread
+ * that runs it, and no other thread may call anything of it.
+ *
+ * With several workers (asx_runtime_config.workers) the thread that calls asx_runtime_run() is one
+ * of them and the others are threads that it makes; tasks run on any of them, as many at a time,
+ * and go on on another one after a wait. So what tasks share they must guard, and code that keeps
+ * the address of a thread-local across a wait is wrong. Other threads may then spawn into a region,
+ * cancel, ask, call a task's waker and request the shutdown; what needs a context answers
+ * ASX_E_WRONG_CONTEXT there. Threads that cannot be made are done without. A child after fork() has
+ * none of them: it may exec or _exit, and not use the runtime.
  */
 #ifndef ASX_RUNTIME_H
 #define ASX_RUNTIME_H
@@ -78,7 +87,9 @@ typedef struct asx_runtime_config {
     size_t memory_size;        /* ... and no allocator is ever called */
     size_t stack_size;         /* default by profile */
     /* Scheduling. */
-    uint32_t workers;           /* 0 or 1: one; ASX_WORKERS_ALL: as many as there are cores */
+    uint32_t workers;           /* 0 or 1: one; ASX_WORKERS_ALL: as many as there are cores. More
+                                   than one with lab, trace, a virtual clock or a static block is
+                                   ASX_E_NOT_SUPPORTED. `seed` decides where they steal first. */
     uint32_t cancel_streak_max; /* default 16 */
     uint32_t timed_streak_max;  /* timed dispatches in a row while others are ready; default 16 */
     bool no_join_inline;        /* joining a fresh child never runs it next */
@@ -144,6 +155,7 @@ ASX_API asx_status asx_runtime_report(asx_runtime *runtime, asx_close_report *re
 ASX_API asx_status asx_runtime_root(asx_runtime *runtime, asx_region *ret_region);
 ASX_API asx_runtime *asx_cx_runtime(const asx_cx *cx);
 ASX_API asx_time asx_runtime_now(const asx_runtime *runtime);
+/* NULL with several workers: a wheel is for one thread. */
 ASX_API asx_timer_wheel *asx_runtime_timers(asx_runtime *runtime);
 ASX_API asx_status asx_runtime_set_governor(asx_runtime *runtime, asx_governor governor);
 

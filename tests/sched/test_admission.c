@@ -1,6 +1,8 @@
 /* Limits of a region: refusing, waiting for room, and what a refusal leaves behind. */
 #include "support_kit.h"
 
+#include <stdatomic.h>
+
 static asx_status refuses(asx_cx *cx, void *arg)
 {
     asx_region r, child, more;
@@ -50,18 +52,19 @@ ASX_TEST(a_refused_admission_changes_nothing_and_does_not_stick)
 
 typedef struct crowd {
     asx_region r;
-    int alive, alive_max, ran;
+    atomic_int alive, alive_max, ran;
 } crowd;
 
 static asx_status member(asx_cx *cx, void *arg)
 {
     crowd *c = arg;
-    c->alive++;
-    if (c->alive > c->alive_max)
-        c->alive_max = c->alive;
+    int now = atomic_fetch_add(&c->alive, 1) + 1;
+    int most = atomic_load(&c->alive_max);
+    while (now > most && !atomic_compare_exchange_weak(&c->alive_max, &most, now))
+        continue;
     asx_status st = asx_sleep(cx, ASX_MS);
-    c->alive--;
-    c->ran++;
+    atomic_fetch_sub(&c->alive, 1);
+    atomic_fetch_add(&c->ran, 1);
     return st;
 }
 
