@@ -158,6 +158,17 @@ typedef enum asx_explore_clock {
     ASX_EXPLORE_ADVERSARIAL /* a time-out may come whenever what it waits for has not */
 } asx_explore_clock;
 
+/* X(NAME, bit, "name"): what may go wrong at the explorer's choice. */
+#define ASX_EXPLORE_FAULT_LIST(X)                                                                  \
+    X(CANCEL, 1, "cancel") /* each task but the test itself, at any of its cancellation points */
+
+typedef enum asx_explore_fault {
+#define ASX_EXPLORE_FAULT_ENUM_(name, bit, text) ASX_EXPLORE_FAULT_##name = (bit),
+    ASX_EXPLORE_FAULT_LIST(ASX_EXPLORE_FAULT_ENUM_)
+#undef ASX_EXPLORE_FAULT_ENUM_
+    ASX_EXPLORE_FAULT_NONE = 0
+} asx_explore_fault;
+
 typedef void (*asx_lab_fn)(asx_cx *cx, void *arg);
 
 /* Why an execution was not good. */
@@ -206,6 +217,7 @@ typedef struct asx_explore_options {
     uint64_t time_max_ns;
     uint64_t steps_max;      /* of one execution; default 100,000 */
     asx_explore_clock clock;
+    uint32_t faults;         /* sum of asx_explore_fault */
     uint32_t bound;          /* optimal, dfs: all interleavings with fewer preemptions than this, by
                                 brute force; a preemption takes the turn from a task that could go
                                 on. 0: no bound */

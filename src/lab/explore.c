@@ -735,6 +735,7 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
     x.oracles.partial = true;
     x.fn = fn;
     x.arg = arg;
+    x.cancels = (o.faults & ASX_EXPLORE_FAULT_CANCEL) != 0;
     asx_status st = run(&x);
     if (st >= 0 && o.sink != NULL)
         st = asx_runtime_trace_write(x.rt, o.sink, o.ctx);

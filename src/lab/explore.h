@@ -30,6 +30,7 @@ typedef struct asx__lab_task {
     uint32_t waits;      /* ASX__WAIT_... */
     uint32_t made;       /* channels and locks */
     uint32_t opened;     /* regions */
+    bool faulty;         /* it was cancelled by a fault */
 } asx__lab_task;
 
 /* A task of any execution, by the engine's number. */

@@ -84,8 +84,8 @@ static bool falls_with(const asx__explorer *x, const asx__lab_task *task, uint64
     return false;
 }
 
-/* The flags that a cancel of the task `serial` (0: none) or the region sets; or the ends of the same
- * tasks. NULL: no memory. */
+/* The flags that a cancel of the task `serial` (0: none) or the region sets; or the ends of the
+ * same tasks. NULL: no memory. */
 static uint64_t *find_targets(asx__explorer *x, uint64_t serial, uint64_t region,
                               asx__name_tag tag, uint32_t *ret_count)
 {
@@ -150,7 +150,8 @@ void asx__explorer_prepare(asx__explorer *x, bool *feature)
     asx__dpor_restart(x->dpor);
 }
 
-/* ---- deadlines of regions, when time is adversarial ------------------------------------------- */
+/* ---- deadlines of regions, when time is adversarial
+ * ------------------------------------------- */
 
 static uint64_t flag_of_region(const asx__explorer *x, uint64_t serial)
 {
@@ -309,10 +310,29 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     }
 }
 
+/* A fault: the task is cancelled just now, or it is not. Whether it was cancelled by others is not
+ * asked: the answer would depend on an order that nothing has decided. */
+static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self)
+{
+    if ((x->options->faults & ASX_EXPLORE_FAULT_CANCEL) == 0 || self->id == 0 || self->faulty)
+        return;
+    asx__op choose = { .kind = ASX__OP_CHOOSE, .a = 2, .site = "cancel?" };
+    uint64_t serial = asx__serial(task->generation);
+    if (asx__explorer_stand(x, task, &choose) == 0)
+        return;
+    asx__explorer_task(x, serial)->faulty = true;
+    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = "fault" };
+    cancel.targets = find_targets(x, serial, 0, ASX__NAME_CANCEL, &cancel.targets_len);
+    (void)asx__explorer_stand(x, task, &cancel);
+    asx__task_cancel(x->rt, task,
+                     asx__reason_make(x->rt, task->region, ASX_CANCEL_USER, task->region, task,
+                                      "fault", NULL));
+}
+
 static void turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t object, uint64_t a)
 {
     asx__explorer *x = ctx;
-    const asx__lab_task *self;
+    asx__lab_task *self;
     if (task == NULL || x->clearing || x->rt->in_cleanup || (task->flags & ASX__T_POLL) != 0)
         return;
     self = asx__explorer_task(x, asx__serial(task->generation));
@@ -326,8 +346,12 @@ static void turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t objec
     } else if (!make_task_op(x, self, kind, object, a, &op)) {
         return;
     }
-    if (x->cancels && rows[kind].can_cancel && !asx__task_masked(task))
-        op.cx = cancel_flag(self->id);
+    if (x->cancels && rows[kind].can_cancel && !asx__task_masked(task)) {
+        uint32_t id = self->id;
+        may_cancel(x, task, self); /* others may have been started meanwhile */
+        op.cx = cancel_flag(id);
+        self = asx__explorer_task(x, asx__serial(task->generation));
+    }
     if (op.kind == ASX__OP_LOCK || op.kind == ASX__OP_TRY_LOCK || op.kind == ASX__OP_UNLOCK)
         op.a = (uint64_t)self->id + 1;
     if (op.kind == ASX__OP_LOCK && asx__dpor_state(x->dpor, op.name) == op.a)

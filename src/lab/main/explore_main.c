@@ -49,6 +49,8 @@ static const char usage[] =
     "  --max-steps N        of one execution (100000)\n"
     "  --clock CLOCK        quiescent: time moves when nothing else can (default);\n"
     "                       adversarial: a time-out may come whenever its condition is not met\n"
+    "  --faults LIST        what else may happen: cancel (a task, at any cancellation point),\n"
+    "                       timeout (the adversarial clock); separated by commas\n"
     "  --bound N            only interleavings with at most N preemptions\n"
     "  --depth N            pct: the depth of bug it aims at (3)\n"
     "  --first              stop at the first execution that is not good\n"
@@ -118,6 +120,22 @@ static bool clock_name(request *r, const char *text)
     return adversarial || strcmp(text, "quiescent") == 0;
 }
 
+static bool fault_names(request *r, const char *text)
+{
+    for (;;) {
+        size_t len = strcspn(text, ",");
+        if (len == 6 && strncmp(text, "cancel", len) == 0)
+            r->options.faults |= ASX_EXPLORE_FAULT_CANCEL;
+        else if (len == 7 && strncmp(text, "timeout", len) == 0)
+            r->options.clock = ASX_EXPLORE_ADVERSARIAL;
+        else
+            return false;
+        if (text[len] == '\0')
+            return true;
+        text += len + 1;
+    }
+}
+
 static bool flag(request *r, const char *name)
 {
     const struct {
@@ -180,6 +198,8 @@ static int valued(request *r, const char *name, const char *value)
         r->search = false;
     } else if (strcmp(name, "--clock") == 0)
         good = clock_name(r, value);
+    else if (strcmp(name, "--faults") == 0)
+        good = fault_names(r, value);
     else
         return complain(name, "there is no such option");
     if (good)

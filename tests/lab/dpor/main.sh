@@ -52,6 +52,8 @@ expect bound 0 '"executions":6,"classes":6,.*"complete":false' --json --bound 0 
 expect no-bound 0 '"classes":11,.*"complete":true' --json --bound 9 fib_1
 expect bad-bound 2 'not possible' --bound many readers_2
 expect clock 0 '"executions":4,.*"complete":true' --json --mode optimal --clock adversarial readers_2
+expect faults 0 '"executions":4,.*"complete":true' --json --mode optimal --faults cancel,timeout readers_2
+expect bad-faults 2 'not possible' --faults cancel,rain readers_2
 expect bad-clock 2 'not possible' --clock sundial readers_2
 expect source 0 '"classes":256,.*"complete":true' --json --mode source readers_8
 expect no-number 2 'is not possible' --seed x readers_2

@@ -365,6 +365,34 @@ ASX_TEST(the_join_of_a_cancelled_task_returns)
     CHECK_EQ(classes(join_of_the_cancelled, &f), 1);
 }
 
+static void one_waits(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    asx_spawn(&f->region, "w", wait_for_message, f);
+    asx_spawn(&f->region, "a", send_one, f);
+    asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
+    f->got += f->seen == ASX_E_CANCELLED;
+}
+
+/* Nobody is cancelled; the sender is, and then the receiver waits for ever; the receiver; both. */
+ASX_TEST(a_fault_cancels_a_task_at_any_wait)
+{
+    fixture f = { .capacity = 1 };
+    asx_explore_result r[2];
+    for (int i = 0; i < 2; i++) {
+        asx_explore_options options = { .mode = i == 0 ? ASX_EXPLORE_OPTIMAL : ASX_EXPLORE_DFS,
+                                        .faults = ASX_EXPLORE_FAULT_CANCEL };
+        CHECK_STATUS(asx_explore(&options, one_waits, &f, &r[i]), ASX_OK);
+        CHECK_STATUS(r[i].status, ASX_OK);
+        CHECK(r[i].complete);
+    }
+    CHECK_EQ(r[0].totals.redundant, 0);
+    CHECK_EQ(r[0].totals.executions, r[1].totals.classes);
+    CHECK_EQ(r[0].totals.executions, 4);
+    CHECK_EQ(r[0].totals.deadlocks, 1);
+}
+
 /* ---- time ----------------------------------------------------------------------------------- */
 
 static asx_status sleep_and_look(asx_cx *cx, void *arg)
