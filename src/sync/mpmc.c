@@ -519,6 +519,7 @@ asx_status asx_mpmc_create_with(const asx_region *region, size_t element_size, s
     st = create(r, region, element_size, capacity, options, good, &ch);
     if (st < 0)
         return st;
+    ASX__ASSERT(good); /* else it was refused */
     asx__sync_created(&ch->sync, capacity);
     *ret_sender = take_end(ch, false);
     *ret_receiver = as_receiver(take_end(ch, true));
