@@ -110,10 +110,11 @@ typedef struct common {
 } common;
 
 /* Sets *ret to the contents of the entry at `at`, behind its length. */
-static bool entry_at(const uint8_t *at, const uint8_t *end, reader *ret)
+static bool entry_at(const asx__cfi *cfi, const uint8_t *at, reader *ret)
 {
+    const uint8_t *end = cfi->text_end;
     reader r = { at, end, false };
-    if (at >= end)
+    if (at < cfi->text_begin || at >= end)
         return false;
     uint64_t length = take(&r, 4);
     if (length == UINT32_MAX)
@@ -150,7 +151,7 @@ static void read_augmentation(asx__cfi *cfi, common *cie, reader *r, const char 
 static bool read_common(asx__cfi *cfi, const uint8_t *at, common *cie)
 {
     reader r;
-    if (at >= cfi->text_end || !entry_at(at, cfi->text_end, &r) || take(&r, 4) != 0)
+    if (!entry_at(cfi, at, &r) || take(&r, 4) != 0)
         return false;
     uint64_t version = take(&r, 1);
     const char *letters = (const char *)r.at;
@@ -334,7 +335,7 @@ static bool read_entry(asx__cfi *cfi, const uint8_t *at, uintptr_t pc, common *c
 {
     reader r;
     cfi->signal_frame = false;
-    if (!entry_at(at, cfi->text_end, &r))
+    if (!entry_at(cfi, at, &r))
         return false;
     const uint8_t *here = r.at;
     uint64_t back = take(&r, 4);
@@ -361,7 +362,7 @@ static const uint8_t *search_all(asx__cfi *cfi, const uint8_t *from, uintptr_t p
     reader r, code;
     common cie;
     uintptr_t begin;
-    while (entry_at(from, cfi->text_end, &r)) {
+    while (entry_at(cfi, from, &r)) {
         if (read_entry(cfi, from, pc, &cie, &code, &begin))
             return from;
         from = r.end;
@@ -386,6 +387,7 @@ bool asx__cfi_find(asx__cfi *cfi, const asx__cfi_table *table, uintptr_t pc)
     reader code;
     common cie;
     uintptr_t begin;
+    cfi->text_begin = table->begin;
     cfi->text_end = table->end;
     cfi->depth = 0;
     memset(&cfi->row, 0, sizeof cfi->row);

@@ -181,6 +181,7 @@ asx__module *asx__module_of(asx__look *look, uintptr_t pc)
     look->module_count = place;
     if (!find(pc, module, &is_main))
         return NULL;
+    module->cfi.begin = (const uint8_t *)module->low;
     module->cfi.end = (const uint8_t *)module->high;
     module->fd = open(is_main ? self_path : module->path, O_RDONLY | O_CLOEXEC);
     if (module->cfi.sorted == NULL)

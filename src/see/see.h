@@ -126,7 +126,7 @@ typedef struct asx__cfi {
     uint32_t depth;
     uint32_t return_register;
     bool signal_frame;
-    const uint8_t *text_end; /* of the tables: nothing is read from here on */
+    const uint8_t *text_begin, *text_end; /* nothing is read outside of these */
     asx__cfi_known known[ASX__CFI_KNOWN];
 } asx__cfi;
 
@@ -134,7 +134,7 @@ typedef struct asx__cfi {
 typedef struct asx__cfi_table {
     const uint8_t *sorted;   /* .eh_frame_hdr; NULL: none */
     const uint8_t *plain;    /* .eh_frame, looked for if there is no sorted one; NULL: none */
-    const uint8_t *end;      /* of what is mapped */
+    const uint8_t *begin, *end; /* of what is mapped */
 } asx__cfi_table;
 
 /* Finds the rules for an address. */
