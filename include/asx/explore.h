@@ -128,6 +128,32 @@ ASX_API uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site);
 #define asx_lab_check(cx, expr) asx_lab_check_at((cx), (expr), #expr, ASX_SITE)
 ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site);
 
+/* The next operation of the running task stands at this place of the source. For the macros below,
+ * which need not be called. */
+ASX_API void asx_lab_here(const asx_cx *cx, const char *site);
+
+/* With ASX_LAB, calls that have a context say where they stand, for the lines of a failure. */
+#ifdef ASX_LAB
+#define asx_channel_send(sender, cx, message)                                                      \
+    (asx_lab_here((cx), ASX_SITE), asx_channel_send((sender), (cx), (message)))
+#define asx_channel_try_send(sender, cx, message)                                                  \
+    (asx_lab_here((cx), ASX_SITE), asx_channel_try_send((sender), (cx), (message)))
+#define asx_channel_reserve(sender, cx, ret_permit)                                                \
+    (asx_lab_here((cx), ASX_SITE), asx_channel_reserve((sender), (cx), (ret_permit)))
+#define asx_channel_try_reserve(sender, cx, ret_permit)                                            \
+    (asx_lab_here((cx), ASX_SITE), asx_channel_try_reserve((sender), (cx), (ret_permit)))
+#define asx_channel_recv(receiver, cx, ret_message)                                                \
+    (asx_lab_here((cx), ASX_SITE), asx_channel_recv((receiver), (cx), (ret_message)))
+#define asx_channel_recv_with_ack(receiver, cx, ret_message, ret_ack)                              \
+    (asx_lab_here((cx), ASX_SITE),                                                                 \
+     asx_channel_recv_with_ack((receiver), (cx), (ret_message), (ret_ack)))
+#define asx_join(cx, task, ret_result)                                                             \
+    (asx_lab_here((cx), ASX_SITE), asx_join((cx), (task), (ret_result)))
+#define asx_checkpoint(cx) (asx_lab_here((cx), ASX_SITE), asx_checkpoint(cx))
+#define asx_sleep(cx, duration) (asx_lab_here((cx), ASX_SITE), asx_sleep((cx), (duration)))
+#define asx_sleep_until(cx, when) (asx_lab_here((cx), ASX_SITE), asx_sleep_until((cx), (when)))
+#endif
+
 /* Does nothing: called on the stack of whoever fails an execution, for a debugger to stop at. */
 ASX_API void asx_lab_failed_here(const char *text, const char *site);
 

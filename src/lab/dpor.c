@@ -559,7 +559,9 @@ static bool begin_again(asx__dpor *d)
     memset(&d->stats, 0, sizeof d->stats);
     d->stats.memory_bytes = memory_bytes;
     d->restart = false;
-    d->plan.len = d->blocks.len = d->untried.len = 0;
+    if (d->options.mode != ASX__DPOR_REPLAY) /* whose plan is not the engine's */
+        d->plan.len = 0;
+    d->blocks.len = d->untried.len = 0;
     d->saved_steps.len = d->saved_blocks.len = d->alternatives.len = d->moved.len = 0;
     d->frames.len = 0;
     d->fresh_from = 0;

@@ -664,7 +664,6 @@ static asx_status create_runtime(asx__explorer *x)
     config.trace_events_max = x->options->sink == NULL;
     config.trace_overflow = ASX_TRACE_OVERWRITE;
     config.program = x->options->program;
-    config.seed = x->options->seed;
     asx_status st = asx_runtime_create(&config, &x->rt);
     if (st < 0)
         return st;

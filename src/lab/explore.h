@@ -99,6 +99,7 @@ typedef struct asx__explorer {
     const char *failed_text, *failed_site; /* first failure ... */
     size_t failed_at;    /* ... after so many steps */
     asx__oracles oracles;
+    const char *here;    /* where the running task's next operation stands; NULL: not known */
     uint64_t leaks_before; /* that the runtime had counted when it began */
 
     /* of all */

@@ -2,7 +2,8 @@
  *
  * A schedule is the names of the tasks in the order in which they went, separated by spaces; a
  * choice follows its task after a colon. The test itself is 0, the tasks that it started are 1, 2,
- * ..., those that 2 started are 2.1, 2.2, ...: the same names in every execution.
+ * ..., those that 2 started are 2.1, 2.2, ...: the same names in every execution. The clock, where
+ * it moves, is "clock".
  */
 #include "lab/explore.h"
 
@@ -12,6 +13,9 @@
 #include <string.h>
 
 #define LANE_WIDTH 26
+/* Of a long execution only so many steps are shown. */
+#define SHOWN_FIRST 60
+#define SHOWN_LAST 140
 
 void asx__text_clear(asx__text *text)
 {
@@ -49,6 +53,11 @@ static void add_task(const asx__explorer *x, asx__text *text, uint32_t task)
         asx__text_add(text, "0");
         return;
     }
+    asx__dpor_name_of(x->dpor, task, &parent, &nth);
+    if (parent == ASX__DPOR_NONE) {
+        asx__text_add(text, "clock");
+        return;
+    }
     for (; task != 0; task = parent) {
         asx__dpor_name_of(x->dpor, task, &parent, &nth);
         if (depth < 16)
@@ -78,23 +87,39 @@ void asx__explore_schedule(const asx__explorer *x, asx__text *text)
     asx__text_add(text, "%s", "");
 }
 
+/* Values are kept as words without a sign; small negative ones are shown as such. */
+static long long shown(uint64_t value)
+{
+    if (value > INT32_MAX && value <= UINT64_C(2) * UINT32_MAX)
+        return (int32_t)(uint32_t)value;
+    return (long long)value;
+}
+
+/* How an operation of the runtime went, if not as hoped. */
+static const char *found_text(const asx__dpor_event *event)
+{
+    static const char *const texts[] = { "", ": nothing", ": closed", ": cancelled" };
+    bool tells = event->kind >= ASX__OP_READ_LOCK && event->kind != ASX__OP_ADVANCE;
+    return tells && event->found < 4 ? texts[event->found] : "";
+}
+
 static void event_text(const asx__dpor_event *event, char *buffer, size_t size)
 {
     const char *name = asx__op_str(event->kind);
-    unsigned long long before = event->before, after = event->after;
+    long long before = shown(event->before), after = shown(event->after);
     switch (event->kind) {
     case ASX__OP_LOAD:
-        (void)snprintf(buffer, size, "%s x%u -> %llu", name, event->object, before);
+        (void)snprintf(buffer, size, "%s x%u -> %lld", name, event->object, before);
         break;
     case ASX__OP_STORE:
-        (void)snprintf(buffer, size, "%s x%u = %llu", name, event->object, after);
+        (void)snprintf(buffer, size, "%s x%u = %lld", name, event->object, after);
         break;
     case ASX__OP_CAS:
-        (void)snprintf(buffer, size, "cas x%u %llu%s", event->object,
+        (void)snprintf(buffer, size, "cas x%u %lld%s", event->object,
                        event->writes ? after : before, event->writes ? "" : " fails");
         break;
     case ASX__OP_FETCH_ADD:
-        (void)snprintf(buffer, size, "add x%u -> %llu", event->object, after);
+        (void)snprintf(buffer, size, "add x%u -> %lld", event->object, after);
         break;
     case ASX__OP_CHOOSE:
         (void)snprintf(buffer, size, "%s %u", name, event->choice);
@@ -103,7 +128,10 @@ static void event_text(const asx__dpor_event *event, char *buffer, size_t size)
         (void)snprintf(buffer, size, "%s x%u%s", name, event->object, before ? " fails" : "");
         break;
     default:
-        (void)snprintf(buffer, size, "%s x%u", name, event->object);
+        if (event->object == ASX__DPOR_NONE)
+            (void)snprintf(buffer, size, "%s%s", name, found_text(event));
+        else
+            (void)snprintf(buffer, size, "%s x%u%s", name, event->object, found_text(event));
         break;
     }
 }
@@ -156,6 +184,10 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
     asx__text_add(text, "\n");
     for (size_t i = 0; i < count; i++) {
         char cell[64];
+        if (i == SHOWN_FIRST && count > SHOWN_FIRST + SHOWN_LAST) {
+            i = count - SHOWN_LAST;
+            asx__text_add(text, "... %zu steps ...\n", i - SHOWN_FIRST);
+        }
         event_text(&events[i], cell, sizeof cell);
         int indent = (int)(lane[events[i].task] - 1) * LANE_WIDTH;
         int rest = (int)lanes * LANE_WIDTH - indent;
@@ -249,6 +281,12 @@ static asx_status read_step(asx__dpor *d, const char **at, asx__step *ret_step)
 {
     asx__step step = { 0, 0, true };
     uint32_t nth;
+    if (strncmp(*at, "clock", 5) == 0 && ((*at)[5] == '\0' || is_space((*at)[5]))) {
+        *at += 5;
+        step.task = asx__dpor_name(d, ASX__DPOR_NONE, 1);
+        *ret_step = step;
+        return step.task != ASX__DPOR_NONE ? ASX_OK : ASX_E_RESOURCE_EXHAUSTED;
+    }
     if (!read_number(at, &nth))
         return ASX_E_INVALID_ARGUMENT;
     if (nth != 0)

@@ -338,7 +338,8 @@ static void turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t objec
     self = asx__explorer_task(x, asx__serial(task->generation));
     if (self == NULL || self->id == ASX__DPOR_NONE)
         return;
-    asx__op op = { .kind = rows[kind].kind, .a = a, .site = "" };
+    asx__op op = { .kind = rows[kind].kind, .a = a, .site = x->here != NULL ? x->here : "" };
+    x->here = NULL;
     if (rows[kind].made_by != 0) {
         op.name = name_of_thing(x, rows[kind].made_by, object);
         if (op.name == 0)
@@ -357,7 +358,7 @@ static void turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t objec
     if (op.kind == ASX__OP_LOCK && asx__dpor_state(x->dpor, op.name) == op.a)
         op.kind = ASX__OP_TRY_LOCK; /* refused: it would wait for itself */
     if (op.kind == ASX__OP_WRITE_LOCK) {
-        asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op.name, .site = "" };
+        asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op.name, .site = op.site };
         (void)asx__explorer_stand(x, task, &request);
         op.a = 1;
     }

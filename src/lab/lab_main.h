@@ -30,6 +30,8 @@ typedef struct request {
 int complain(const char *what, const char *value);
 const asx_lab_test *tests_all(void);
 const asx_lab_test *test_named(const char *name);
+/* "quiescent" or "adversarial". */
+bool clock_named(const char *text, asx_explore_clock *ret_clock);
 bool wanted(const request *r, const asx_lab_test *test);
 
 /* tell.c */
@@ -44,9 +46,9 @@ void tell_result(request *r, const asx_explore_result *result, const asx_lab_fin
  * into a file. False: said why. */
 bool pack_write(const request *r, const char *path, const asx_lab_finding *finding);
 /* What a replay needs of a crash pack or a saved schedule; all of it points into its text. The last
- * three are NULL if it does not say. */
+ * four are NULL if it does not say. */
 typedef struct pack {
-    char *test, *schedule, *verdict, *failure, *site;
+    char *test, *schedule, *verdict, *failure, *site, *clock;
 } pack;
 /* Changes `text`. False: it is neither. */
 bool pack_parse(char *text, pack *ret);

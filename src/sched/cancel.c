@@ -337,10 +337,15 @@ asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reas
         ASX__GATE_TASK(handle, asx_task_cancel(&in, reason));
         return st;
     }
+    asx_runtime *rt = task->region->rt;
+    if (rt->seam != NULL) { /* in another order it would not be too late: it is a turn either way */
+        asx__turn(rt, rt->current, ASX__TURN_CANCEL_TASK, asx__serial(task->generation), 0);
+        st = asx__task_resolve(handle, &task); /* others may have had theirs */
+        if (st < 0)
+            return st;
+    }
     if (task->phase == ASX_TASK_COMPLETED)
         return ASX_OK;
-    asx_runtime *rt = task->region->rt;
-    asx__turn(rt, rt->current, ASX__TURN_CANCEL_TASK, asx__serial(task->generation), 0);
     const asx_cancel_reason *copy = asx__reason_copy(rt, task->region, reason);
     if (copy == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;

@@ -45,6 +45,7 @@ ASX_TEST(a_search_of_nothing_is_refused)
     CHECK_STATUS(asx_lab_shrink(NULL, 0, empty_test, NULL, &finding), ASX_E_INVALID_ARGUMENT);
     asx_lab_finding_deinit(NULL);
     asx_lab_failed_here(NULL, NULL); /* nobody looks */
+    asx_lab_here(NULL, "nowhere");
 }
 
 static const char *content(void *ctx, const asx_event *event)

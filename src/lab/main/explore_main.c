@@ -113,11 +113,13 @@ static bool mode(request *r, const char *text)
     return false;
 }
 
-static bool clock_name(request *r, const char *text)
+bool clock_named(const char *text, asx_explore_clock *ret_clock)
 {
     bool adversarial = strcmp(text, "adversarial") == 0;
-    r->options.clock = adversarial ? ASX_EXPLORE_ADVERSARIAL : ASX_EXPLORE_QUIESCENT;
-    return adversarial || strcmp(text, "quiescent") == 0;
+    if (!adversarial && strcmp(text, "quiescent") != 0)
+        return false;
+    *ret_clock = adversarial ? ASX_EXPLORE_ADVERSARIAL : ASX_EXPLORE_QUIESCENT;
+    return true;
 }
 
 static bool fault_names(request *r, const char *text)
@@ -197,7 +199,7 @@ static int valued(request *r, const char *name, const char *value)
         r->options.bound = (uint32_t)n + 1;
         r->search = false;
     } else if (strcmp(name, "--clock") == 0)
-        good = clock_name(r, value);
+        good = clock_named(value, &r->options.clock);
     else if (strcmp(name, "--faults") == 0)
         good = fault_names(r, value);
     else
@@ -363,6 +365,8 @@ static int replay(request *r)
     }
     const asx_lab_test *test = test_named(p.test);
     r->options.schedule = p.schedule;
+    if (p.clock != NULL)
+        (void)clock_named(p.clock, &r->options.clock);
     r->expected = &p;
     int code = test != NULL ? explore(r, test) : complain(p.test, "there is no such test");
     if (r->same && code < 2) {

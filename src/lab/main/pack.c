@@ -7,6 +7,7 @@
  *     test NAME
  *     mode NAME
  *     seed N
+ *     clock NAME           quiescent or adversarial
  *     verdict NAME
  *     failure TEXT
  *     site FILE:LINE       empty when there is none
@@ -108,6 +109,8 @@ bool pack_write(const request *r, const char *path, const asx_lab_finding *findi
         line(file, "test", r->test->name);
         line(file, "mode", r->search ? "search" : asx_explore_mode_str(r->options.mode));
         fprintf(file, "seed %llu\n", (unsigned long long)r->options.seed);
+        line(file, "clock", r->options.clock == ASX_EXPLORE_ADVERSARIAL ? "adversarial"
+                                                                        : "quiescent");
         line(file, "verdict", verdict_names[finding->verdict]);
         line(file, "failure", finding->text);
         line(file, "site", finding->site);
@@ -155,6 +158,7 @@ bool pack_parse(char *text, pack *ret)
     p.site = value_of(text, "site");
     p.failure = value_of(text, "failure");
     p.verdict = value_of(text, "verdict");
+    p.clock = value_of(text, "clock");
     p.test = value_of(text, "test");
     if (p.test == NULL || p.schedule == NULL)
         return false;

@@ -30,7 +30,7 @@ expect where 1 '^load x0 -> 0 .*support_cells.c:[0-9]' "$asx" explore "$program"
 expect shrunk 1 'shrunk from .* to 8 steps of 2 tasks with 2 switches' \
     "$asx" explore "$program" account_bad
 expect packed 1 'crash pack written to asx-account_bad.pack' "$asx" explore "$program" account_bad
-for word in program test mode seed verdict failure site version system compiler schedule trace; do
+for word in program test mode seed clock verdict failure site version system compiler schedule trace; do
     grep -a -q "^$word " asx-account_bad.pack || { echo "pack: no $word"; bad=1; }
 done
 grep -a -q '^| load x0 -> 0' asx-account_bad.pack || { echo "pack: no interleaving"; bad=1; }
@@ -67,6 +67,8 @@ expect foata 0 '^1 @0 0 run-begin' "$asx" trace foata asx-account_bad.pack
 expect same 0 '^the same up to the order' "$asx" trace diff asx-account_bad.pack asx-account_bad.pack
 "$program" --mode optimal --pack deadlock.pack lock_order_bad >/dev/null
 expect differ 1 '^layer [0-9]*$' "$asx" trace diff asx-account_bad.pack deadlock.pack
+expect clock 0 'complete$' "$program" --clock adversarial sender_loses_message_good
+expect no-clock 2 'is not possible' "$program" --clock stopped account_good
 expect usage 2 'usage: asx explore' "$asx" explore
 expect usage-option 2 'usage: asx explore' "$asx" explore --seed 1
 expect no-such 2 'no-such-program' "$asx" explore ./no-such-program

@@ -59,7 +59,7 @@ ASX_TEST_TIMEOUT(every_bug_is_found_within_2000_schedules_and_200_ms_for_ten_see
         for (uint64_t seed = 1; seed <= SEEDS; seed++)
             find(test, seed);
     }
-    CHECK_GE(bugs, 30);
+    CHECK_GE(bugs, 45);
 }
 
 static bool is_large(const char *name)
@@ -209,6 +209,43 @@ ASX_TEST(shrinking_takes_back_choices_that_are_not_needed)
     CHECK_STATUS(asx_lab_shrink(NULL, 0, chooser, NULL, &finding), ASX_OK);
     CHECK_STR_EQ(finding.schedule, "0:3 0:0");
     asx_lab_finding_deinit(&finding);
+}
+
+static char lanes[512];
+
+static void note_lanes(void *ctx, const asx_explore_failure *failure)
+{
+    (void)ctx;
+    CHECK(strlen(failure->interleaving) < sizeof lanes);
+    strcpy(lanes, failure->interleaving);
+}
+
+static asx_status sleeps_there(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    asx_lab_here(cx, "some/folder/place.c:12");
+    return asx_sleep(cx, 5 * ASX_MS);
+}
+
+static void says_where(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    asx_time before = asx_now(cx);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "sleeper", sleeps_there, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    asx_lab_check_at(cx, asx_now(cx) == before, "no time has passed", "here");
+}
+
+ASX_TEST(an_operation_of_the_runtime_is_shown_with_its_place)
+{
+    asx_explore_result result;
+    asx_explore_options options = { .on_failure = note_lanes };
+    CHECK_STATUS(asx_explore(&options, says_where, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 1);
+    CHECK(strstr(lanes, "sleep x") != NULL);
+    CHECK(strstr(lanes, " place.c:12\n") != NULL);
 }
 
 static int runs;
