@@ -493,6 +493,8 @@ static void finish(asx__explorer *x, bool stuck)
     const asx_explore_options *o = x->options;
     bool too_long = asx__dpor_too_long(x->dpor);
     bool leaked = x->rt->leaks_refused != x->leaks_before;
+    if (!stuck && x->clock != ASX__DPOR_NONE) /* nobody waits for it any more */
+        asx__dpor_withdraw(x->dpor, x->clock);
     bool counts = !asx__dpor_restarts(x->dpor) && !asx__dpor_blocked(x->dpor);
     if (counts && !stuck && x->failed_text == NULL &&
         asx__oracles_end(&x->oracles, leaked ? ASX_E_OBLIGATION_LEAKED : ASX_OK))
