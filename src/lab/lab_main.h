@@ -46,9 +46,9 @@ void tell_result(request *r, const asx_explore_result *result, const asx_lab_fin
  * into a file. False: said why. */
 bool pack_write(const request *r, const char *path, const asx_lab_finding *finding);
 /* What a replay needs of a crash pack or a saved schedule; all of it points into its text. The last
- * four are NULL if it does not say. */
+ * five are NULL if it does not say. */
 typedef struct pack {
-    char *test, *schedule, *verdict, *failure, *site, *clock;
+    char *test, *schedule, *verdict, *failure, *site, *clock, *faults;
 } pack;
 /* Changes `text`. False: it is neither. */
 bool pack_parse(char *text, pack *ret);

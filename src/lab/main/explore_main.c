@@ -367,6 +367,8 @@ static int replay(request *r)
     r->options.schedule = p.schedule;
     if (p.clock != NULL)
         (void)clock_named(p.clock, &r->options.clock);
+    if (p.faults != NULL)
+        r->options.faults = (uint32_t)strtoul(p.faults, NULL, 10);
     r->expected = &p;
     int code = test != NULL ? explore(r, test) : complain(p.test, "there is no such test");
     if (r->same && code < 2) {

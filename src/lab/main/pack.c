@@ -8,6 +8,7 @@
  *     mode NAME
  *     seed N
  *     clock NAME           quiescent or adversarial
+ *     faults N             the sum of asx_explore_fault
  *     verdict NAME
  *     failure TEXT
  *     site FILE:LINE       empty when there is none
@@ -111,6 +112,7 @@ bool pack_write(const request *r, const char *path, const asx_lab_finding *findi
         fprintf(file, "seed %llu\n", (unsigned long long)r->options.seed);
         line(file, "clock", r->options.clock == ASX_EXPLORE_ADVERSARIAL ? "adversarial"
                                                                         : "quiescent");
+        fprintf(file, "faults %u\n", (unsigned)r->options.faults);
         line(file, "verdict", verdict_names[finding->verdict]);
         line(file, "failure", finding->text);
         line(file, "site", finding->site);
@@ -158,6 +160,7 @@ bool pack_parse(char *text, pack *ret)
     p.site = value_of(text, "site");
     p.failure = value_of(text, "failure");
     p.verdict = value_of(text, "verdict");
+    p.faults = value_of(text, "faults");
     p.clock = value_of(text, "clock");
     p.test = value_of(text, "test");
     if (p.test == NULL || p.schedule == NULL)

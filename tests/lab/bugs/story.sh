@@ -30,7 +30,7 @@ expect where 1 '^load x0 -> 0 .*support_cells.c:[0-9]' "$asx" explore "$program"
 expect shrunk 1 'shrunk from .* to 8 steps of 2 tasks with 2 switches' \
     "$asx" explore "$program" account_bad
 expect packed 1 'crash pack written to asx-account_bad.pack' "$asx" explore "$program" account_bad
-for word in program test mode seed clock verdict failure site version system compiler schedule trace; do
+for word in program test mode seed clock faults verdict failure site version system compiler schedule trace; do
     grep -a -q "^$word " asx-account_bad.pack || { echo "pack: no $word"; bad=1; }
 done
 grep -a -q '^| load x0 -> 0' asx-account_bad.pack || { echo "pack: no interleaving"; bad=1; }
