@@ -38,7 +38,13 @@ typedef struct asx_spawn_options {
     const void *copy;         /* the argument is `copy_size` bytes copied from here into */
     size_t copy_size;         /* region memory, instead of `arg` */
     uint32_t caps;            /* those of the region that are in here too; 0: all of them */
+    uint32_t flags;           /* ASX_PINNED or 0 */
 } asx_spawn_options;
+
+/* For code that keeps thread-locals or is not thread-safe: the task always runs on the worker that
+ * spawned it (on the one that runs the runtime, if another thread did). With one worker it says
+ * nothing. Any other flag is ASX_E_INVALID_ARGUMENT. */
+enum { ASX_PINNED = 1 };
 
 /* Spawns a fiber task; its argument is borrowed until it has ended.
  *   ASX_E_INVALID_ARGUMENT

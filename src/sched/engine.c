@@ -79,6 +79,8 @@ static void become(asx_runtime *rt, asx__engine *e, asx__worker *worker)
     asx__local_put_away(rt, e->loaded);
     load(rt, &worker->r);
     asx__local_load(rt, worker);
+    if (!asx__list_empty(&worker->pinned))
+        rt->hot = false;
     e->loaded = worker;
     /* F1: nobody else runs what this worker runs. */
     ASX__DEBUG_ASSERT(rt->current == NULL || !asx__is_queued(rt->current));

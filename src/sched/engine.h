@@ -33,7 +33,7 @@
 #include "sched/lease.h"
 #include "sched/sched.h"
 
-#define ASX__WORKERS_MAX 256u
+#define ASX__WORKERS_MAX 255u /* a task record has a byte for the number + 1 */
 
 typedef struct asx__registers {
     asx__task *current, *next_up, *handoff, *over;
@@ -52,6 +52,8 @@ typedef struct asx__worker {
     asx__registers r;          /* L: while they are not loaded */
     asx__lease_slot slot;
     asx__node local;           /* L: its runnable tasks, while its registers are not loaded */
+    asx__node pinned;          /* L: runnable tasks that only it may run */
+    bool pinned_waited;        /* L: others went before them last time */
     asx__rng rng;              /* L: where its next search for work begins */
     asx__stack host_stack;     /* of its thread */
     jmp_buf loop_again;
@@ -127,7 +129,17 @@ uint64_t asx__locals_len(const asx_runtime *rt);
 /* The task is no longer to be run next by a worker that is not loaded. False: none has it. */
 bool asx__locals_forget(asx_runtime *rt, const asx__task *task);
 
+/* Tasks that only one worker may run. The loaded worker, or worker 0, is this one's from now on. */
+void asx__pin(asx_runtime *rt, asx__task *task);
+void asx__pinned_put(asx_runtime *rt, asx__task *task);
+/* Of the loaded worker; they take turns with what else it has. NULL: none, or not now. */
+asx__task *asx__pinned_take(asx_runtime *rt, bool others_wait);
+bool asx__pinned_any(const asx_runtime *rt);
+
 /* ---- workers.c ---- */
+
+/* Wakes this one, if it sleeps. */
+void asx__worker_call(asx_runtime *rt, asx__worker *worker);
 
 /* Dispatches of turns that workers other than the one inside have not finished. */
 uint64_t asx__workers_dispatched(const asx_runtime *rt);

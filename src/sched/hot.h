@@ -11,7 +11,7 @@
 #include "sched/sched.h"
 
 /* A task with any of these does not go to the ready list of priority 0. */
-#define ASX__T_OTHER_LANE (ASX__T_CANCEL | ASX__T_TIMED | ASX__T_RAISED)
+#define ASX__T_OTHER_LANE (ASX__T_CANCEL | ASX__T_TIMED | ASX__T_RAISED | ASX__T_PINNED)
 
 /* Queues a runnable task in the lane that it belongs to. */
 static inline void asx__enqueue(asx_runtime *rt, asx__task *task)

@@ -110,6 +110,10 @@ static void timed_remove(asx_runtime *rt, asx__task *task)
 void asx__enqueue_slow(asx_runtime *rt, asx__task *task)
 {
     rt->hot = false;
+    if (ASX__UNLIKELY((task->flags & ASX__T_PINNED) != 0)) {
+        asx__pinned_put(rt, task);
+        return;
+    }
     switch (asx__lane_of(task)) {
     case ASX__LANE_CANCEL:
         queue_push(&rt->cancel, task);
@@ -260,8 +264,13 @@ static asx__task *pick_lanes(asx_runtime *rt, asx__node *ready)
 asx__task *asx__pick(asx_runtime *rt)
 {
     asx__node *ready = ready_top(rt);
-    if (ready == NULL && rt->engine != NULL && asx__steal(rt))
-        ready = ready_top(rt);
+    if (rt->engine != NULL) {
+        asx__task *pinned = asx__pinned_take(rt, ready != NULL);
+        if (pinned != NULL)
+            return pinned;
+        if (ready == NULL && asx__steal(rt))
+            ready = ready_top(rt);
+    }
     if (ASX__UNLIKELY(rt->timed_len != 0 || rt->cancel.words != 0))
         return pick_lanes(rt, ready);
     if (ready == NULL)
@@ -273,5 +282,7 @@ asx__task *asx__pick(asx_runtime *rt)
 
 bool asx__lanes_are_empty(asx_runtime *rt)
 {
+    if (rt->engine != NULL && asx__pinned_any(rt))
+        return false;
     return ready_top(rt) == NULL && rt->timed_len == 0 && queue_top(&rt->cancel) == NULL;
 }

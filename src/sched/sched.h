@@ -224,11 +224,13 @@ enum asx__task_flags {
     ASX__T_EXTERNAL = 1u << 14,  /* its waker was called while it did not wait */
     ASX__T_INLINE = 1u << 15,    /* runs in its joiner's place, who goes on when it ends */
     ASX__T_EXTRA = 1u << 16,     /* extra != NULL */
-    ASX__T_JOINER = 1u << 17     /* joiner != NULL */
+    ASX__T_JOINER = 1u << 17,    /* joiner != NULL */
+    ASX__T_PINNED = 1u << 18     /* runs on one worker only: number `pinned` - 1 */
 };
 /* A task with any of these cannot be resumed by a bare switch. */
 #define ASX__T_NOT_DIRECT                                                                          \
-    (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_RAISED | ASX__T_INLINE)
+    (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_RAISED |                 \
+     ASX__T_INLINE | ASX__T_PINNED)
 
 /* In a free record waits, joiner, reason and extra are NULL, and generation is 0. */
 typedef struct asx__task {
@@ -250,7 +252,7 @@ typedef struct asx__task {
     uint8_t outcome;           /* asx_outcome_kind, when completed */
     uint16_t cleanup_left;     /* resumptions, once cancelled */
     uint8_t exec;              /* enum asx__exec */
-    uint8_t reserved;
+    uint8_t pinned;            /* if flags say so: worker + 1 */
     union {
         asx__waitable *waits;  /* PARKED, or poll task with a wait to renew */
         intptr_t status;       /* RUNNABLE: handed over by the waker; completed: its status */

@@ -80,6 +80,10 @@ static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *t
         budget = asx_budget_meet(budget, *options->budget);
     uint32_t caps = options != NULL && options->caps != 0 ? options->caps : ASX_CAP_ALL;
     size_t stack_size = options != NULL ? options->stack_size : 0;
+    if (options != NULL && (options->flags & ~(uint32_t)ASX_PINNED) != 0)
+        return ASX_E_INVALID_ARGUMENT;
+    if (options != NULL && (options->flags & ASX_PINNED) != 0 && rt->engine != NULL)
+        asx__pin(rt, task);
     task->priority = budget.priority;
     if (budget.priority != 0)
         task->flags |= ASX__T_RAISED;
@@ -158,6 +162,7 @@ static void init_record(asx_runtime *rt, asx__region *region, asx__task *task,
     task->outcome = ASX_OUTCOME_OK;
     task->cleanup_left = 0;
     task->exec = ASX__EXEC_INIT;
+    task->pinned = 0;
     task->generation = ++rt->task_generation;
     task->name = request->name;
     task->site = request->site;
@@ -273,7 +278,8 @@ static asx_status spawn(const asx_region *handle, spawn_request *request, asx_ta
 static const asx_spawn_options *only_if_used(const asx_spawn_options *options)
 {
     if (options == NULL || (options->budget == NULL && options->stack_size == 0 &&
-                            options->copy == NULL && options->copy_size == 0 && options->caps == 0))
+                            options->copy == NULL && options->copy_size == 0 &&
+                            options->caps == 0 && options->flags == 0))
         return NULL;
     return options;
 }
@@ -329,7 +335,7 @@ static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const 
     task->outcome = ASX_OUTCOME_OK;
     task->cleanup_left = 0;
     task->exec = ASX__EXEC_RUNNABLE;
-    task->reserved = 0;
+    task->pinned = 0;
     task->generation = generation;
     task->name = name;
     task->site = site;

@@ -19,6 +19,7 @@
 void asx__local_init(asx__worker *w, uint64_t seed)
 {
     asx__list_init(&w->local);
+    asx__list_init(&w->pinned);
     asx__scan_seed(&w->rng, seed, w->index);
 }
 
@@ -161,4 +162,40 @@ bool asx__locals_forget(asx_runtime *rt, const asx__task *task)
         }
     }
     return false;
+}
+
+/* ---- tasks that only one worker may run ------------------------------------------------------ */
+
+void asx__pin(asx_runtime *rt, asx__task *task)
+{
+    const asx__engine *e = rt->engine;
+    uint32_t index = e->loaded != &e->visitor ? e->loaded->index : 0;
+    task->pinned = (uint8_t)(index + 1);
+    task->flags |= ASX__T_PINNED;
+}
+
+void asx__pinned_put(asx_runtime *rt, asx__task *task)
+{
+    asx__worker *w = &rt->engine->workers[task->pinned - 1];
+    asx__list_push_back(&w->pinned, &task->node);
+    asx__worker_call(rt, w);
+}
+
+asx__task *asx__pinned_take(asx_runtime *rt, bool others_wait)
+{
+    asx__worker *w = rt->engine->loaded;
+    if (asx__list_empty(&w->pinned))
+        return NULL;
+    w->pinned_waited = others_wait && !w->pinned_waited;
+    if (w->pinned_waited)
+        return NULL;
+    rt->turn_slow++;
+    rt->cert.ready_dispatches++;
+    rt->hot = false;
+    return (asx__task *)asx__list_pop_front(&w->pinned);
+}
+
+bool asx__pinned_any(const asx_runtime *rt)
+{
+    return !asx__list_empty(&rt->engine->loaded->pinned);
 }

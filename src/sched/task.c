@@ -365,7 +365,7 @@ static bool would_deadlock(asx_runtime *rt, const asx__task *caller, const asx__
 /* A child that has not started may run in the joiner's place. */
 static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
 {
-    uint32_t special = ASX__T_CANCEL | ASX__T_TIMED | ASX__T_METERED;
+    uint32_t special = ASX__T_CANCEL | ASX__T_TIMED | ASX__T_METERED | ASX__T_PINNED;
     if (rt->config.no_join_inline || rt->next_up != NULL || rt->inline_streak >= ASX__TURN ||
         child->phase != ASX_TASK_CREATED || (child->flags & special) != 0 ||
         (joiner->flags & special) != 0 || child->priority != joiner->priority ||

@@ -80,7 +80,8 @@ static bool holds_any(const asx__queue *queue)
 static bool has_backlog(const asx_runtime *rt)
 {
     return !asx__list_empty(&rt->ready.queue[0]) || rt->next_up != NULL || rt->timed_len != 0 ||
-           holds_any(&rt->ready) || holds_any(&rt->cancel) || asx__locals_hold_any(rt);
+           asx__pinned_any(rt) || holds_any(&rt->ready) || holds_any(&rt->cancel) ||
+           asx__locals_hold_any(rt);
 }
 
 /* Was a timer armed that the watch does not know of? */
@@ -114,6 +115,14 @@ asx__worker *asx__workers_whom_to_wake(asx_runtime *rt)
     e->polling = true;
     e->quiet_looks = 0;
     return ring(e->watch);
+}
+
+void asx__worker_call(asx_runtime *rt, asx__worker *w)
+{
+    if (!w->asleep)
+        return;
+    forget_sleeper(rt->engine, w);
+    asx__futex_wake(&ring(w)->bell, 1);
 }
 
 static void ring_all(asx__engine *e)
@@ -414,6 +423,12 @@ static uint32_t start_threads(asx_runtime *rt)
         made++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (uint32_t i = made + 1; i < e->workers_max; i++) /* whoever was theirs alone has moved */
+        while (!asx__list_empty(&e->workers[i].pinned)) {
+            asx__task *task = (asx__task *)asx__list_pop_front(&e->workers[i].pinned);
+            task->pinned = 1;
+            asx__list_push_back(&e->workers[0].pinned, &task->node);
+        }
     return made;
 }
 

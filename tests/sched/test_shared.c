@@ -410,6 +410,70 @@ ASX_TEST(an_idle_runtime_uses_no_processor)
     run(doze, NULL);
 }
 
+/* ---- pinned ---------------------------------------------------------------------------------- */
+
+typedef struct nailed {
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    atomic_int done;
+} nailed;
+
+static asx_status stays(asx_cx *cx, void *arg)
+{
+    nailed *n = arg;
+    pthread_t home = pthread_self();
+    for (uint64_t i = 0; i < 200; i++) {
+        uint64_t message;
+        burn(i % 5 * 2000);
+        asx_status st = i % 4 == 0   ? asx_yield(cx)
+                        : i % 4 == 1 ? asx_sleep(cx, 10 * ASX_US)
+                        : i % 4 == 2 ? asx_channel_send(&n->tx, cx, &i)
+                                     : asx_channel_recv(&n->rx, cx, &message);
+        CHECK(st == ASX_OK || st == ASX_E_BUSY);
+        CHECK(pthread_equal(pthread_self(), home));
+        if (i == 150) { /* also when it is cancelled, and in the cancel lane */
+            asx_task self;
+            CHECK_EQ(asx_cx_task(cx, &self), ASX_OK);
+            CHECK_EQ(asx_task_cancel(&self, NULL), ASX_OK);
+            CHECK_EQ(asx_sleep(cx, ASX_MS), ASX_E_CANCELLED);
+            CHECK_EQ(asx_yield(cx), ASX_E_CANCELLED);
+            CHECK(pthread_equal(pthread_self(), home));
+            break;
+        }
+    }
+    atomic_fetch_add(&n->done, 1);
+    return ASX_OK;
+}
+
+static asx_status nails(asx_cx *cx, void *arg)
+{
+    nailed *n = arg;
+    asx_region r;
+    asx_spawn_options pinned = { .name = "stays", .flags = ASX_PINNED };
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, sizeof(uint64_t), 4096, &n->tx, &n->rx), ASX_OK);
+    for (int i = 0; i < 12; i++) {
+        CHECK_EQ(asx_spawn_task(&r, &pinned, stays, n, NULL), ASX_OK);
+        CHECK_EQ(asx_spawn_task(&r, NULL, leaf, (void *)(uintptr_t)i, NULL), ASX_OK);
+        CHECK_EQ(asx_sleep(cx, 200 * ASX_US), ASX_OK); /* and on it goes, on another worker */
+    }
+    for (uint64_t i = 0; i < 1000; i++) /* enough for all who receive */
+        CHECK_EQ(asx_channel_send(&n->tx, cx, &i), ASX_OK);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_EQ(atomic_load(&n->done), 12);
+    pinned.flags = 2;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, &pinned, stays, n, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_INVALID_ARGUMENT);
+    return ASX_OK;
+}
+
+ASX_TEST(a_pinned_task_never_leaves_its_worker)
+{
+    nailed n = { .done = 0 };
+    run(nails, &n);
+}
+
 /* ---- bad luck -------------------------------------------------------------------------------- */
 
 static asx_status count_workers(asx_cx *cx, void *arg)
