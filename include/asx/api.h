@@ -26,10 +26,12 @@
 #define ASX_API __attribute__((visibility("default")))
 #define ASX_MUST_USE __attribute__((warn_unused_result))
 #define ASX_PRINTF(fmt_index, arg_index) __attribute__((format(printf, fmt_index, arg_index)))
+#define ASX_INLINE static inline __attribute__((unused)) /* functions that a macro makes */
 #else
 #define ASX_API
 #define ASX_MUST_USE
 #define ASX_PRINTF(fmt_index, arg_index)
+#define ASX_INLINE static inline
 #endif
 
 #define ASX_STRINGIFY_(x) #x

@@ -65,17 +65,17 @@ ASX_API asx_status asx_broadcast_receiver_drop(asx_broadcast_receiver *receiver)
 
 /* Typed wrappers: ASX_BROADCAST_TYPE(news, int) makes news_create(), news_send(), news_recv(). */
 #define ASX_BROADCAST_TYPE(name, type)                                                             \
-    static inline asx_status name##_create(const asx_region *region, size_t capacity,              \
-                                           asx_broadcast *ret_broadcast)                           \
+    ASX_INLINE asx_status name##_create(const asx_region *region, size_t capacity,                 \
+                                        asx_broadcast *ret_broadcast)                              \
     {                                                                                              \
         return asx_broadcast_create(region, #name, sizeof(type), capacity, ret_broadcast);         \
     }                                                                                              \
-    static inline asx_status name##_send(const asx_broadcast *broadcast, type message)             \
+    ASX_INLINE asx_status name##_send(const asx_broadcast *broadcast, type message)                \
     {                                                                                              \
         return asx_broadcast_send(broadcast, &message, NULL);                                      \
     }                                                                                              \
-    static inline asx_status name##_recv(const asx_broadcast_receiver *receiver, asx_cx *cx,       \
-                                         type *ret_message, uint64_t *ret_missed)                  \
+    ASX_INLINE asx_status name##_recv(const asx_broadcast_receiver *receiver, asx_cx *cx,          \
+                                      type *ret_message, uint64_t *ret_missed)                     \
     {                                                                                              \
         return asx_broadcast_recv(receiver, cx, ret_message, ret_missed);                          \
     }

@@ -65,18 +65,18 @@ ASX_API asx_status asx_oneshot_receiver_drop(asx_oneshot_receiver *receiver);
 /* Typed wrappers: ASX_ONESHOT_TYPE(answer, int) makes answer_create(), answer_send() and
  * answer_recv(). */
 #define ASX_ONESHOT_TYPE(name, type)                                                               \
-    static inline asx_status name##_create(const asx_region *region,                               \
-                                           asx_oneshot_sender *ret_sender,                         \
-                                           asx_oneshot_receiver *ret_receiver)                     \
+    ASX_INLINE asx_status name##_create(const asx_region *region,                                  \
+                                        asx_oneshot_sender *ret_sender,                            \
+                                        asx_oneshot_receiver *ret_receiver)                        \
     {                                                                                              \
         return asx_oneshot_create(region, sizeof(type), NULL, ret_sender, ret_receiver);           \
     }                                                                                              \
-    static inline asx_status name##_send(asx_oneshot_sender *sender, type message)                 \
+    ASX_INLINE asx_status name##_send(asx_oneshot_sender *sender, type message)                    \
     {                                                                                              \
         return asx_oneshot_send(sender, &message);                                                 \
     }                                                                                              \
-    static inline asx_status name##_recv(asx_oneshot_receiver *receiver, asx_cx *cx,               \
-                                         type *ret_message)                                        \
+    ASX_INLINE asx_status name##_recv(asx_oneshot_receiver *receiver, asx_cx *cx,                  \
+                                      type *ret_message)                                           \
     {                                                                                              \
         return asx_oneshot_recv(receiver, cx, ret_message);                                        \
     }

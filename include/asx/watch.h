@@ -48,21 +48,21 @@ ASX_API asx_status asx_watch_close(const asx_watch *watch);
 /* Typed wrappers: ASX_WATCH_TYPE(level, int) makes level_create(), level_send(), level_get() and
  * level_changed(). */
 #define ASX_WATCH_TYPE(name, type)                                                                 \
-    static inline asx_status name##_create(const asx_region *region, type value,                   \
-                                           asx_watch *ret_watch)                                   \
+    ASX_INLINE asx_status name##_create(const asx_region *region, type value,                      \
+                                        asx_watch *ret_watch)                                      \
     {                                                                                              \
         return asx_watch_create(region, #name, sizeof(type), &value, ret_watch);                   \
     }                                                                                              \
-    static inline asx_status name##_send(const asx_watch *watch, type value)                       \
+    ASX_INLINE asx_status name##_send(const asx_watch *watch, type value)                          \
     {                                                                                              \
         return asx_watch_send(watch, &value);                                                      \
     }                                                                                              \
-    static inline asx_status name##_get(const asx_watch *watch, type *ret_value)                   \
+    ASX_INLINE asx_status name##_get(const asx_watch *watch, type *ret_value)                      \
     {                                                                                              \
         return asx_watch_get(watch, ret_value, NULL);                                              \
     }                                                                                              \
-    static inline asx_status name##_changed(const asx_watch *watch, asx_cx *cx, uint64_t *seen,    \
-                                            type *ret_value)                                       \
+    ASX_INLINE asx_status name##_changed(const asx_watch *watch, asx_cx *cx, uint64_t *seen,       \
+                                         type *ret_value)                                          \
     {                                                                                              \
         return asx_watch_changed(watch, cx, seen, ret_value);                                      \
     }
