@@ -309,7 +309,8 @@ static asx_status burst(asx_cx *cx, void *arg)
     CHECK(report.tasks_err > 0 || st == ASX_E_RESOURCE_EXHAUSTED);
     asx_close_report_deinit(&report);
     CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK); /* and life goes on */
-    CHECK_EQ(asx_spawn(&r, "other", leaf, &(atomic_int){ 0 }), ASX_OK);
+    atomic_int other = 0;
+    CHECK_EQ(asx_spawn(&r, "other", leaf, &other), ASX_OK);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
     return ASX_OK;
 }
