@@ -435,10 +435,15 @@ asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *
         ASX__GATE_REGION(handle, asx_region_cancel(&in, reason));
         return st;
     }
+    asx_runtime *rt = region->rt;
+    if (rt->seam != NULL) { /* likewise */
+        asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
+        st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
+        if (st < 0)
+            return st;
+    }
     if (region->state == ASX_REGION_CLOSED)
         return ASX_OK;
-    asx_runtime *rt = region->rt;
-    asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
     const asx_cancel_reason *copy = asx__reason_copy(rt, region, reason);
     if (copy == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "harness.h"
 
 typedef struct fixture {
@@ -424,6 +425,40 @@ ASX_TEST(the_quiescent_clock_keeps_deadlines_in_order_the_adversarial_does_not)
     CHECK_EQ(classes_on(sleepers, &f, ASX_EXPLORE_ADVERSARIAL), 2);
 }
 
+typedef struct kept {
+    char schedule[256];
+} kept;
+
+static void keep(void *ctx, const asx_explore_failure *failure)
+{
+    kept *k = ctx;
+    (void)snprintf(k->schedule, sizeof k->schedule, "%s", failure->schedule);
+}
+
+static void late_sender(asx_cx *cx, void *arg)
+{
+    sleepers(cx, arg);
+    asx_lab_check(cx, ((fixture *)arg)->got != 0);
+}
+
+ASX_TEST(a_schedule_tells_when_the_clock_moves_and_can_be_replayed)
+{
+    fixture f = { .capacity = 1 };
+    kept k = { "" };
+    asx_explore_options options = { .on_failure = keep, .ctx = &k };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, late_sender, &f, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 1);
+    CHECK(strstr(k.schedule, "clock") != NULL);
+    kept again = { "" };
+    options.schedule = k.schedule;
+    options.ctx = &again;
+    CHECK_STATUS(asx_explore(&options, late_sender, &f, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK_EQ(result.totals.bugs, 1);
+    CHECK_STR_EQ(again.schedule, k.schedule);
+}
+
 static void region_with_a_timeout(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
@@ -539,4 +574,153 @@ ASX_TEST(the_mutex_goes_to_anybody_next)
 {
     fixture f = { .capacity = 1 };
     CHECK_EQ(classes(three_lockers, &f), 6);
+}
+
+/* ---- random programs ------------------------------------------------------------------------ */
+
+enum { CALLS = 16, TASKS_MOST = 3, CALLS_MOST = 3 };
+
+typedef struct program {
+    fixture f;
+    int tasks, len[TASKS_MOST];
+    uint8_t code[TASKS_MOST][CALLS_MOST];
+    asx_task handle[TASKS_MOST];
+} program;
+
+typedef struct actor {
+    program *p;
+    int number;
+} actor;
+
+static asx_status two_phases(asx_cx *cx, fixture *f, bool send)
+{
+    asx_send_permit permit;
+    int message = 2;
+    asx_status st = asx_channel_reserve(&f->tx, cx, &permit);
+    if (st < 0)
+        return st;
+    return send ? asx_send_permit_send(&permit, &message) : asx_send_permit_abort(&permit);
+}
+
+static asx_status with_ack(asx_cx *cx, fixture *f, bool commit)
+{
+    asx_ack ack;
+    int message;
+    asx_status st = asx_channel_recv_with_ack(&f->rx, cx, &message, &ack);
+    if (st < 0)
+        return st;
+    return commit ? asx_ack_commit(&ack) : asx_ack_nack(&ack);
+}
+
+static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
+{
+    fixture *f = &p->f;
+    int message = 1;
+    bool evicted;
+    asx_mutex_guard guard;
+    switch (code) {
+    case 0:
+    case 1:
+        return asx_channel_send(&f->tx, cx, &message);
+    case 2:
+    case 3:
+        return asx_channel_recv(&f->rx, cx, &message);
+    case 4:
+        return asx_channel_try_send(&f->tx, cx, &message);
+    case 5:
+        return asx_channel_try_recv(&f->rx, &message);
+    case 6:
+    case 7:
+        return two_phases(cx, f, code == 6);
+    case 8:
+    case 9:
+        return with_ack(cx, f, code == 8);
+    case 10:
+        return asx_channel_send_evict_oldest(&f->tx, cx, &message, NULL, &evicted);
+    case 11:
+        return asx_checkpoint(cx);
+    case 12:
+        return asx_task_cancel(&p->handle[(self + 1) % p->tasks], NULL);
+    case 13:
+        return asx_sleep(cx, (uint64_t)(self + 1) * ASX_MS);
+    case 14:
+        return asx_mutex_lock(&mutex, cx, &guard); /* given back at the end */
+    default:
+        return self % 2 ? read_it(cx, f) : write_it(cx, f);
+    }
+}
+
+static asx_status act(asx_cx *cx, void *arg)
+{
+    const actor *a = arg;
+    program *p = a->p;
+    for (int i = 0; i < p->len[a->number]; i++)
+        if (call(cx, p, a->number, p->code[a->number][i]) == ASX_E_CANCELLED)
+            break;
+    return ASX_OK;
+}
+
+static void random_program(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    actor actors[TASKS_MOST];
+    begin(cx, &p->f);
+    CHECK_STATUS(asx_mutex_create(&p->f.region, "m", &mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&p->f.region, "l", &rwlock), ASX_OK);
+    for (int i = 0; i < p->tasks; i++) {
+        asx_spawn_options options = { .name = "t" };
+        actors[i] = (actor){ p, i };
+        CHECK_STATUS(asx_spawn_task(&p->f.region, &options, act, &actors[i], &p->handle[i]),
+                     ASX_OK);
+    }
+    (void)asx_region_close(&p->f.region, ASX_OK);
+}
+
+static void print_program(const program *p, asx_explore_clock clock)
+{
+    fprintf(stderr, "capacity %d, clock %d\n", p->f.capacity, (int)clock);
+    for (int t = 0; t < p->tasks; t++) {
+        fprintf(stderr, "task %d:", t);
+        for (int i = 0; i < p->len[t]; i++)
+            fprintf(stderr, " %u", p->code[t][i]);
+        fprintf(stderr, "\n");
+    }
+}
+
+/* The engine's idea of each object and the object itself agree: else an operation would wait where
+ * the engine says that it can be done. */
+ASX_TEST_TIMEOUT(random_programs_on_the_runtime_agree_with_brute_force, 90)
+{
+    asx__rng rng;
+    uint64_t compared = 0, programs = 2000 / asx_test_scale();
+    asx__rng_seed(&rng, 77);
+    for (uint64_t n = 0; n < programs; n++) {
+        program p = { .f.capacity = 1 + (int)asx__rng_below(&rng, 2) };
+        asx_explore_clock clock = (asx_explore_clock)asx__rng_below(&rng, 2);
+        p.tasks = 2 + (int)asx__rng_below(&rng, 2);
+        for (int t = 0; t < p.tasks; t++) {
+            p.len[t] = 1 + (int)asx__rng_below(&rng, p.tasks == 2 ? 3 : 2);
+            for (int i = 0; i < p.len[t]; i++)
+                p.code[t][i] = (uint8_t)asx__rng_below(&rng, CALLS);
+        }
+        asx_explore_options options = { .mode = ASX_EXPLORE_DFS, .clock = clock,
+                                        .executions_max = 20000 };
+        asx_explore_result all, best;
+        CHECK_STATUS(asx_explore(&options, random_program, &p, &all), ASX_OK);
+        CHECK_STATUS(all.status, ASX_OK);
+        if (!all.complete)
+            continue;
+        compared++;
+        for (options.seed = 0; options.seed < 3; options.seed++) {
+            options.mode = ASX_EXPLORE_OPTIMAL;
+            CHECK_STATUS(asx_explore(&options, random_program, &p, &best), ASX_OK);
+            CHECK_STATUS(best.status, ASX_OK);
+            if (best.totals.executions != all.totals.classes)
+                print_program(&p, clock);
+            CHECK_EQ(best.totals.executions, all.totals.classes);
+            CHECK_EQ(best.totals.redundant + best.totals.blocked, 0);
+            CHECK_EQ(best.totals.deadlocks != 0, all.totals.deadlocks != 0);
+        }
+    }
+    CHECK(compared > programs * 3 / 4);
 }
