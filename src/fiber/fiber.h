@@ -244,6 +244,10 @@ bool asx__stack_check(const asx__stack *stack);
  * a fiber. */
 void asx__stack_adopt_host(asx__stack *ret_host);
 
+/* The thread is back on its own stack without having been switched to it: a fiber has ended the
+ * thread, and all frames are gone. For the tools, which do not know. */
+void asx__stack_host_again(asx__stack *host);
+
 /* ---- annotated switch --------------------------------------------------------------------- */
 
 /* What the scheduler calls: tells the sanitizers which stack is left and which is entered. In

@@ -243,6 +243,23 @@ void asx__stack_discard(asx__stack *stack)
     (void)stack;
 }
 
+#if ASX__FIBER_ASAN
+NO_ASAN
+#endif
+void asx__stack_host_again(asx__stack *host)
+{
+#if ASX__FIBER_ASAN
+    __sanitizer_start_switch_fiber(NULL, host->base, host->size);
+    __sanitizer_finish_switch_fiber(NULL, NULL, NULL);
+    __asan_unpoison_memory_region(host->base, host->size);
+#endif
+#if ASX__FIBER_TSAN
+    if (host->tsan_fiber != __tsan_get_current_fiber())
+        __tsan_switch_to_fiber(host->tsan_fiber, 0);
+#endif
+    (void)host;
+}
+
 void asx__stack_adopt_host(asx__stack *ret_host)
 {
     *ret_host = (asx__stack){ .flags = ASX__STACK_HOST };

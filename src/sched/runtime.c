@@ -428,6 +428,7 @@ static void note_driver(asx_runtime *rt)
 static void go_on(asx__driving *driving)
 {
     asx_runtime *rt = driving->rt;
+    asx__stack_host_again(&rt->host_stack);
     asx__task_thread_ended(rt);
     (void)asx__drive(rt, driving->until);
     rt->driving = false;

@@ -369,6 +369,7 @@ static asx_status conduct(asx__worker *w, asx_time until)
 static void go_on(asx__driving *driving)
 {
     asx__worker *w = asx__thread_self()->worker;
+    asx__stack_host_again(&w->host_stack);
     (void)asx__engine_enter(w->rt);
     asx__task_thread_ended(w->rt);
     if (w->index == 0)

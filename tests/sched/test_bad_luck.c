@@ -26,6 +26,17 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
+/* TSan knows neither a fiber that calls pthread_exit() nor a process copied by one. */
+#if defined(__SANITIZE_THREAD__)
+#define LEAVES_AND_FORKS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define LEAVES_AND_FORKS 0
+#endif
+#endif
+#ifndef LEAVES_AND_FORKS
+#define LEAVES_AND_FORKS 1
+#endif
 
 static asx_status run(uint32_t workers, asx_task_fn fn, void *arg)
 {
@@ -104,6 +115,8 @@ ASX_TEST(blocking_work_without_any_thread_is_refused)
 #endif
 
 /* ---- a task that ends its thread ------------------------------------------------------------ */
+
+#if LEAVES_AND_FORKS
 
 typedef struct deserted {
     uint32_t workers;
@@ -274,6 +287,8 @@ ASX_TEST(the_child_of_a_fork_has_a_runtime_of_one_worker_whole_but_for_work_on_o
     sem_init(&h.go, 0, 0);
     CHECK_EQ(run(1, forks_alone, &h), ASX_OK);
 }
+
+#endif
 
 /* ---- memory that runs out ------------------------------------------------------------------- */
 
