@@ -100,8 +100,9 @@ ASX_API asx_status asx_bracket(asx_cx *cx, asx_call_fn acquire, asx_call_fn use,
 
 /* A cleanup of the task itself: runs when the task ends, last registered first, exactly once,
  * however the task ends. After asx_panic() or force-completion it runs on the runtime's side and
- * may not wait. Copies nothing. ASX_E_RESOURCE_EXHAUSTED, ASX_E_INVALID_ARGUMENT,
- * ASX_E_WRONG_CONTEXT. */
+ * may not wait. `arg` is borrowed until then, when the task's own frames are gone: it lies in
+ * region memory, or with somebody who outlives the task. ASX_E_RESOURCE_EXHAUSTED,
+ * ASX_E_INVALID_ARGUMENT, ASX_E_WRONG_CONTEXT. */
 ASX_API asx_status asx_task_defer(asx_cx *cx, asx_call_fn fn, void *arg);
 
 /* Takes `cost` from the task's budget, all or none. ASX_E_BUDGET_EXHAUSTED also requests the

@@ -393,9 +393,14 @@ asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg)
 
 /* ---- tasks that are nothing else ------------------------------------------------------------ */
 
+void asx__blocking_forget(asx_runtime *rt, void *state)
+{
+    asx__mem_free(rt, state, sizeof(job));
+}
+
 static asx_poll job_over(asx_cx *cx, job *work, asx_status st)
 {
-    asx__mem_free(cx->rt_, work, sizeof *work);
+    asx__blocking_forget(cx->rt_, work);
     return st < 0 ? asx_poll_fail(cx, st) : ASX_POLL_READY;
 }
 
@@ -416,9 +421,9 @@ static asx_poll job_begin(asx_cx *cx, job *work)
     return ASX_POLL_PENDING;
 }
 
-static asx_poll job_poll(asx_cx *cx, void *state)
+asx_poll asx__blocking_poll(asx_cx *cx, void *state)
 {
-    ASX__GATE_CX_AS(asx_poll, cx, job_poll(&in, state));
+    ASX__GATE_CX_AS(asx_poll, cx, asx__blocking_poll(&in, state));
     job *work = state;
     if (work->state == JOB_NEW)
         return job_begin(cx, work);
@@ -455,9 +460,9 @@ asx_status asx_spawn_blocking_at(const asx_region *region, const char *name, asx
     *work = (job){ .wait.ops = &blocking_ops, .fn = fn, .arg = arg };
     asx_spawn_options options = { .name = name };
     if (ret_task != NULL)
-        st = asx_spawn_poll_task_at(region, &options, job_poll, work, ret_task, site);
+        st = asx_spawn_poll_task_at(region, &options, asx__blocking_poll, work, ret_task, site);
     else
-        st = asx_spawn_poll_at(region, name, job_poll, work, site);
+        st = asx_spawn_poll_at(region, name, asx__blocking_poll, work, site);
     if (st < 0)
         asx__mem_free(rt, work, sizeof *work);
     return st;

@@ -147,6 +147,10 @@ typedef struct asx__waitable {
     uint64_t serial;              /* of the object, for reports */
 } asx__waitable;
 
+/* The function of tasks that are nothing but blocking work, and what frees the work of one that
+ * will not be called any more; no thread has it. */
+asx_poll asx__blocking_poll(asx_cx *cx, void *state);
+void asx__blocking_forget(asx_runtime *rt, void *state);
 /* Drops work that no thread has taken. False: one has. */
 bool asx__blocking_give_up(asx_runtime *rt, asx__waitable *waitable);
 

@@ -162,5 +162,7 @@ asx_stats kit_stats(asx_runtime *rt)
     asx_stats stats;
     CHECK_STATUS(asx_runtime_stats(rt, &stats), ASX_OK);
     stats.turns = 0;
+    stats.workers_asleep = 0;
+    stats.tasks_stolen = 0;
     return stats;
 }

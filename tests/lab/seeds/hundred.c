@@ -13,6 +13,7 @@ typedef struct cell {
     asx_task victims[PRODUCERS + 1];
     int victims_len;
     uint32_t received;
+    int cleaned; /* of the racer: its own frames are gone when that runs */
 } cell;
 
 typedef struct producer_arg {
@@ -83,10 +84,9 @@ static asx_status noted(asx_cx *cx, void *arg)
 static asx_status race_of_two(asx_cx *cx, void *arg)
 {
     const asx_branch branches[] = { { "left", nap, NULL }, { "right", nap, NULL } };
+    cell *c = arg;
     size_t winner;
-    int cleaned = 0;
-    (void)arg;
-    asx_status st = asx_task_defer(cx, noted, &cleaned);
+    asx_status st = asx_task_defer(cx, noted, &c->cleaned);
     if (st >= 0)
         st = asx_race(cx, branches, 2, &winner, NULL);
     return st;
@@ -132,7 +132,7 @@ static asx_status one_cell(asx_cx *cx, void *arg)
     if (st >= 0)
         st = asx_spawn(&r, "nap", nap, NULL);
     if (st >= 0)
-        st = asx_spawn(&r, "race", race_of_two, NULL);
+        st = asx_spawn(&r, "race", race_of_two, &c);
     if (st >= 0)
         st = asx_spawn(&r, "cancel", cancel_some, &c);
     return asx_region_close(&r, st);
