@@ -106,6 +106,7 @@ static asx_status by_polls(asx_cx *cx, void *arg)
 
 ASX_TEST(both_waits_are_bounded_by_the_kinds_quota_and_one_grace)
 {
+    asx_test_one_worker("how often it has run before the cancel comes");
     kit_everywhere(by_polls, NULL, ASX_OK);
 }
 
