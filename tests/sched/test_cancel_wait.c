@@ -250,6 +250,7 @@ static asx_status every_masked_wait(asx_cx *cx, void *arg)
 
 ASX_TEST(a_masked_wait_goes_on_and_gets_what_it_waited_for)
 {
+    asx_test_one_worker("how often it was resumed when the cancel has come");
     kit_everywhere(every_masked_wait, NULL, ASX_OK);
 }
 

@@ -62,6 +62,7 @@ static asx_status all_rows(asx_cx *cx, void *arg)
 
 ASX_TEST(close_returns_what_the_law_says_in_every_combination_of_rows)
 {
+    asx_test_one_worker("who has failed when the next is started");
     kit_everywhere(all_rows, NULL, ASX_OK);
 }
 
