@@ -26,7 +26,9 @@ if(ASX_SANITIZE)
   target_link_options(asx_flags INTERFACE "-fsanitize=${ASX_SANITIZE}")
 endif()
 if(ASX_COVERAGE)
-  target_compile_options(asx_flags INTERFACE "$<$<COMPILE_LANGUAGE:C>:--coverage>")
+  # Several threads count: without atomic counters some lines end up below zero.
+  target_compile_options(asx_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:C>:--coverage;-fprofile-update=atomic>")
   target_link_options(asx_flags INTERFACE --coverage)
 endif()
 if(ASX_LTO)
