@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/bytes.h"
 #include "lab/explore.h"
 #include "lab/oracle.h"
 
@@ -125,48 +126,27 @@ static asx_status run(const asx_lab_options *options, const asx_runtime_config *
     return st;
 }
 
-typedef struct kept {
-    char *bytes;
-    size_t len, cap;
-} kept;
-
-static asx_status keep(void *ctx, const void *bytes, size_t len)
-{
-    kept *k = ctx;
-    if (k->len + len > k->cap) {
-        size_t cap = (k->len + len) * 2;
-        char *larger = realloc(k->bytes, cap);
-        if (larger == NULL)
-            return ASX_E_RESOURCE_EXHAUSTED;
-        k->bytes = larger;
-        k->cap = cap;
-    }
-    memcpy(k->bytes + k->len, bytes, len);
-    k->len += len;
-    return ASX_OK;
-}
-
 /* Once, and again compared with the first time. */
 static asx_status run_twice(const asx_lab_options *options, const asx_runtime_config *config,
                             asx_task_fn fn, void *arg, asx_lab_result *ret_result)
 {
-    kept k = { 0 };
+    asx__bytes k = { 0 };
     asx_lab_options recording = *options, plain = *options;
     asx_lab_result first, again;
     asx_trace_reader reader;
-    recording.sink = keep;
+    recording.sink = asx__bytes_keep;
     recording.sink_ctx = &k;
     plain.sink = NULL;
     asx_status st = run(&recording, config, NULL, fn, arg, &first);
     if (st >= 0)
-        st = asx_trace_reader_init(&reader, k.bytes, k.len);
+        st = asx_trace_reader_init(&reader, k.at, k.len);
     if (st >= 0)
         st = run(&plain, config, &reader, fn, arg, &again);
     if (st >= 0 && options->sink != NULL)
-        st = options->sink(options->sink_ctx, k.bytes, k.len);
+        st = options->sink(options->sink_ctx, k.at, k.len);
     if (st >= 0)
         *ret_result = again.status == ASX_E_DIVERGED ? again : first;
-    free(k.bytes);
+    free(k.at);
     return st;
 }
 

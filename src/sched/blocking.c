@@ -432,19 +432,13 @@ asx_poll asx__blocking_poll(asx_cx *cx, void *state)
     return job_over(cx, work, asx_checkpoint(cx)); /* dropped */
 }
 
-static asx_status handed_out(asx_runtime *rt, asx_status st, asx_task *task)
-{
-    if (st == ASX_OK && task != NULL)
-        asx__task_outside(rt, task);
-    return st;
-}
-
 asx_status asx_spawn_blocking_at(const asx_region *region, const char *name, asx_blocking_fn fn,
                                  void *arg, asx_task *ret_task, const char *site)
 {
-    ASX__GATE_REGION(region, handed_out(in.rt_, asx_spawn_blocking_at(&in, name, fn, arg, ret_task,
-                                                                      site),
-                                        ret_task));
+    ASX__GATE_REGION(region, asx__task_handed_out(
+                                 in.rt_,
+                                 asx_spawn_blocking_at(&in, name, fn, arg, ret_task, site),
+                                 ret_task));
     asx__region *owner;
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &owner);
     if (st < 0)

@@ -228,6 +228,14 @@ static inline void asx__task_outside(asx_runtime *rt, asx_task *handle)
     }
 }
 
+/* The end of a call inside that may have written one. */
+static inline asx_status asx__task_handed_out(asx_runtime *rt, asx_status st, asx_task *task)
+{
+    if (st == ASX_OK && task != NULL)
+        asx__task_outside(rt, task);
+    return st;
+}
+
 #define ASX__GATE_TASK(handle, call)                                                               \
     do {                                                                                           \
         if (asx__task_is_shared(handle)) {                                                         \

@@ -351,14 +351,6 @@ static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const 
     return ASX_OK;
 }
 
-/* From inside to outside. */
-static asx_status handed_out(asx_runtime *rt, asx_status st, asx_task *task)
-{
-    if (st == ASX_OK && task != NULL)
-        asx__task_outside(rt, task);
-    return st;
-}
-
 /* The long ways behind the plain ones, through the gate if there is one; they also see to it that
  * the next one finds a record. */
 
@@ -393,9 +385,10 @@ static __attribute__((noinline)) asx_status spawn_task_slow(const asx_region *re
                                                             asx_task_fn fn, void *arg,
                                                             asx_task *ret_task, const char *site)
 {
-    ASX__GATE_REGION(region, handed_out(in.rt_, asx_spawn_task_at(&in, options, fn, arg, ret_task,
-                                                                  site),
-                                        ret_task));
+    ASX__GATE_REGION(region, asx__task_handed_out(
+                                 in.rt_,
+                                 asx_spawn_task_at(&in, options, fn, arg, ret_task, site),
+                                 ret_task));
     prepare_next(region);
     return spawn_with(region, options, false, (void *)(uintptr_t)fn, arg, ret_task, site);
 }
@@ -406,9 +399,10 @@ static __attribute__((noinline)) asx_status spawn_poll_task_slow(const asx_regio
                                                                  asx_task *ret_task,
                                                                  const char *site)
 {
-    ASX__GATE_REGION(region, handed_out(in.rt_, asx_spawn_poll_task_at(&in, options, fn, state,
-                                                                       ret_task, site),
-                                        ret_task));
+    ASX__GATE_REGION(region, asx__task_handed_out(
+                                 in.rt_,
+                                 asx_spawn_poll_task_at(&in, options, fn, state, ret_task, site),
+                                 ret_task));
     prepare_next(region);
     return spawn_with(region, options, true, (void *)(uintptr_t)fn, state, ret_task, site);
 }

@@ -298,32 +298,30 @@ static asx_status lock(asx_runtime *rt, asx__task *task, asx__mutex *m, unsigned
     return ASX_OK;
 }
 
-asx_status asx_mutex_lock_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard *ret_guard,
-                             const char *site)
+/* Behind the gate. */
+static asx_status lock_as(const asx_mutex *mutex, asx_cx *cx, unsigned which,
+                          asx_mutex_guard *ret_guard, const char *site)
 {
-    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_lock_at(mutex, in_cx, ret_guard, site));
     asx__task *task;
     if (mutex == NULL || ret_guard == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__sync_enter(HEAD(mutex->mutex_), mutex->generation_, ASX_E_REGION_CLOSED,
                                     cx, &task);
-    if (st < 0)
-        return st;
-    return lock(cx->rt_, task, mutex->mutex_, ASX__MUTEX_LOCK, site, ret_guard);
+    return st < 0 ? st : lock(cx->rt_, task, mutex->mutex_, which, site, ret_guard);
+}
+
+asx_status asx_mutex_lock_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard *ret_guard,
+                             const char *site)
+{
+    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_lock_at(mutex, in_cx, ret_guard, site));
+    return lock_as(mutex, cx, ASX__MUTEX_LOCK, ret_guard, site);
 }
 
 asx_status asx_mutex_recover_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard *ret_guard,
                                 const char *site)
 {
     ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_recover_at(mutex, in_cx, ret_guard, site));
-    asx__task *task;
-    if (mutex == NULL || ret_guard == NULL)
-        return ASX_E_INVALID_ARGUMENT;
-    asx_status st = asx__sync_enter(HEAD(mutex->mutex_), mutex->generation_, ASX_E_REGION_CLOSED,
-                                    cx, &task);
-    if (st < 0)
-        return st;
-    return lock(cx->rt_, task, mutex->mutex_, ASX__MUTEX_RECOVER, site, ret_guard);
+    return lock_as(mutex, cx, ASX__MUTEX_RECOVER, ret_guard, site);
 }
 
 static asx_status try_lock(asx__task *task, asx__mutex *m, const char *site,

@@ -23,6 +23,7 @@
  * Values end with their line; what would break one is written as a space. Readers skip lines they
  * do not know. A file that begins with `test NAME` and `schedule STEPS` (--save) is read too.
  */
+#include "lab/bytes.h"
 #include "lab/lab_main.h"
 
 #include <errno.h>
@@ -32,27 +33,6 @@
 #include <unistd.h>
 
 extern char **environ;
-
-typedef struct bytes {
-    char *at;
-    size_t len, cap;
-} bytes;
-
-static asx_status keep_bytes(void *ctx, const void *more, size_t len)
-{
-    bytes *b = ctx;
-    if (b->len + len > b->cap) {
-        size_t cap = (b->len + len) * 2;
-        char *larger = realloc(b->at, cap);
-        if (larger == NULL)
-            return ASX_E_RESOURCE_EXHAUSTED;
-        b->at = larger;
-        b->cap = cap;
-    }
-    memcpy(b->at + b->len, more, len);
-    b->len += len;
-    return ASX_OK;
-}
 
 /* "word value", on one line whatever is in the value. */
 static void line(FILE *file, const char *word, const char *value)
@@ -84,7 +64,7 @@ static void interleaving(FILE *file, const char *text)
     }
 }
 
-static bool record(const request *r, const asx_lab_finding *finding, bytes *ret_trace)
+static bool record(const request *r, const asx_lab_finding *finding, asx__bytes *ret_trace)
 {
     asx_explore_options options = r->options;
     asx_explore_result result;
@@ -92,7 +72,7 @@ static bool record(const request *r, const asx_lab_finding *finding, bytes *ret_
     options.on_failure = NULL;
     options.on_progress = NULL;
     options.time_max_ns = 0;
-    options.sink = keep_bytes;
+    options.sink = asx__bytes_keep;
     options.ctx = ret_trace;
     options.program = r->test->name;
     return asx_explore(&options, r->test->fn, NULL, &result) >= 0;
@@ -100,7 +80,7 @@ static bool record(const request *r, const asx_lab_finding *finding, bytes *ret_
 
 bool pack_write(const request *r, const char *path, const asx_lab_finding *finding)
 {
-    bytes trace = { 0 };
+    asx__bytes trace = { 0 };
     bool good = record(r, finding, &trace);
     FILE *file = fopen(path, "wb");
     if (file != NULL) {
