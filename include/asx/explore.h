@@ -166,7 +166,9 @@ ASX_API void asx_lab_failed_here(const char *text, const char *site);
     X(RANDOM, "random")   /* each step any task that can go, equally likely */                     \
     X(PCT, "pct")         /* random priorities, lowered at random steps */                         \
     X(SAMPLE, "sample")   /* random, pct and others in turn, an execution each */                  \
-    X(SOURCE, "source")   /* every class, by source sets: some executions are begun in vain */
+    X(SOURCE, "source")   /* every class, by source sets: some executions are begun in vain */     \
+    X(POS, "pos")         /* partial order sampling: random priorities of operations, drawn again  \
+                             by those that race */
 
 typedef enum asx_explore_mode {
 #define ASX_EXPLORE_MODE_ENUM_(name, text) ASX_EXPLORE_##name,
@@ -221,7 +223,31 @@ typedef struct asx_explore_progress {
     uint64_t frontier_most;
     uint64_t memory_bytes;
     uint64_t elapsed_ns;
+    uint64_t left_out;   /* steps that were not taken because of a bound */
+    uint64_t span;       /* pct: priorities changed within so many first steps of each execution */
 } asx_explore_progress;
+
+/* X(NAME, "text"): why an exploration ended before its end. */
+#define ASX_EXPLORE_STOP_LIST(X)                                                                   \
+    X(NONE, "it did not")                                                                          \
+    X(FIRST, "an execution was not good")                                                          \
+    X(EXECUTIONS, "as many executions as allowed")                                                 \
+    X(TIME, "the time is over")                                                                    \
+    X(ASKED, "it was told to stop")                                                                \
+    X(BOUND, "the bound leaves schedules out")                                                     \
+    X(TOO_LONG, "executions were cut off")                                                         \
+    X(SAMPLED, "it only samples")                                                                  \
+    X(FAILED, "it could not go on")
+
+typedef enum asx_explore_stop {
+#define ASX_EXPLORE_STOP_ENUM_(name, text) ASX_EXPLORE_STOP_##name,
+    ASX_EXPLORE_STOP_LIST(ASX_EXPLORE_STOP_ENUM_)
+#undef ASX_EXPLORE_STOP_ENUM_
+    ASX_EXPLORE_STOP_COUNT
+} asx_explore_stop;
+
+/* NULL for a number that is none. */
+ASX_API const char *asx_explore_stop_str(unsigned stop);
 
 /* One execution that was not good; all of it borrowed until the call returns. `schedule` can be
  * given back as asx_explore_options.schedule. */
@@ -238,8 +264,8 @@ typedef struct asx_explore_failure {
 /* Zero in any field means its default. */
 typedef struct asx_explore_options {
     asx_explore_mode mode;
-    uint64_t seed;           /* random, pct; optimal: draws the task that goes on by default */
-    uint64_t executions_max; /* random, pct: default 1,000; others: no limit */
+    uint64_t seed;           /* random, pct, pos; optimal: draws the task that goes on by default */
+    uint64_t executions_max; /* random, pct, pos, sample: default 1,000; others: no limit */
     uint64_t time_max_ns;
     uint64_t steps_max;      /* of one execution; default 100,000 */
     asx_explore_clock clock;
@@ -247,6 +273,10 @@ typedef struct asx_explore_options {
     uint32_t bound;          /* optimal, dfs: all interleavings with fewer preemptions than this, by
                                 brute force; a preemption takes the turn from a task that could go
                                 on. 0: no bound */
+    uint32_t delays;         /* optimal, dfs: all interleavings with fewer delays than this. Without
+                                delays the running task goes on as long as it can, then the next
+                                by number, round; each enabled task that is passed over is a
+                                delay. 0: no bound */
     uint32_t depth;          /* pct: the depth of bug it aims at; default 3 */
     bool stop_at_first;      /* execution that is not good */
     bool unchecked;          /* do not compare classes: no memory for it, and a little faster */
@@ -264,6 +294,7 @@ typedef struct asx_explore_options {
 typedef struct asx_explore_result {
     asx_explore_progress totals;
     bool complete;           /* every class was run to its end */
+    asx_explore_stop stopped; /* NONE: it is complete */
     asx_status status;       /* ASX_OK, or why it ended early: ASX_E_DIVERGED (not deterministic, or
                                 a schedule of another program), ASX_E_NOT_SUPPORTED,
                                 ASX_E_RESOURCE_EXHAUSTED */

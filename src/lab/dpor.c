@@ -6,7 +6,7 @@
  * what is visited.
  *
  * The other modes use the same events and plans. DFS plans the next larger enabled task at the last
- * step that has one. RANDOM and PCT plan nothing.
+ * step that has one. Those that sample plan nothing (dpor_draw.c).
  */
 #include "lab/dpor.h"
 
@@ -23,6 +23,7 @@ asx__dpor *asx__dpor_create(const asx__dpor_options *options)
     d->prefer = d->clock = ASX__DPOR_NONE;
     d->stride = 8;
     d->wide = options->mode == ASX__DPOR_SOURCE;
+    d->sampling = options->mode >= ASX__DPOR_RANDOM && options->mode <= ASX__DPOR_SAMPLE;
     asx__rng_seed(&d->rng, options->seed);
     if (asx__dpor_name(d, ASX__DPOR_NONE, 0) != 0) {
         asx__dpor_destroy(d);
@@ -71,30 +72,6 @@ void asx__dpor_destroy(asx__dpor *d)
 
 /* ---- an execution --------------------------------------------------------------------------- */
 
-static int compare_words(const void *x, const void *y)
-{
-    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-    return (a > b) - (a < b);
-}
-
-/* Draws the steps at which a priority drops, among as many as the longest execution had. */
-static void begin_pct(asx__dpor *d)
-{
-    uint64_t span = d->stats.steps_longest != 0 ? d->stats.steps_longest : 1;
-    d->changes.len = 0;
-    d->changes_done = 0;
-    for (uint32_t i = 1; i < d->options.depth && ASX__VEC_ROOM(d, d->changes, 1); i++)
-        d->changes.at[d->changes.len++] = asx__rng_below(&d->rng, span);
-    if (d->changes.len > 1)
-        qsort(d->changes.at, d->changes.len, sizeof *d->changes.at, compare_words);
-}
-
-static bool draws_priorities(const asx__dpor *d)
-{
-    return d->options.mode == ASX__DPOR_PCT ||
-           (d->options.mode == ASX__DPOR_SAMPLE && d->way == ASX__WAY_PCT);
-}
-
 static void enter(asx__dpor *d, uint32_t task)
 {
     asx__dpor_task *k = &d->tasks[task];
@@ -103,26 +80,25 @@ static void enter(asx__dpor *d, uint32_t task)
     k->role = NULL;
     k->present = true;
     k->pending = false;
-    if (draws_priorities(d))
-        k->priority = (asx__rng_next(&d->rng) >> 1) + d->options.depth;
+    if (ASX__UNLIKELY(d->sampling))
+        asx__draw_enter(d, task);
 }
 
 void asx__dpor_begin(asx__dpor *d)
 {
     for (uint32_t t = 0; t < d->tasks_len; t++)
         d->tasks[t].present = d->tasks[t].pending = false;
+    if (d->sampling)
+        asx__draw_begin(d);
     d->events_len = 0;
     d->objects.len = 0;
     d->stamp++;
     d->class_sum = 0;
     d->too_long = d->blocked = false;
     d->accesses.len = d->prints.len = 0;
-    d->epoch = d->preemptions = 0;
+    d->epoch = d->preemptions = d->delays = 0;
     d->world = ASX__DPOR_NONE;
     d->own_alternatives = d->alternatives.len;
-    d->way = (asx__dpor_way)(d->stats.executions % ASX__WAY_COUNT);
-    if (draws_priorities(d))
-        begin_pct(d);
     memset(asx__dpor_task_clock(d, 0), 0, d->stride * sizeof *d->task_clocks);
     enter(d, 0);
 }
@@ -146,6 +122,8 @@ void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role)
 void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
 {
     d->tasks[task].op = *op;
+    if (ASX__UNLIKELY(d->sampling) && !d->tasks[task].pending)
+        asx__draw_announce(d, task);
     d->tasks[task].pending = true;
     if (ASX__UNLIKELY(!d->wide && asx__op_is_wide(op))) {
         d->wide = true;
@@ -204,6 +182,11 @@ static bool enabled(asx__dpor *d, uint32_t task)
     return asx__op_eval(&k->op, asx__state_read(k->op.object, k->op.size)).enabled;
 }
 
+bool asx__dpor_enabled(asx__dpor *d, uint32_t task)
+{
+    return enabled(d, task);
+}
+
 /* The first enabled task from `task` on, in order of number, round; NONE: no task is. */
 static uint32_t first_enabled(asx__dpor *d, uint32_t task)
 {
@@ -214,82 +197,6 @@ static uint32_t first_enabled(asx__dpor *d, uint32_t task)
             return task;
     }
     return ASX__DPOR_NONE;
-}
-
-static uint32_t any_enabled(asx__dpor *d)
-{
-    uint64_t count = 0;
-    uint32_t chosen = ASX__DPOR_NONE;
-    for (uint32_t t = 0; t < d->tasks_len; t++)
-        if (enabled(d, t) && asx__rng_below(&d->rng, ++count) == 0)
-            chosen = t;
-    return chosen;
-}
-
-static uint32_t any_of_role(asx__dpor *d, const char *role)
-{
-    uint64_t count = 0;
-    uint32_t chosen = ASX__DPOR_NONE;
-    for (uint32_t t = 0; t < d->tasks_len; t++)
-        if (d->tasks[t].role == role && enabled(d, t) && asx__rng_below(&d->rng, ++count) == 0)
-            chosen = t;
-    return chosen;
-}
-
-/* A hundred writers and one reader: the reader is as likely as all writers together. */
-static uint32_t any_role(asx__dpor *d)
-{
-    d->roles.len = 0;
-    for (uint32_t t = 0; t < d->tasks_len; t++) {
-        size_t r = 0;
-        if (!d->tasks[t].present || !d->tasks[t].pending)
-            continue;
-        while (r < d->roles.len && d->roles.at[r] != d->tasks[t].role)
-            r++;
-        if (r == d->roles.len && enabled(d, t) && ASX__VEC_ROOM(d, d->roles, 1))
-            d->roles.at[d->roles.len++] = d->tasks[t].role;
-    }
-    if (d->roles.len == 0)
-        return ASX__DPOR_NONE;
-    return any_of_role(d, d->roles.at[asx__rng_below(&d->rng, d->roles.len)]);
-}
-
-static uint32_t highest_enabled(asx__dpor *d)
-{
-    uint32_t chosen = ASX__DPOR_NONE;
-    for (uint32_t t = 0; t < d->tasks_len; t++)
-        if (enabled(d, t) &&
-            (chosen == ASX__DPOR_NONE || d->tasks[t].priority > d->tasks[chosen].priority))
-            chosen = t;
-    return chosen;
-}
-
-static uint32_t choose_pct(asx__dpor *d)
-{
-    uint32_t chosen = highest_enabled(d);
-    while (chosen != ASX__DPOR_NONE && d->changes_done < d->changes.len &&
-           d->changes.at[d->changes_done] <= d->events_len) {
-        d->tasks[chosen].priority = d->changes.len - d->changes_done++;
-        chosen = highest_enabled(d);
-    }
-    return chosen;
-}
-
-static uint32_t choose_sample(asx__dpor *d)
-{
-    uint32_t last = d->events_len != 0 ? d->events[d->events_len - 1].task : ASX__DPOR_NONE;
-    switch (d->way) {
-    case ASX__WAY_ROLE:
-        return any_role(d);
-    case ASX__WAY_PCT:
-        return choose_pct(d);
-    case ASX__WAY_STICKY:
-        if (last != ASX__DPOR_NONE && enabled(d, last) && asx__rng_below(&d->rng, 4) != 0)
-            return last;
-        return any_role(d);
-    default:
-        return any_enabled(d);
-    }
 }
 
 static bool is_tree(const asx__dpor *d)
@@ -328,12 +235,15 @@ static uint32_t choose_default(asx__dpor *d)
     if (d->prefer != ASX__DPOR_NONE && enabled(d, d->prefer))
         return d->prefer;
     if (d->options.seed != 0)
-        return any_enabled(d);
+        return asx__draw_any(d);
     uint32_t last = d->events_len != 0 ? d->events[d->events_len - 1].task : 0;
     return first_enabled(d, last);
 }
 
-/* ---- every interleaving: the running task first, then the others by number ------------------- */
+/* ---- every interleaving --------------------------------------------------------------------- */
+
+/* The running task first, then the others by number; with a bound on delays round from the running
+ * one, and whoever goes costs as many delays as enabled tasks stand before it. */
 
 static uint32_t last_task(const asx__dpor *d)
 {
@@ -347,33 +257,70 @@ static bool preempts(asx__dpor *d, uint32_t task)
            enabled(d, last_task(d));
 }
 
+static uint32_t round_from(const asx__dpor *d, uint32_t first, uint32_t i)
+{
+    return first + i < d->tasks_len ? first + i : first + i - d->tasks_len;
+}
+
+static uint32_t delays_of(asx__dpor *d, uint32_t task)
+{
+    uint32_t count = 0, last = last_task(d);
+    for (uint32_t i = 0; d->options.delays != 0 && i < d->tasks_len; i++) {
+        uint32_t other = round_from(d, last, i);
+        if (other == task)
+            return count;
+        count += enabled(d, other);
+    }
+    return 0;
+}
+
 static bool is_within_bound(asx__dpor *d, uint32_t task)
 {
-    if (!preempts(d, task) || d->preemptions + 1 < d->options.bound)
-        return true;
-    d->stats.bounded++;
-    return false;
+    return (!preempts(d, task) || d->preemptions + 1 < d->options.bound) &&
+           (d->options.delays == 0 || d->delays + delays_of(d, task) < d->options.delays);
 }
 
 static uint32_t choose_dfs(asx__dpor *d)
 {
     uint32_t last = last_task(d);
+    if (d->options.delays != 0)
+        return first_enabled(d, last);
     return enabled(d, last) ? last : first_enabled(d, 0);
 }
 
-/* Notes the next task in this order that is enabled here. */
+/* The i-th task in the order in which they are tried here. */
+static uint32_t nth_to_try(const asx__dpor *d, uint32_t i)
+{
+    uint32_t last = last_task(d);
+    if (d->options.delays != 0)
+        return round_from(d, last, i);
+    return i == 0 ? last : i <= last ? i - 1 : i;
+}
+
+/* Notes the next task in this order that is enabled here, and how many more there are. */
 static void note_untried(asx__dpor *d, uint32_t chosen)
 {
-    uint32_t step = d->events_len, last = last_task(d);
+    uint32_t step = d->events_len, i = 0, more = 0;
+    bool first = step >= d->plan.len || d->plan.at[step].choice == 0;
     d->untried.len = step;
     if (!ASX__VEC_ROOM(d, d->untried, 1))
         return;
     uint32_t other = ASX__DPOR_NONE;
-    bool first = chosen == last;
-    for (uint32_t t = first ? 0 : chosen + 1; t < d->tasks_len && other == ASX__DPOR_NONE; t++)
-        if (t != last && enabled(d, t) && is_within_bound(d, t))
-            other = t;
-    d->untried.at[d->untried.len++] = (asx__step){ other, 0, false };
+    while (i < d->tasks_len && nth_to_try(d, i) != chosen)
+        i++;
+    for (i++; i < d->tasks_len; i++) {
+        uint32_t task = nth_to_try(d, i);
+        if (!enabled(d, task))
+            continue;
+        if (!is_within_bound(d, task)) {
+            d->stats.bounded += first;
+            continue;
+        }
+        more++;
+        if (other == ASX__DPOR_NONE)
+            other = task;
+    }
+    d->untried.at[d->untried.len++] = (asx__untried){ { other, 0, false }, more };
 }
 
 static uint32_t choose_free(asx__dpor *d)
@@ -381,14 +328,8 @@ static uint32_t choose_free(asx__dpor *d)
     switch (d->options.mode) {
     case ASX__DPOR_DFS:
         return choose_dfs(d);
-    case ASX__DPOR_RANDOM:
-        return any_enabled(d);
-    case ASX__DPOR_PCT:
-        return choose_pct(d);
-    case ASX__DPOR_SAMPLE:
-        return choose_sample(d);
     default:
-        return choose_default(d);
+        return d->sampling ? asx__draw_choose(d) : choose_default(d);
     }
 }
 
@@ -422,6 +363,7 @@ uint32_t asx__dpor_choose(asx__dpor *d)
         if (d->events_len + 1 >= d->plan.len)
             note_untried(d, chosen);
         d->preemptions += preempts(d, chosen);
+        d->delays += delays_of(d, chosen);
     }
     return chosen;
 }
@@ -443,12 +385,10 @@ static bool room_for_event(asx__dpor *d)
 /* An event's share of the sum over its class: who it is and which write it comes after. */
 static uint64_t class_term(const asx__dpor *d, const asx__dpor_event *event)
 {
-    uint64_t words[3] = { (uint64_t)event->task << 32 | event->ordinal, UINT64_MAX,
+    uint64_t words[3] = { asx__event_word(d, event), UINT64_MAX,
                           (uint64_t)event->choice << 1 | event->writes };
-    if (event->prev_write != ASX__DPOR_NONE) {
-        const asx__dpor_event *write = &d->events[event->prev_write];
-        words[1] = (uint64_t)write->task << 32 | write->ordinal;
-    }
+    if (event->prev_write != ASX__DPOR_NONE)
+        words[1] = asx__event_word(d, &d->events[event->prev_write]);
     return asx__hash_words(0, words, 3);
 }
 
@@ -460,8 +400,7 @@ uint32_t asx__dpor_choice_of(asx__dpor *d, uint64_t choices)
             d->status = ASX_E_DIVERGED;
         return d->plan.at[step].choice;
     }
-    if (d->options.mode == ASX__DPOR_RANDOM || d->options.mode == ASX__DPOR_PCT ||
-        d->options.mode == ASX__DPOR_SAMPLE)
+    if (d->sampling)
         return (uint32_t)asx__rng_below(&d->rng, choices);
     return 0;
 }
@@ -471,7 +410,7 @@ static void note_untried_choice(asx__dpor *d, uint32_t step, uint32_t task, uint
 {
     uint32_t choice = d->events[step].choice;
     if (d->options.mode == ASX__DPOR_DFS && step + 1 >= d->plan.len && choice + 1 < choices)
-        d->untried.at[step] = (asx__step){ task, choice + 1, false };
+        d->untried.at[step].step = (asx__step){ task, choice + 1, false };
 }
 
 static uint64_t commit_wide(asx__dpor *d, uint32_t task)
@@ -480,6 +419,8 @@ static uint64_t commit_wide(asx__dpor *d, uint32_t task)
     uint64_t found = asx__wide_commit(d, task);
     if (d->status == ASX_OK && d->wide_events[step].op.kind == ASX__OP_CHOOSE)
         note_untried_choice(d, step, task, d->wide_events[step].op.a);
+    if (d->status == ASX_OK && d->sampling)
+        asx__draw_done(d, step);
     return found;
 }
 
@@ -530,6 +471,8 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
     if (d->prefer == task && step >= d->plan.len)
         d->prefer = ASX__DPOR_NONE;
     d->events_len++;
+    if (ASX__UNLIKELY(d->sampling))
+        asx__draw_done(d, step);
     return found;
 }
 
@@ -538,14 +481,14 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
 static bool pop_untried(asx__dpor *d)
 {
     for (size_t step = d->untried.len; step-- > 0;) {
-        if (d->untried.at[step].task == ASX__DPOR_NONE)
+        if (d->untried.at[step].step.task == ASX__DPOR_NONE)
             continue;
         d->plan.len = 0;
         if (!ASX__VEC_ROOM(d, d->plan, step + 1))
             return false;
         for (size_t i = 0; i < step; i++)
             d->plan.at[i] = (asx__step){ d->events[i].task, d->events[i].choice, false };
-        d->plan.at[step] = d->untried.at[step];
+        d->plan.at[step] = d->untried.at[step].step;
         d->plan.len = step + 1;
         return true;
     }
@@ -559,6 +502,7 @@ static bool begin_again(asx__dpor *d)
     memset(&d->stats, 0, sizeof d->stats);
     d->stats.memory_bytes = memory_bytes;
     d->restart = false;
+    d->sample = d->span = 0;
     if (d->options.mode != ASX__DPOR_REPLAY) /* whose plan is not the engine's */
         d->plan.len = 0;
     d->blocks.len = d->untried.len = 0;
@@ -604,6 +548,8 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck)
     d->stats.deadlocks += stuck && !d->too_long;
     if (d->events_len > d->stats.steps_longest)
         d->stats.steps_longest = d->events_len;
+    if (d->tasks_len > d->stats.tasks_most)
+        d->stats.tasks_most = d->tasks_len;
     if (d->options.check || d->options.mode == ASX__DPOR_DFS)
         asx__dpor_class_note(d);
     switch (d->options.mode) {

@@ -177,6 +177,7 @@ typedef enum asx__dpor_mode {
     ASX__DPOR_DFS,     /* every interleaving */
     ASX__DPOR_RANDOM,  /* every step any enabled task, equally likely */
     ASX__DPOR_PCT,     /* random priorities that change at random steps */
+    ASX__DPOR_POS,     /* partial order sampling: random priorities of operations */
     ASX__DPOR_SAMPLE,  /* one execution after the other in one of the ways of asx__dpor_way */
     ASX__DPOR_REPLAY   /* the given plan, once */
 } asx__dpor_mode;
@@ -187,6 +188,7 @@ typedef enum asx__dpor_way {
     ASX__WAY_ROLE,   /* any role that has enabled tasks, then any of these */
     ASX__WAY_PCT,
     ASX__WAY_STICKY, /* as ROLE, but the running task mostly goes on */
+    ASX__WAY_POS,
     ASX__WAY_COUNT
 } asx__dpor_way;
 
@@ -221,6 +223,7 @@ typedef struct asx__dpor_options {
     uint64_t steps_max;   /* of one execution */
     uint32_t depth;       /* PCT: number of priority changes + 1 */
     uint32_t bound;       /* DFS: number of preemptions allowed + 1; 0: any */
+    uint32_t delays;      /* DFS: number of delays allowed + 1; 0: any */
     bool check;           /* compare classes */
 } asx__dpor_options;
 
@@ -228,6 +231,7 @@ typedef struct asx__dpor_stats {
     uint64_t executions;
     uint64_t steps;       /* of all executions */
     uint64_t steps_longest;
+    uint64_t tasks_most;  /* sampling: of one execution; else that were ever started */
     uint64_t redundant;   /* executions whose class was seen before, as far as checked */
     uint64_t checked;     /* executions that were compared */
     uint64_t classes;     /* seen, as far as checked */
@@ -239,6 +243,7 @@ typedef struct asx__dpor_stats {
     uint64_t frames;      /* pending alternatives: executions that have some */
     uint64_t frames_most;
     uint64_t memory_bytes;
+    uint64_t span;        /* PCT: priorities changed in so many first steps */
 } asx__dpor_stats;
 
 typedef struct asx__dpor asx__dpor;

@@ -21,10 +21,11 @@ typedef struct asx__dpor_task {
     asx__op op;        /* valid while `pending` */
     uint32_t done;     /* events so far */
     uint32_t children; /* tasks it has started */
-    uint64_t priority; /* PCT */
+    uint64_t priority; /* PCT: of the task; POS: of what it is about to do */
     const char *role;
     uint32_t parent;   /* its name: the nth task of parent */
     uint32_t nth;
+    uint64_t path;     /* hash of its name and those of its parents */
     bool present;
     bool pending;
 } asx__dpor_task;
@@ -58,6 +59,12 @@ typedef struct asx__frame {
     size_t blocks;
     size_t alternatives;
 } asx__frame;
+
+/* DFS: what is tried next at a step, and how many tasks are to be tried there. */
+typedef struct asx__untried {
+    asx__step step; /* task NONE: nothing */
+    uint32_t more;
+} asx__untried;
 
 /* ---- wide: see dpor_wide.c and dpor_tree.c -------------------------------------------------- */
 
@@ -147,8 +154,11 @@ struct asx__dpor {
     ASX__VEC(asx__block) blocks;
     uint32_t fresh_from;   /* events from here on are not in the execution this one came from */
     uint32_t prefer;       /* the overtaken task, until it has gone */
-    uint32_t preemptions;  /* DFS with a bound: in this execution so far */
-    ASX__VEC(asx__step) untried; /* DFS: at each step what to do there next */
+    uint32_t preemptions, delays; /* DFS with a bound: in this execution so far */
+    ASX__VEC(asx__untried) untried; /* DFS: at each step what to do there next */
+    bool sampling;         /* the mode draws every execution by itself */
+    uint64_t sample;       /* number of the execution that comes, from 0 */
+    uint64_t span;         /* PCT: priorities change in so many first steps */
     ASX__VEC(uint64_t) changes; /* PCT: steps at which a priority drops, sorted */
     size_t changes_done;
     asx__dpor_way way;     /* of this execution */
@@ -204,6 +214,12 @@ static inline uint32_t *asx__dpor_task_clock(const asx__dpor *d, uint32_t task)
     return d->task_clocks + (size_t)task * d->stride;
 }
 
+/* An event as one word, the same in every execution and process. */
+static inline uint64_t asx__event_word(const asx__dpor *d, const asx__dpor_event *event)
+{
+    return d->tasks[event->task].path + event->ordinal * ASX__HASH_M2;
+}
+
 static inline bool asx__clock_has(const uint32_t *clock, const asx__dpor_event *event)
 {
     return clock[event->task] >= event->ordinal;
@@ -218,12 +234,26 @@ static inline void asx__clock_join(uint32_t *clock, const uint32_t *other, uint3
 /* dpor.c */
 /* What a CHOOSE that comes now has to answer. */
 uint32_t asx__dpor_choice_of(asx__dpor *d, uint64_t choices);
+/* Can it do now what it has announced? */
+bool asx__dpor_enabled(asx__dpor *d, uint32_t task);
+
+/* dpor_draw.c */
+/* An execution begins; a task is there; it announces something; an event was done. */
+void asx__draw_begin(asx__dpor *d);
+void asx__draw_enter(asx__dpor *d, uint32_t task);
+void asx__draw_announce(asx__dpor *d, uint32_t task);
+void asx__draw_done(asx__dpor *d, uint32_t event);
+/* NONE: no task is enabled. */
+uint32_t asx__draw_choose(asx__dpor *d);
+uint32_t asx__draw_any(asx__dpor *d);
 
 /* dpor_table.c */
 uint32_t asx__dpor_object_of(asx__dpor *d, uint64_t name);
 /* NONE: not accessed in this execution. */
 uint32_t asx__dpor_object_find(asx__dpor *d, uint64_t name);
 bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks);
+/* Only task 0 is known. */
+void asx__dpor_forget_names(asx__dpor *d);
 void asx__dpor_class_note(asx__dpor *d);
 
 /* dpor_race.c */
@@ -242,6 +272,8 @@ bool asx__dpor_pop(asx__dpor *d);
 /* dpor_wide.c */
 bool asx__wide_enabled(asx__dpor *d, const asx__op *op);
 uint64_t asx__wide_commit(asx__dpor *d, uint32_t task);
+/* Does the operation, if it is done now, conflict with the event? */
+bool asx__wide_races(asx__dpor *d, uint32_t event, const asx__op *op);
 /* State of an object in the execution without its marked events. */
 uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op);
 

@@ -179,10 +179,20 @@ uint32_t asx__dpor_name(asx__dpor *d, uint32_t parent, uint32_t nth)
     if (!asx__dpor_stride_for(d, d->tasks_len + 1))
         return ASX__DPOR_NONE;
     uint32_t task = d->tasks_len++;
-    d->tasks[task] = (asx__dpor_task){ .parent = parent, .nth = nth };
+    uint64_t words[2] = { parent < task ? d->tasks[parent].path : parent, nth };
+    d->tasks[task] = (asx__dpor_task){ .parent = parent, .nth = nth,
+                                       .path = asx__hash_words(1, words, 2) };
     *name = (asx__task_name){ parent, nth, task };
     d->names_len++;
     return task;
+}
+
+void asx__dpor_forget_names(asx__dpor *d)
+{
+    for (size_t i = 0; i < d->names_cap; i++)
+        d->names[i].task = ASX__DPOR_NONE;
+    d->names_len = d->tasks_len = 0;
+    (void)asx__dpor_name(d, ASX__DPOR_NONE, 0); /* there was room for it */
 }
 
 /* ---- classes -------------------------------------------------------------------------------- */

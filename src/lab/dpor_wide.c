@@ -109,8 +109,7 @@ static uint64_t note_access(asx__dpor *d, uint32_t step, const asx__touch *touch
     uint64_t words[2] = { UINT64_MAX, touch->writes };
     if (object->last_write != ASX__DPOR_NONE) {
         join_event(d, clock, object->last_write);
-        const asx__dpor_event *write = &d->events[d->accesses.at[object->last_write].event];
-        words[0] = (uint64_t)write->task << 32 | write->ordinal;
+        words[0] = asx__event_word(d, &d->events[d->accesses.at[object->last_write].event]);
     }
     d->accesses.at[d->accesses.len++] = (asx__access){
         .event = step, .object = number, .prev = object->last, .prev_write = object->last_write,
@@ -141,7 +140,7 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     asx__dpor_event *event = &d->events[step];
     asx__wide_event *wide = &d->wide_events[step];
     const asx__deed *deed = &d->deed;
-    uint64_t words[3] = { (uint64_t)event->task << 32 | event->ordinal, choice, d->epoch };
+    uint64_t words[3] = { asx__event_word(d, event), choice, d->epoch };
     uint64_t sum = asx__hash_words(0, words, 3);
     wide->accesses = (uint32_t)d->accesses.len;
     wide->all = deed->all;
@@ -212,4 +211,24 @@ void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
     uint64_t bit = asx__print_bit(name);
     wide->touched |= bit;
     wide->written |= bit;
+}
+
+bool asx__wide_races(asx__dpor *d, uint32_t event, const asx__op *op)
+{
+    asx__prints e = asx__wide_prints(d, event);
+    asx__deed *deed = &d->other;
+    if (op->kind == ASX__OP_CHOOSE)
+        return false;
+    if (!asx__op_run(op, state_now, d, deed)) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return false;
+    }
+    if (e.all || deed->all)
+        return true;
+    for (size_t i = 0; i < deed->len; i++)
+        for (uint32_t k = 0; k < e.len; k++)
+            if (e.at[k] >> 1 == deed->touches[i].name &&
+                ((e.at[k] & 1) != 0 || deed->touches[i].writes || !deed->enabled))
+                return true;
+    return false;
 }

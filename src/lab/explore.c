@@ -16,6 +16,12 @@ static const char *const mode_names[] = {
 #undef MODE_NAME
 };
 
+static const char *const stop_texts[] = {
+#define STOP_TEXT(name, text) text,
+    ASX_EXPLORE_STOP_LIST(STOP_TEXT)
+#undef STOP_TEXT
+};
+
 __attribute__((noinline)) void asx_lab_failed_here(const char *text, const char *site)
 {
     __asm__ volatile("" : : "r"(text), "r"(site) : "memory"); /* not to be optimized away */
@@ -24,6 +30,11 @@ __attribute__((noinline)) void asx_lab_failed_here(const char *text, const char 
 const char *asx_explore_mode_str(unsigned mode)
 {
     return mode < ASX_EXPLORE_MODE_COUNT ? mode_names[mode] : NULL;
+}
+
+const char *asx_explore_stop_str(unsigned stop)
+{
+    return stop < ASX_EXPLORE_STOP_COUNT ? stop_texts[stop] : NULL;
 }
 
 static uint64_t now_ns(void)
@@ -432,7 +443,7 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
     asx__dpor_stats stats;
     asx__dpor_stats_get(x->dpor, &stats);
     bool optimal = x->options->mode == ASX_EXPLORE_OPTIMAL && x->options->schedule == NULL &&
-                   x->options->bound == 0;
+                   x->options->bound == 0 && x->options->delays == 0;
     *ret = (asx_explore_progress){
         .executions = stats.executions,
         .classes = optimal ? stats.executions - stats.redundant : stats.classes,
@@ -444,7 +455,9 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
         .too_long = x->too_long,
         .steps = stats.steps,
         .steps_longest = stats.steps_longest,
-        .tasks = asx__dpor_tasks(x->dpor),
+        .tasks = stats.tasks_most,
+        .left_out = stats.bounded,
+        .span = stats.span,
         .frontier = stats.frames,
         .frontier_most = stats.frames_most,
         .memory_bytes = stats.memory_bytes,
@@ -452,11 +465,18 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
     };
 }
 
+static void stop(asx__explorer *x, asx_explore_stop why)
+{
+    x->stop = true;
+    if (x->stopped == ASX_EXPLORE_STOP_NONE)
+        x->stopped = why;
+}
+
 static void tell(asx__explorer *x, asx_explore_verdict verdict)
 {
     const asx_explore_options *o = x->options;
     if (verdict != ASX_EXPLORE_GOOD && o->stop_at_first)
-        x->stop = true;
+        stop(x, ASX_EXPLORE_STOP_FIRST);
     if (verdict == ASX_EXPLORE_GOOD || o->on_failure == NULL)
         return;
     if (verdict != ASX_EXPLORE_FAILED)
@@ -515,14 +535,15 @@ static void finish(asx__explorer *x, bool stuck)
     asx__dpor_stats stats;
     asx__dpor_stats_get(x->dpor, &stats);
     if (o->executions_max != 0 && stats.executions >= o->executions_max)
-        x->stop = true;
+        stop(x, ASX_EXPLORE_STOP_EXECUTIONS);
     if (stats.executions % LOOK_EVERY != 0 || (o->time_max_ns == 0 && o->on_progress == NULL))
         return;
     asx_explore_progress progress;
     progress_of(x, &progress);
-    if ((o->time_max_ns != 0 && progress.elapsed_ns >= o->time_max_ns) ||
-        (o->on_progress != NULL && !o->on_progress(o->ctx, &progress)))
-        x->stop = true;
+    if (o->time_max_ns != 0 && progress.elapsed_ns >= o->time_max_ns)
+        stop(x, ASX_EXPLORE_STOP_TIME);
+    if (o->on_progress != NULL && !o->on_progress(o->ctx, &progress))
+        stop(x, ASX_EXPLORE_STOP_ASKED);
 }
 
 static asx_status test_main(asx_cx *cx, void *arg)
@@ -627,7 +648,7 @@ static bool decide(asx__explorer *x)
 
 static const asx__dpor_mode engine_modes[] = { ASX__DPOR_OPTIMAL, ASX__DPOR_DFS, ASX__DPOR_RANDOM,
                                                ASX__DPOR_PCT, ASX__DPOR_SAMPLE,
-                                               ASX__DPOR_SOURCE };
+                                               ASX__DPOR_SOURCE, ASX__DPOR_POS };
 
 static asx_status create_engine(asx__explorer *x)
 {
@@ -637,11 +658,12 @@ static asx_status create_engine(asx__explorer *x)
                                   .steps_max = o->steps_max,
                                   .depth = o->depth,
                                   .bound = o->bound,
+                                  .delays = o->delays,
                                   .check = !o->unchecked };
     asx__step *steps = NULL;
     size_t count = 0;
     asx_status st = ASX_OK;
-    if (o->bound != 0 && options.mode == ASX__DPOR_OPTIMAL)
+    if ((o->bound != 0 || o->delays != 0) && options.mode == ASX__DPOR_OPTIMAL)
         options.mode = ASX__DPOR_DFS;
     if (o->schedule != NULL)
         options.mode = ASX__DPOR_REPLAY;
@@ -692,7 +714,8 @@ static asx_status run(asx__explorer *x)
         asx_status step = asx_runtime_step(x->rt, 0, NULL);
         if (x->oracles.complaint.oracle == ASX_ORACLE_LIVELOCK && !x->clearing) {
             finish(x, false);
-            x->more = x->stop = true; /* the rest cannot be explored on this runtime */
+            x->more = true; /* the rest cannot be explored on this runtime */
+            stop(x, ASX_EXPLORE_STOP_FIRST);
             break;
         }
         if (step != ASX_E_WOULD_BLOCK) {
@@ -707,11 +730,22 @@ static asx_status run(asx__explorer *x)
     return st;
 }
 
-static bool was_bounded(const asx__explorer *x)
+/* Why not everything was seen, if so. */
+static asx_explore_stop stopped_by(const asx__explorer *x, bool sampling)
 {
     asx__dpor_stats stats;
     asx__dpor_stats_get(x->dpor, &stats);
-    return stats.bounded != 0;
+    if (x->status < 0)
+        return ASX_EXPLORE_STOP_FAILED;
+    if (sampling || x->options->schedule != NULL)
+        return x->stopped != ASX_EXPLORE_STOP_NONE && x->stopped != ASX_EXPLORE_STOP_EXECUTIONS
+                   ? x->stopped
+                   : ASX_EXPLORE_STOP_SAMPLED;
+    if (x->more)
+        return x->stopped;
+    if (stats.bounded != 0)
+        return ASX_EXPLORE_STOP_BOUND;
+    return x->too_long != 0 ? ASX_EXPLORE_STOP_TOO_LONG : ASX_EXPLORE_STOP_NONE;
 }
 
 asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
@@ -722,7 +756,7 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
     if (fn == NULL || ret_result == NULL || (unsigned)o.mode >= ASX_EXPLORE_MODE_COUNT)
         return ASX_E_INVALID_ARGUMENT;
     bool sampling = o.mode == ASX_EXPLORE_RANDOM || o.mode == ASX_EXPLORE_PCT ||
-                    o.mode == ASX_EXPLORE_SAMPLE;
+                    o.mode == ASX_EXPLORE_SAMPLE || o.mode == ASX_EXPLORE_POS;
     if (sampling && o.executions_max == 0)
         o.executions_max = EXECUTIONS_DEFAULT;
     if (o.steps_max == 0)
@@ -744,8 +778,8 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
         memset(ret_result, 0, sizeof *ret_result);
         progress_of(&x, &ret_result->totals);
         ret_result->status = x.status;
-        ret_result->complete = x.status == ASX_OK && !x.more && x.too_long == 0 && !sampling &&
-                               o.schedule == NULL && !was_bounded(&x);
+        ret_result->stopped = stopped_by(&x, sampling);
+        ret_result->complete = ret_result->stopped == ASX_EXPLORE_STOP_NONE;
         ret_result->unsupported = x.unsupported != 0 ? asx_event_kind_str(x.unsupported) : NULL;
     }
     x.clearing = true;

@@ -107,6 +107,7 @@ typedef struct asx__explorer {
     size_t known_cap;
     uint64_t bugs, too_long;
     bool stop;
+    asx_explore_stop stopped; /* why */
     uint64_t started_ns;
     asx__text text, lanes;
 } asx__explorer;

@@ -22,6 +22,7 @@ ASX_TEST(an_exploration_of_nothing_is_refused)
     options.mode = (asx_explore_mode)99;
     CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
     CHECK(asx_explore_mode_str(99) == NULL);
+    CHECK(asx_explore_stop_str(99) == NULL);
     CHECK_STR_EQ(asx_explore_mode_str(ASX_EXPLORE_DFS), "dfs");
     memset(&options, 0, sizeof options);
     options.schedule = "no schedule at all";

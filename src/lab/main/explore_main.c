@@ -44,14 +44,15 @@ static const char usage[] =
     "  --samples N          so many sampled schedules (1000)\n"
     "  --mode MODE          this one only: %s\n"
     "  --seed N             where drawing starts; optimal: draws the default task\n"
-    "  --max-executions N   at most so many (random, pct, sample: 1000)\n"
+    "  --max-executions N   at most so many (random, pct, pos, sample: 1000)\n"
     "  --time SECONDS       at most so long\n"
     "  --max-steps N        of one execution (100000)\n"
     "  --clock CLOCK        quiescent: time moves when nothing else can (default);\n"
     "                       adversarial: a time-out may come whenever its condition is not met\n"
     "  --faults LIST        what else may happen: cancel (a task, at any cancellation point),\n"
     "                       timeout (the adversarial clock); separated by commas\n"
-    "  --bound N            only interleavings with at most N preemptions\n"
+    "  --bound N            only interleavings with at most N preemptions; preempt:N is the same,\n"
+    "                       delay:N counts the tasks that are passed over\n"
     "  --depth N            pct: the depth of bug it aims at (3)\n"
     "  --first              stop at the first execution that is not good\n"
     "  --save FILE          write the first schedule that is not good\n"
@@ -171,6 +172,19 @@ static bool file_option(request *r, const char *name, const char *value)
     return true;
 }
 
+/* "N", "preempt:N" or "delay:N". */
+static bool bound(request *r, const char *text)
+{
+    uint64_t n = 0;
+    bool delay = strncmp(text, "delay:", 6) == 0;
+    const char *digits = delay ? text + 6 : strncmp(text, "preempt:", 8) == 0 ? text + 8 : text;
+    if (!number(digits, &n) || n >= 1000)
+        return false;
+    *(delay ? &r->options.delays : &r->options.bound) = (uint32_t)n + 1;
+    r->search = false;
+    return true;
+}
+
 /* 0; 2: not understood. */
 static int valued(request *r, const char *name, const char *value)
 {
@@ -194,11 +208,9 @@ static int valued(request *r, const char *name, const char *value)
     else if (strcmp(name, "--depth") == 0) {
         good = number(value, &n) && n > 0 && n <= 64;
         r->options.depth = (uint32_t)n;
-    } else if (strcmp(name, "--bound") == 0) {
-        good = number(value, &n) && n < 1000;
-        r->options.bound = (uint32_t)n + 1;
-        r->search = false;
-    } else if (strcmp(name, "--clock") == 0)
+    } else if (strcmp(name, "--bound") == 0)
+        good = bound(r, value);
+    else if (strcmp(name, "--clock") == 0)
         good = clock_named(value, &r->options.clock);
     else if (strcmp(name, "--faults") == 0)
         good = fault_names(r, value);

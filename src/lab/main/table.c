@@ -1,12 +1,15 @@
 /* table.c - how many schedules each way of searching needs until the first one fails: for each test
  * the median and the largest of ten seeds. A number in brackets: so many seeds found nothing within
- * the limit of schedules or half a second. Tests that no way finds fault with are left out. */
+ * the limit of schedules or half a second. Tests that no way finds fault with are left out.
+ *
+ * The column of delays is that of an iterative search: all schedules without delays, then those
+ * with one, and so on; schedules that are run again are counted again. */
 #include "lab/lab_main.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 10 };
+enum { SEEDS = 10, SEARCH = ASX_EXPLORE_MODE_COUNT, DELAYS, COLUMNS };
 #define LIMIT 2000
 
 typedef struct cell {
@@ -30,6 +33,11 @@ static void note(cell *c, unsigned seed, const asx_lab_finding *finding)
         c->slowest_ns = finding->elapsed_ns;
 }
 
+static const char *column_name(unsigned column)
+{
+    return column == SEARCH ? "search" : column == DELAYS ? "delays" : asx_explore_mode_str(column);
+}
+
 typedef struct first {
     asx_lab_finding finding;
 } first;
@@ -41,8 +49,28 @@ static void on_first(void *ctx, const asx_explore_failure *failure)
     f->finding.schedules = failure->execution;
 }
 
-/* mode ASX_EXPLORE_MODE_COUNT: the default search. */
-static bool measure(const asx_lab_test *test, unsigned mode, cell *ret)
+/* One more delay each time; the schedules of all rounds together. */
+static asx_status by_delays(const asx_lab_test *test, asx_explore_options options, first *f,
+                            asx_explore_result *ret_result)
+{
+    uint64_t before = 0, elapsed_ns = 0;
+    asx_status st;
+    for (options.delays = 1;; options.delays++) {
+        options.executions_max = LIMIT - before;
+        st = asx_explore(&options, test->fn, NULL, ret_result);
+        if (st < 0 || ret_result->status < 0)
+            return st;
+        elapsed_ns += ret_result->totals.elapsed_ns;
+        f->finding.schedules += before;
+        f->finding.elapsed_ns = elapsed_ns;
+        before += ret_result->totals.executions;
+        if (f->finding.found || ret_result->complete || before >= LIMIT ||
+            elapsed_ns >= options.time_max_ns)
+            return st;
+    }
+}
+
+static bool measure(const asx_lab_test *test, unsigned column, cell *ret)
 {
     memset(ret, 0, sizeof *ret);
     for (unsigned s = 0; s < SEEDS; s++) {
@@ -50,22 +78,25 @@ static bool measure(const asx_lab_test *test, unsigned mode, cell *ret)
         asx_explore_result result;
         asx_explore_options options = { .seed = s + 1,
                                         .stop_at_first = true,
-                                        .time_max_ns = ASX_SEC / 2 };
+                                        .time_max_ns = ASX_SEC / 2,
+                                        .executions_max = LIMIT,
+                                        .on_failure = on_first,
+                                        .ctx = &f };
         asx_status st;
-        if (mode == ASX_EXPLORE_MODE_COUNT) {
+        if (column == SEARCH) {
+            options.on_failure = NULL;
             st = asx_lab_search(&options, 0, test->fn, NULL, &result, &f.finding);
+        } else if (column == DELAYS) {
+            st = by_delays(test, options, &f, &result);
         } else {
-            options.mode = (asx_explore_mode)mode;
-            options.executions_max = LIMIT;
-            options.on_failure = on_first;
-            options.ctx = &f;
+            options.mode = (asx_explore_mode)column;
             st = asx_explore(&options, test->fn, NULL, &result);
             f.finding.elapsed_ns = st >= 0 ? result.totals.elapsed_ns : 0;
         }
         if (st < 0 || result.status < 0)
             return false;
         note(ret, s, &f.finding);
-        if (mode == ASX_EXPLORE_MODE_COUNT)
+        if (column == SEARCH)
             asx_lab_finding_deinit(&f.finding);
     }
     qsort(ret->needed, SEEDS, sizeof ret->needed[0], compare);
@@ -89,32 +120,34 @@ static void print_cell(const cell *c)
 
 int table_print(request *r)
 {
-    cell cells[ASX_EXPLORE_MODE_COUNT + 1];
+    cell cells[COLUMNS];
     int code = 0;
-    printf("| %-22s | %14s", "test", "search");
-    for (unsigned m = 0; m < ASX_EXPLORE_MODE_COUNT; m++)
-        printf(" | %14s", asx_explore_mode_str(m));
+    printf("| %-22s | %14s", "test", column_name(SEARCH));
+    for (unsigned c = 0; c < COLUMNS; c++)
+        if (c != SEARCH)
+            printf(" | %14s", column_name(c));
     printf(" | %10s |\n|---", "search, ms");
-    for (unsigned m = 0; m < ASX_EXPLORE_MODE_COUNT + 2; m++)
+    for (unsigned c = 0; c < COLUMNS + 1; c++)
         printf("|---");
     puts("|");
     for (const asx_lab_test *test = tests_all(); test != NULL; test = test->next) {
         bool found = false, good = true;
         if (!wanted(r, test))
             continue;
-        for (unsigned m = 0; m <= ASX_EXPLORE_MODE_COUNT && good; m++) {
-            good = measure(test, m, &cells[m]);
-            found = found || (good && cells[m].missed != SEEDS);
+        for (unsigned c = 0; c < COLUMNS && good; c++) {
+            good = measure(test, c, &cells[c]);
+            found = found || (good && cells[c].missed != SEEDS);
         }
         if (!good)
             code = complain(test->name, "cannot be explored");
         if (!good || !found)
             continue;
         printf("| %-22s", test->name);
-        print_cell(&cells[ASX_EXPLORE_MODE_COUNT]);
-        for (unsigned m = 0; m < ASX_EXPLORE_MODE_COUNT; m++)
-            print_cell(&cells[m]);
-        printf(" | %10.1f |\n", (double)cells[ASX_EXPLORE_MODE_COUNT].slowest_ns / 1e6);
+        print_cell(&cells[SEARCH]);
+        for (unsigned c = 0; c < COLUMNS; c++)
+            if (c != SEARCH)
+                print_cell(&cells[c]);
+        printf(" | %10.1f |\n", (double)cells[SEARCH].slowest_ns / 1e6);
         (void)fflush(stdout);
     }
     return code;

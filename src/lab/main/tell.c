@@ -117,8 +117,9 @@ static void print_json(const request *r, const asx_explore_result *result,
            result->complete ? "true" : "false", (double)elapsed_ns / 1e9);
     if (r->verbose)
         printf(",\"steps\":%llu,\"compared\":%llu,\"too_long\":%llu,\"memory\":%llu,"
-               "\"status\":\"%s\"",
+               "\"left_out\":%llu,\"frontier\":%llu,\"stopped\":\"%s\",\"status\":\"%s\"",
                (ull)t->steps, (ull)t->compared, (ull)t->too_long, (ull)t->memory_bytes,
+               (ull)t->left_out, (ull)t->frontier, asx_explore_stop_str(result->stopped),
                asx_status_str(result->status));
     puts("}");
 }
@@ -128,17 +129,39 @@ static void print_json(const request *r, const asx_explore_result *result,
 static void print_bound(const request *r, const asx_explore_progress *t)
 {
     unsigned depth = r->options.depth != 0 ? r->options.depth : 3;
-    double one = 1.0 / (double)t->tasks;
+    uint64_t steps = t->span != 0 ? t->span : 1;
+    double one = 1.0 / (double)(t->tasks != 0 ? t->tasks : 1);
     for (unsigned i = 1; i < depth; i++)
-        one /= (double)(t->steps_longest != 0 ? t->steps_longest : 1);
+        one /= (double)steps;
     double missed = 1.0;
     double rest = 1.0 - one;
     for (uint64_t n = t->executions; n > 0; n >>= 1, rest *= rest)
         if (n & 1)
             missed *= rest;
-    printf("%s: a bug of depth %u is found with probability %.3g per execution at least, %.3g in "
-           "all (%llu tasks, %llu steps)\n",
-           r->test->name, depth, one, 1.0 - missed, (ull)t->tasks, (ull)t->steps_longest);
+    printf("%s: a bug of depth %u is found with probability 1/(n k^(d-1)) = %.3g per execution at "
+           "least, %.3g in all (n = %llu tasks, k = %llu steps, d = %u)\n",
+           r->test->name, depth, one, 1.0 - missed, (ull)t->tasks, (ull)steps, depth);
+    if (t->steps_longest > steps)
+        printf("%s: that holds for the first %llu steps; executions had up to %llu\n",
+               r->test->name, (ull)steps, (ull)t->steps_longest);
+}
+
+/* What was not seen, and why. */
+static void print_rest(const request *r, const asx_explore_result *result)
+{
+    const asx_explore_progress *t = &result->totals;
+    if (result->complete || r->replay != NULL || result->stopped == ASX_EXPLORE_STOP_SAMPLED)
+        return;
+    printf("%s: bounded: %s", r->test->name, asx_explore_stop_str(result->stopped));
+    if (r->options.bound != 0)
+        printf("; at most %u preemptions", (unsigned)r->options.bound - 1);
+    if (r->options.delays != 0)
+        printf("; at most %u delays", (unsigned)r->options.delays - 1);
+    if (t->left_out != 0)
+        printf("; %llu steps to another task were left out", (ull)t->left_out);
+    if (t->frontier != 0)
+        printf("; %llu executions have alternatives that were not run", (ull)t->frontier);
+    puts("");
 }
 
 void tell_result(request *r, const asx_explore_result *result, const asx_lab_finding *finding)
@@ -159,6 +182,7 @@ void tell_result(request *r, const asx_explore_result *result, const asx_lab_fin
            result->complete ? "complete" : "bounded");
     if (!r->search && r->options.mode == ASX_EXPLORE_PCT && r->replay == NULL)
         print_bound(r, t);
+    print_rest(r, result);
     if (result->status < 0)
         fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
                 result->unsupported != NULL ? " " : "",

@@ -31,7 +31,8 @@ expect seed 0 '"executions":256,.*"complete":true' --json --seed 7 readers_8
 expect dfs 0 '"mode":"dfs","executions":6,"classes":4,"redundant":2' --json --mode dfs readers_2
 expect bounded 0 '"executions":3,.*"complete":false' --json --max-executions 3 readers_8
 expect two-tests 0 '^branch: 5 executions, 5 classes' casrot_3 branch
-expect pct 0 'a bug of depth 2 is found with probability' --mode pct --depth 2 --seed 4 fib_1
+expect pct 0 'a bug of depth 2 is found with probability 1/(n k^(d-1)) = 0.0312 .*(n = 4 tasks, k = 8 steps, d = 2)' --mode pct --depth 2 --seed 4 fib_1
+expect pos 0 '"mode":"pos","executions":1000,"classes":11,' --json --mode pos fib_1
 expect deadlock 1 '"deadlocks":1,' --json --save "$work/schedule" philosophers_3
 expect saved 1 '^philosophers_3: execution 1: deadlock: .*cycle: ' --replay "$work/schedule"
 expect lanes 1 '^lock x0 .*support_programs.c:[0-9]' --replay "$work/schedule"
@@ -50,6 +51,12 @@ expect no-option 2 'no such option' --nothing
 expect no-mode 2 'nothing is not possible; there are optimal, ' --mode nothing readers_2
 expect bound 0 '"executions":6,"classes":6,.*"complete":false' --json --bound 0 fib_1
 expect no-bound 0 '"classes":11,.*"complete":true' --json --bound 9 fib_1
+expect preempt 0 '"executions":6,"classes":6,.*"complete":false' --json --bound preempt:0 fib_1
+expect delay 0 '"executions":1,"classes":1,.*"complete":false' --json --bound delay:0 fib_1
+expect no-delay 0 '"classes":11,.*"complete":true' --json --bound delay:20 fib_1
+expect left-out 0 'bounded: the bound leaves schedules out; at most 1 delays; [1-9][0-9]* steps to another task were left out$' --bound delay:1 fib_1
+expect stopped 0 'bounded: as many executions as allowed; [1-9][0-9]* executions have alternatives that were not run$' --max-executions 3 readers_8
+expect bad-delay 2 'not possible' --bound delay: readers_2
 expect bad-bound 2 'not possible' --bound many readers_2
 expect clock 0 '"executions":4,.*"complete":true' --json --mode optimal --clock adversarial readers_2
 expect faults 0 '"executions":4,.*"complete":true' --json --mode optimal --faults cancel,timeout readers_2
