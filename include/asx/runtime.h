@@ -88,7 +88,7 @@ typedef struct asx_runtime_config {
     size_t stack_size;         /* default by profile */
     /* Scheduling. */
     uint32_t workers;           /* 0 or 1: one; ASX_WORKERS_ALL: as many as there are cores. More
-                                   than one with lab, trace, a virtual clock or a static block is
+                                   than one with lab, a virtual clock or a static block is
                                    ASX_E_NOT_SUPPORTED. `seed` decides where they steal first. */
     uint32_t cancel_streak_max; /* default 16 */
     uint32_t timed_streak_max;  /* timed dispatches in a row while others are ready; default 16 */
@@ -197,13 +197,15 @@ ASX_API asx_status asx_runtime_trace_write(const asx_runtime *runtime,
                                            asx_status (*sink)(void *ctx, const void *bytes,
                                                               size_t len),
                                            void *ctx);
-/* Calls `observe` for every event from now on; NULL stops it. The event is borrowed. */
+/* Calls `observe` for every event from now on; NULL stops it. The event is borrowed. With several
+ * workers it is called by one thread at a time, in the order of the journal, while others wait: it
+ * must be short, and neither it nor the `sink` of a trace that is written may wait for a task. */
 ASX_API asx_status asx_runtime_observe(asx_runtime *runtime,
                                        void (*observe)(void *ctx, const asx_event *event),
                                        void *ctx);
 /* Replay: every event from the start must equal the recorded one; at the first that does not, the
  * run stops with ASX_E_DIVERGED. Before the run; the reader is borrowed until the runtime is
- * destroyed. */
+ * destroyed. ASX_E_NOT_SUPPORTED with several workers: their order is another one each time. */
 ASX_API asx_status asx_runtime_expect(asx_runtime *runtime, asx_trace_reader *recorded);
 typedef struct asx_divergence {
     bool diverged;

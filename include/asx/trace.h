@@ -6,6 +6,9 @@
  * happened without (spawn -> first run, wake -> run, send -> receive, cancel -> acknowledge,
  * complete -> join). Together with the order within each task these edges are the happens-before
  * relation of the run. The digest covers every event, also those a bounded ring has overwritten.
+ *
+ * With several workers the order of the journal is one in which the run could have happened on one
+ * of them, and each event names the worker that did it. Another run of the program has another.
  */
 #ifndef ASX_TRACE_H
 #define ASX_TRACE_H
@@ -103,7 +106,9 @@ ASX_BEGIN_DECLS
     X(WATCH_CREATE, 136, "watch-create", "watch", "-", "region")                                   \
     X(WATCH_SEND, 137, "watch-send", "watch", "version", "tasks woken")                            \
     X(WATCH_RECV, 138, "watch-recv", "watch", "version", "-")                                      \
-    X(WATCH_CLOSE, 139, "watch-close", "watch", "-", "-")
+    X(WATCH_CLOSE, 139, "watch-close", "watch", "-", "-")                                          \
+    X(WORKER_SEARCH, 150, "worker-search", "worker", "looks first at", "finds at; 0: nothing")     \
+    X(TASK_STEAL, 151, "task-steal", "task", "worker that had it", "worker that takes it")
 
 typedef enum asx_event_kind {
 #define ASX_EVENT_ENUM_(name, number, text, object, a, b) ASX_EVENT_##name = (number),
@@ -118,7 +123,7 @@ typedef struct asx_event {
     uint64_t seq;
     asx_time time;
     uint32_t kind; /* asx_event_kind */
-    uint32_t reserved;
+    uint32_t worker; /* of several, from 1; 0: the only one, or a thread that is none */
     uint64_t task;   /* who; 0: the runtime itself */
     uint64_t object; /* about what */
     uint64_t a, b;

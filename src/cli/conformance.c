@@ -6,6 +6,8 @@
  */
 #include "cli/cli.h"
 
+#include "base/atomic.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -59,6 +61,7 @@ typedef struct answer {
 
 static cli_c_fixture *c_fixtures;
 static int answer_fd = -1;
+static asx__atomic_u32 failed_once; /* a fixture may have threads */
 
 void cli_fixture_register(cli_c_fixture *f)
 {
@@ -86,6 +89,8 @@ static void send_answer(char sign, const char *text)
 void cli_fixture_fail(const char *file, int line, const char *format, ...)
 {
     char text[ANSWER_MAX], message[ANSWER_MAX / 2];
+    while (asx__exchange_relaxed(&failed_once, 1) != 0)
+        (void)pause();
     const char *base = strrchr(file, '/');
     va_list args;
     va_start(args, format);

@@ -50,6 +50,7 @@ static void put_away(const asx_runtime *rt, asx__registers *r)
     r->yield_due = rt->yield_due;
     r->poll_failure = rt->poll_failure;
     r->poll_failed = rt->poll_failed;
+    r->running_seq = rt->running_seq;
 }
 
 static void load(asx_runtime *rt, const asx__registers *r)
@@ -69,6 +70,7 @@ static void load(asx_runtime *rt, const asx__registers *r)
     rt->yield_due = r->yield_due;
     rt->poll_failure = r->poll_failure;
     rt->poll_failed = r->poll_failed;
+    rt->running_seq = r->running_seq;
     if (r->next_up != NULL || r->in_cleanup)
         rt->hot = false; /* what that means, another worker may have undone */
 }
@@ -91,6 +93,12 @@ static void become(asx_runtime *rt, asx__engine *e, asx__worker *worker)
 __attribute__((noinline)) bool asx__engine_is_mine(const asx_runtime *rt)
 {
     return asx__load_relaxed(&rt->engine->owner) == self_of_this_call();
+}
+
+uint32_t asx__engine_worker(const asx_runtime *rt)
+{
+    const asx__engine *e = rt->engine;
+    return e->loaded == &e->visitor ? 0 : e->loaded->index + 1;
 }
 
 /* Somebody else was here. A lease that did not last made things worse: the next one comes later. */

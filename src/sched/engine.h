@@ -43,7 +43,7 @@ typedef struct asx__registers {
     uint32_t turn_left, turn_slow, inline_streak;
     bool in_cleanup, yield_due;
     asx_status poll_failure;
-    uint64_t poll_failed;
+    uint64_t poll_failed, running_seq;
 } asx__registers;
 
 typedef struct asx__worker {
@@ -109,6 +109,8 @@ void asx__engine_destroy(asx_runtime *rt);
 bool asx__engine_enter(asx_runtime *rt);
 void asx__engine_leave(asx_runtime *rt, bool had_it);
 bool asx__engine_is_mine(const asx_runtime *rt);
+/* Inside: the number of the worker, from 1, that does what is done now; 0: a visitor. */
+uint32_t asx__engine_worker(const asx_runtime *rt);
 /* Before leaving for long: others need not revoke anything. */
 void asx__engine_give_up(asx_runtime *rt);
 

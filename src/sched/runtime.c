@@ -85,10 +85,10 @@ static bool config_ok(const asx_runtime_config *c)
            (unsigned)r->admission <= ASX_ADMISSION_WAIT;
 }
 
-/* Time that stands still, journals and static blocks are for one worker. */
+/* Time that stands still and static blocks are for one worker. */
 static bool is_for_one(const asx_runtime_config *c)
 {
-    return c->lab || c->trace || c->clock == ASX_CLOCK_VIRTUAL || c->memory != NULL;
+    return c->lab || c->clock == ASX_CLOCK_VIRTUAL || c->memory != NULL;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -780,6 +780,8 @@ uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, 
     uint64_t who = task != NULL ? asx__serial(task->generation) : 0;
     if (ASX__UNLIKELY(rt->trace.next_seq <= 1 && kind != ASX_EVENT_RUN_BEGIN))
         begin_journal(rt);
+    if (ASX__UNLIKELY(rt->engine != NULL))
+        rt->trace.worker = asx__engine_worker(rt);
     return asx__trace_emit(&rt->trace, rt->now, kind, who, object, a, b, cause);
 }
 
@@ -791,6 +793,7 @@ uint64_t asx__journal(asx_runtime *rt, uint32_t kind, uint64_t object, uint64_t 
 
 uint64_t asx_runtime_digest(const asx_runtime *rt)
 {
+    ASX__GATE_RUNTIME_AS(uint64_t, rt, asx_runtime_digest(rt));
     return rt != NULL && rt->tracing ? asx__trace_digest(&rt->trace) : 0;
 }
 
@@ -798,6 +801,7 @@ asx_status asx_runtime_trace_status(const asx_runtime *rt)
 {
     if (rt == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_trace_status(rt));
     return rt->tracing ? asx__trace_status(&rt->trace) : ASX_E_NOT_SUPPORTED;
 }
 
@@ -807,6 +811,7 @@ asx_status asx_runtime_trace_write(const asx_runtime *rt,
 {
     if (rt == NULL || sink == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_trace_write(rt, sink, ctx));
     if (!rt->tracing)
         return ASX_E_NOT_SUPPORTED;
     const char *program = rt->config.program != NULL ? rt->config.program : "";
@@ -819,6 +824,7 @@ asx_status asx_runtime_observe(asx_runtime *rt, void (*observe)(void *, const as
 {
     if (rt == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_observe(rt, observe, ctx));
     if (!rt->tracing)
         return ASX_E_NOT_SUPPORTED;
     asx__trace_observe(&rt->trace, observe, ctx);
@@ -829,7 +835,7 @@ asx_status asx_runtime_expect(asx_runtime *rt, asx_trace_reader *recorded)
 {
     if (rt == NULL || recorded == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    if (!rt->tracing)
+    if (!rt->tracing || rt->gate != NULL) /* several workers: no two runs are the same */
         return ASX_E_NOT_SUPPORTED;
     if (rt->started)
         return ASX_E_INVALID_TRANSITION;
@@ -840,6 +846,7 @@ asx_status asx_runtime_divergence(const asx_runtime *rt, asx_divergence *ret)
 {
     if (rt == NULL || ret == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_divergence(rt, ret));
     if (!rt->tracing)
         return ASX_E_NOT_SUPPORTED;
     const asx__trace_divergence *d = &rt->trace.divergence;

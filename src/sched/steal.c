@@ -66,28 +66,58 @@ void asx__local_adopt(asx_runtime *rt)
     hint(rt);
 }
 
-static uint32_t take_some(asx_runtime *rt, asx__node *from)
+/* The journal has an event for each search, whatever comes of it, and for each task that moves. */
+static void tell_search(asx_runtime *rt, const asx__worker *thief, uint32_t first,
+                        const asx__worker *victim)
+{
+    if (rt->tracing)
+        asx__journal_as(rt, NULL, ASX_EVENT_WORKER_SEARCH, thief->index + 1, first + 1,
+                        victim != NULL ? victim->index + 1 : 0, 0);
+}
+
+static void tell_steal(asx_runtime *rt, const asx__worker *thief, const asx__worker *victim,
+                       const asx__task *task)
+{
+    if (rt->tracing)
+        asx__journal_as(rt, NULL, ASX_EVENT_TASK_STEAL, asx__serial(task->generation),
+                        victim->index + 1, thief->index + 1, 0);
+}
+
+/* `victim` is NULL for what was injected. */
+static uint32_t take_some(asx_runtime *rt, asx__node *from, const asx__worker *victim)
 {
     uint32_t n = 0;
     for (; n < BATCH && !asx__list_empty(from); n++) {
         asx__task *task = (asx__task *)asx__list_pop_front(from);
         ASX__DEBUG_ASSERT(asx__is_queued(task)); /* F2 */
         asx__list_push_back(&rt->ready.queue[0], &task->node);
+        if (victim != NULL)
+            tell_steal(rt, rt->engine->loaded, victim, task);
     }
     hint(rt);
     return n;
 }
 
 /* What a worker keeps to run next, and has not come to. */
-static bool take_next_up(asx_runtime *rt, asx__worker *victim)
+static void take_next_up(asx_runtime *rt, asx__worker *victim)
 {
     asx__task *task = victim->r.next_up;
-    if (task == NULL)
-        return false;
     victim->r.next_up = NULL;
     task->flags &= ~(uint32_t)ASX__T_INLINE;
     asx__enqueue(rt, task);
-    return true;
+    tell_steal(rt, rt->engine->loaded, victim, task);
+}
+
+/* The first worker, in this order, that has something to take; NULL: none has. */
+static asx__worker *find_victim(asx__engine *e, asx__scan scan, bool next_up)
+{
+    uint32_t at;
+    while (asx__scan_step(&scan, &at)) {
+        asx__worker *w = &e->workers[at];
+        if (w != e->loaded && (next_up ? w->r.next_up != NULL : !asx__list_empty(&w->local)))
+            return w;
+    }
+    return NULL;
 }
 
 bool asx__steal(asx_runtime *rt)
@@ -96,25 +126,19 @@ bool asx__steal(asx_runtime *rt)
     asx__worker *self = e->loaded;
     if (self == &e->visitor)
         return false;
-    if (take_some(rt, &e->visitor.local) != 0)
+    if (take_some(rt, &e->visitor.local, NULL) != 0)
         return true;
-    asx__scan scan = asx__scan_begin(&self->rng, e->workers_max), again = scan;
-    uint32_t at;
-    while (asx__scan_step(&scan, &at)) {
-        asx__worker *victim = &e->workers[at];
-        uint32_t n = victim != self ? take_some(rt, &victim->local) : 0;
-        e->stolen += n;
-        if (n != 0)
-            return true;
+    asx__scan scan = asx__scan_begin(&self->rng, e->workers_max);
+    asx__worker *robbed = find_victim(e, scan, false);
+    asx__worker *kept = robbed == NULL ? find_victim(e, scan, true) : NULL;
+    tell_search(rt, self, scan.next, robbed != NULL ? robbed : kept);
+    if (robbed != NULL)
+        e->stolen += take_some(rt, &robbed->local, robbed);
+    if (kept != NULL) {
+        take_next_up(rt, kept);
+        e->stolen++;
     }
-    while (asx__scan_step(&again, &at)) {
-        asx__worker *victim = &e->workers[at];
-        if (victim != self && take_next_up(rt, victim)) {
-            e->stolen++;
-            return true;
-        }
-    }
-    return false;
+    return robbed != NULL || kept != NULL;
 }
 
 bool asx__locals_hold_any(const asx_runtime *rt)

@@ -20,10 +20,10 @@
  *      e+9     8   hash of everything before, key 3; the file ends here
  *
  * An event is a length byte, that many bytes of body, and a CRC-8 (x^8+x^2+x+1) of both, begun
- * with the low byte of its seq. The body holds the varints kind, time, task, object, zigzag(a),
- * zigzag(b), and the distance seq - cause (0: no cause). A varint has seven bits per byte, lowest
- * first, and no needless byte. The seq itself is not stored: events follow without gaps, and one
- * that is lost, doubled or out of place has the wrong CRC.
+ * with the low byte of its seq. The body holds the varints kind | worker << 32, time, task, object,
+ * zigzag(a), zigzag(b), and the distance seq - cause (0: no cause). A varint has seven bits per
+ * byte, lowest first, and no needless byte. The seq itself is not stored: events follow without
+ * gaps, and one that is lost, doubled or out of place has the wrong CRC.
  *
  * Where is the damage? error_offset is the first byte that cannot be right:
  *     a byte of the magic; the version (8); the numbers (16); the program text (64)
@@ -49,7 +49,8 @@ enum {
     HEADER_SIZE = 64,
     TRAILER_SIZE = 16, /* after the end byte */
     BODY_MIN = 7,
-    BODY_MAX = 65
+    WORKER_BITS = 16,
+    BODY_MAX = 67
 };
 
 enum { KEY_HEADER = 1, KEY_PROGRAM = 2, KEY_FILE = 3 };
@@ -162,8 +163,8 @@ static void writer_put_event(writer *w, const asx_event *event)
 {
     uint8_t bytes[1 + BODY_MAX + 1];
     uint8_t *at = bytes + 1;
-    ASX__ASSERT(event->cause < event->seq);
-    at = varint_put(at, event->kind);
+    ASX__ASSERT(event->cause < event->seq && event->worker >> WORKER_BITS == 0);
+    at = varint_put(at, event->kind | (uint64_t)event->worker << 32);
     at = varint_put(at, event->time);
     at = varint_put(at, event->task);
     at = varint_put(at, event->object);
@@ -248,11 +249,12 @@ static asx_status event_get(asx_trace_reader *reader, asx_event *ret_event, size
     if (left < 1 + body + 1)
         return corrupt(reader, reader->len);
     uint64_t seq = reader->next_seq;
-    if (*at != crc8((uint8_t)seq, start, 1 + body) || !asx__event_kind_known(field[0]) ||
-        field[6] >= seq)
+    if (*at != crc8((uint8_t)seq, start, 1 + body) || field[0] >> 32 >> WORKER_BITS != 0 ||
+        !asx__event_kind_known(field[0] & UINT32_MAX) || field[6] >= seq)
         return corrupt(reader, reader->pos);
     *ret_event = (asx_event){ .seq = seq, .time = field[1], .kind = (uint32_t)field[0],
-                              .task = field[2], .object = field[3], .a = unzigzag(field[4]),
+                              .worker = (uint32_t)(field[0] >> 32), .task = field[2],
+                              .object = field[3], .a = unzigzag(field[4]),
                               .b = unzigzag(field[5]),
                               .cause = field[6] == 0 ? 0 : seq - field[6] };
     *ret_size = 1 + body + 1;

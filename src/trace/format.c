@@ -1,6 +1,6 @@
 /* format.c - events as text for people.
  *
- *     seq @time who  kind  object a b  <- cause
+ *     seq @time who  kind  object a b  on worker  <- cause
  *
  * How object, a and b read is one row per kind in `layout`: a few words, then the number in a
  * style. Nothing here allocates or uses stdio: it may run on a small fiber stack.
@@ -307,6 +307,10 @@ static const layout layouts[] = {
     [ASX_EVENT_WATCH_SEND] = { { "watch ", NUMBER }, { "version ", NUMBER }, { "woken ", NUMBER } },
     [ASX_EVENT_WATCH_RECV] = { { "watch ", NUMBER }, { "version ", NUMBER }, { "", NOTHING } },
     [ASX_EVENT_WATCH_CLOSE] = { { "watch ", NUMBER }, { "", NOTHING }, { "", NOTHING } },
+    [ASX_EVENT_WORKER_SEARCH] = { { "worker ", NUMBER }, { "first at ", NUMBER },
+                                  { "finds at ", NUMBER_IF_SET } },
+    [ASX_EVENT_TASK_STEAL] = { { "task ", NUMBER }, { "from worker ", NUMBER },
+                               { "by worker ", NUMBER } },
 };
 
 /* NULL: print the number. Only small numbers are handed on, so that no cast changes one. */
@@ -384,6 +388,8 @@ static void put_event(text *t, const asx_event *event)
         put_part(t, (part){ "a ", NUMBER }, event->a);
         put_part(t, (part){ "b ", NUMBER }, event->b);
     }
+    if (event->worker != 0)
+        put_part(t, (part){ " on ", NUMBER }, event->worker);
     if (event->cause != 0) {
         put(t, "  <- ");
         put_number(t, event->cause, 0);

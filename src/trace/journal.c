@@ -104,7 +104,7 @@ static bool make_room(asx__trace *trace)
 static bool event_same(const asx_event *x, const asx_event *y)
 {
     return x->seq == y->seq && x->time == y->time && x->kind == y->kind &&
-           x->reserved == y->reserved && x->task == y->task && x->object == y->object &&
+           x->worker == y->worker && x->task == y->task && x->object == y->object &&
            x->a == y->a && x->b == y->b && x->cause == y->cause;
 }
 
@@ -137,8 +137,9 @@ uint64_t asx__trace_append(asx__trace *trace, asx_time now, uint32_t kind, uint6
     uint64_t seq = trace->next_seq++;
     ASX__ASSERT(cause < seq);
     ASX__DEBUG_ASSERT(asx__event_kind_known(kind));
-    const asx_event event = { .seq = seq, .time = now, .kind = kind, .task = task,
-                              .object = object, .a = a, .b = b, .cause = cause };
+    const asx_event event = { .seq = seq, .time = now, .kind = kind,
+                              .worker = trace->worker, .task = task, .object = object,
+                              .a = a, .b = b, .cause = cause };
     trace->digest_state = asx__event_absorb(trace->digest_state, &event);
     if (ASX__LIKELY(trace->cursor < trace->capacity) || make_room(trace))
         trace->events[trace->cursor++] = event;

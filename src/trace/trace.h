@@ -3,7 +3,7 @@
  * Words
  *   event      one asx_event; its seq counts from 1 without gaps
  *   digest     asx-mr64 (base/hash.h, key 0) of all events of the run, each as the eight words
- *              seq, time, kind | reserved << 32, task, object, a, b, cause
+ *              seq, time, kind | worker << 32, task, object, a, b, cause
  *   kept       still in memory; a bounded journal keeps the first or the last events of a run
  *   recorded   a trace read from a file, which the run must repeat
  *
@@ -120,7 +120,7 @@ static inline uint64_t asx__event_absorb(uint64_t state, const asx_event *event)
 {
     state = asx__hash_absorb(state, event->seq);
     state = asx__hash_absorb(state, event->time);
-    state = asx__hash_absorb(state, event->kind | (uint64_t)event->reserved << 32);
+    state = asx__hash_absorb(state, event->kind | (uint64_t)event->worker << 32);
     state = asx__hash_absorb(state, event->task);
     state = asx__hash_absorb(state, event->object);
     state = asx__hash_absorb(state, event->a);
@@ -164,6 +164,7 @@ typedef struct asx__trace {
     bool refused; /* REFUSE met a full journal */
     bool wrapped; /* OVERWRITE went round: the oldest event is at `cursor` */
     asx__trace_overflow policy;
+    uint32_t worker; /* whose events the next ones are */
     uint64_t next_seq;
     uint64_t digest_state;
     asx_event *events;

@@ -5,8 +5,8 @@
  *         FIX_STATUS(asx_something(), ASX_OK);
  *     }
  *
- * They use the public headers, and internal ones where nothing else can show it, and run in a child
- * process of `asx conformance`.
+ * They use the public headers and those of the tool, observe the runtime by what it answers and by
+ * its journal, and run in a child process of `asx conformance`.
  */
 #ifndef ASX_TESTS_CONFORMANCE_FIXTURE_H
 #define ASX_TESTS_CONFORMANCE_FIXTURE_H

@@ -1,9 +1,6 @@
 /* fixture_runtime.c - what needs two runs side by side, a failing system, or another tool. */
 #include "fixture.h"
-#include "sched/steal.h"
 
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -429,78 +426,4 @@ ASX_FIXTURE("FB-201")
 ASX_FIXTURE("FB-202")
 {
     judged(write_owned, ASX_ORACLE_AFFINITY);
-}
-
-/* ---- several workers ---- */
-
-enum { SCANS = 64, VICTIMS = 5 };
-
-static void scans_of(uint64_t seed, uint32_t worker, uint32_t order[SCANS][VICTIMS])
-{
-    asx__rng rng;
-    asx__scan_seed(&rng, seed, worker);
-    for (int i = 0; i < SCANS; i++) {
-        asx__scan scan = asx__scan_begin(&rng, VICTIMS);
-        uint32_t visited = 0, at = 0;
-        for (int k = 0; k < VICTIMS; k++) {
-            FIX(asx__scan_step(&scan, &order[i][k]));
-            FIX(k == 0 || order[i][k] == (order[i][k - 1] + 1) % VICTIMS); /* circular */
-            visited |= 1u << order[i][k];
-        }
-        FIX(!asx__scan_step(&scan, &at));
-        FIX_EQ(visited, (1u << VICTIMS) - 1);
-    }
-}
-
-ASX_FIXTURE("INV-SC-05")
-{
-    static uint32_t a[SCANS][VICTIMS], b[SCANS][VICTIMS], c[SCANS][VICTIMS], d[SCANS][VICTIMS];
-    scans_of(7, 0, a);
-    scans_of(7, 0, b);
-    scans_of(8, 0, c);
-    scans_of(7, 1, d);
-    FIX(memcmp(a, b, sizeof a) == 0);
-    FIX(memcmp(a, c, sizeof a) != 0); /* another seed, another order */
-    FIX(memcmp(a, d, sizeof a) != 0); /* and so has another worker */
-}
-
-typedef struct robbery {
-    atomic_int ran;
-    int wanted;
-} robbery;
-
-static asx_status robbed(asx_cx *cx, void *arg)
-{
-    robbery *r = arg;
-    (void)cx;
-    atomic_fetch_add(&r->ran, 1);
-    return ASX_OK;
-}
-
-/* Keeps its worker until all that it has spawned there has run: elsewhere, then. */
-static asx_status keeps_its_worker(asx_cx *cx, void *arg)
-{
-    robbery *r = arg;
-    asx_region region;
-    FIX_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    for (int i = 0; i < r->wanted; i++)
-        FIX_STATUS(asx_spawn(&region, "robbed", robbed, r), ASX_OK);
-    while (atomic_load(&r->ran) < r->wanted)
-        sched_yield();
-    asx_stats stats;
-    FIX_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
-    FIX(stats.tasks_stolen >= (uint64_t)r->wanted);
-    return asx_region_close(&region, ASX_OK);
-}
-
-ASX_FIXTURE("sc-steal-001")
-{
-    static uint32_t order[SCANS][VICTIMS];
-    robbery r = { .wanted = 40 };
-    asx_runtime_config config = { .workers = 3, .seed = 5 };
-    asx_runtime *rt = NULL;
-    scans_of(5, 1, order);
-    FIX_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-    FIX_STATUS(asx_runtime_run(rt, keeps_its_worker, &r), ASX_OK);
-    FIX_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }

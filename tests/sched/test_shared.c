@@ -559,14 +559,12 @@ ASX_TEST(memory_that_runs_out_in_a_burst_loses_nobody)
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
-ASX_TEST(laboratory_journal_and_virtual_time_are_for_one_worker)
+ASX_TEST(laboratory_and_virtual_time_are_for_one_worker)
 {
     asx_runtime *rt = NULL;
     asx_runtime_config lab = { .workers = 2, .lab = true };
-    asx_runtime_config journal = { .workers = 2, .trace = true };
     asx_runtime_config virtual_time = { .workers = 2, .clock = ASX_CLOCK_VIRTUAL };
     CHECK_EQ(asx_runtime_create(&lab, &rt), ASX_E_NOT_SUPPORTED);
-    CHECK_EQ(asx_runtime_create(&journal, &rt), ASX_E_NOT_SUPPORTED);
     CHECK_EQ(asx_runtime_create(&virtual_time, &rt), ASX_E_NOT_SUPPORTED);
     lab.workers = 1;
     CHECK_EQ(asx_runtime_create(&lab, &rt), ASX_OK);

@@ -7,7 +7,7 @@
 #define TOP (UINT64_C(1) << 63)
 #define NEG(x) (UINT64_C(0) - (x))
 
-/* seq, time, kind, reserved, task, object, a, b, cause */
+/* seq, time, kind, worker, task, object, a, b, cause */
 const asx_event sample[SAMPLE_LEN] = {
     { 1, 0, ASX_EVENT_RUN_BEGIN, 0, 0, 0, 42, 0, 0 },
     { 2, 0, ASX_EVENT_REGION_OPEN, 0, 0, 1, 0, 0, 0 },
@@ -100,7 +100,7 @@ void emit_many(asx__trace *trace, uint64_t count)
 bool event_equal(const asx_event *x, const asx_event *y)
 {
     return x->seq == y->seq && x->time == y->time && x->kind == y->kind &&
-           x->reserved == y->reserved && x->task == y->task && x->object == y->object &&
+           x->worker == y->worker && x->task == y->task && x->object == y->object &&
            x->a == y->a && x->b == y->b && x->cause == y->cause;
 }
 

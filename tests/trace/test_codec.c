@@ -293,26 +293,55 @@ static file file_of_body(const uint8_t *body, uint8_t body_len, uint64_t digest)
     return f;
 }
 
+ASX_TEST(the_worker_of_an_event_is_kept_and_counts_in_the_digest)
+{
+    uint64_t digests[2];
+    for (unsigned way = 0; way < 2; way++) {
+        test_memory memory = { .fail_after = SIZE_MAX };
+        asx__trace_memory from = memory_of(&memory);
+        asx__trace trace;
+        asx_trace_reader reader;
+        CHECK_STATUS(asx__trace_init(&trace, 0, ASX__TRACE_REFUSE, &from), ASX_OK);
+        trace.worker = way == 0 ? 255 : 1;
+        emit_many(&trace, 10);
+        file f = write_file(&trace, 1, "w");
+        CHECK_STATUS(asx_trace_reader_init(&reader, f.data, f.len), ASX_OK);
+        for (size_t i = 0; i < 10; i++) {
+            asx_event event;
+            CHECK_STATUS(asx_trace_reader_next(&reader, &event), ASX_OK);
+            CHECK_EQ(event.worker, trace.worker);
+            CHECK(event_equal(&event, asx__trace_at(&trace, i)));
+        }
+        digests[way] = asx__trace_digest(&trace);
+        CHECK_EQ(reader.digest, digests[way]);
+        file_free(&f);
+        asx__trace_deinit(&trace);
+    }
+    CHECK(digests[0] != digests[1]);
+}
+
 ASX_TEST(impossible_events_are_refused_even_when_every_checksum_is_right)
 {
     static const struct {
         uint8_t len;
         uint8_t body[16];
         bool right;
+        uint32_t worker;
     } cases[] = {
-        { 7, { ASX_EVENT_USER, 0, 0, 0, 0, 0, 0 }, true },
-        { 7, { 5, 0, 0, 0, 0, 0, 0 }, false },                      /* no such kind */
-        { 7, { ASX_EVENT_USER, 0, 0, 0, 0, 0, 1 }, false },         /* its own cause */
-        { 8, { ASX_EVENT_USER, 0x80, 0, 0, 0, 0, 0, 0 }, false },   /* a needless byte */
-        { 8, { ASX_EVENT_USER, 0, 0, 0, 0, 0, 0, 0 }, false },      /* a byte too many */
-        { 7, { ASX_EVENT_USER, 0x81, 1, 0, 0, 0, 0 }, false },      /* a field too few */
-        { 12, { 0xd0, 0x80, 0x80, 0x80, 0x80, 1, 0, 0, 0, 0, 0, 0 }, false }, /* kind too large */
+        { 7, { ASX_EVENT_USER, 0, 0, 0, 0, 0, 0 }, true, 0 },
+        { 7, { 5, 0, 0, 0, 0, 0, 0 }, false, 0 },                      /* no such kind */
+        { 7, { ASX_EVENT_USER, 0, 0, 0, 0, 0, 1 }, false, 0 },         /* its own cause */
+        { 8, { ASX_EVENT_USER, 0x80, 0, 0, 0, 0, 0, 0 }, false, 0 },   /* a needless byte */
+        { 8, { ASX_EVENT_USER, 0, 0, 0, 0, 0, 0, 0 }, false, 0 },      /* a byte too many */
+        { 7, { ASX_EVENT_USER, 0x81, 1, 0, 0, 0, 0 }, false, 0 },      /* a field too few */
+        { 12, { 0xd0, 0x80, 0x80, 0x80, 0x80, 1, 0, 0, 0, 0, 0, 0 }, true, 8 },
+        { 13, { 0xd0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0, 0, 0, 0, 0, 0 }, false, 0 },
         { 16, { ASX_EVENT_USER, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0,
-                0, 0 }, false },                                    /* over 64 bits */
+                0, 0 }, false, 0 },                                    /* over 64 bits */
     };
-    const asx_event user = { .seq = 1, .kind = ASX_EVENT_USER };
-    uint64_t digest = asx__hash_finish(asx__event_absorb(asx__hash_begin(0), &user), 64);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const asx_event user = { .seq = 1, .kind = ASX_EVENT_USER, .worker = cases[i].worker };
+        uint64_t digest = asx__hash_finish(asx__event_absorb(asx__hash_begin(0), &user), 64);
         file f = file_of_body(cases[i].body, cases[i].len, digest);
         asx_trace_reader reader;
         if (cases[i].right)

@@ -106,6 +106,9 @@ static const row rows[] = {
     { ASX_EVENT_WATCH_SEND, 3, 2, 3, "watch-send watch 3 version 2 woken 3" },
     { ASX_EVENT_WATCH_RECV, 3, 2, 0, "watch-recv watch 3 version 2" },
     { ASX_EVENT_WATCH_CLOSE, 3, 0, 0, "watch-close watch 3" },
+    { ASX_EVENT_WORKER_SEARCH, 2, 4, 1, "worker-search worker 2 first at 4 finds at 1" },
+    { ASX_EVENT_WORKER_SEARCH, 2, 4, 0, "worker-search worker 2 first at 4" },
+    { ASX_EVENT_TASK_STEAL, 7, 3, 2, "task-steal task 7 from worker 3 by worker 2" },
     { 9999, 1, 2, 3, "unknown kind 9999 object 1 a 2 b 3" },
     /* numbers that mean nothing stay numbers */
     { ASX_EVENT_TASK_PARK, 3, 1000, 0, "task-park task 3 1000" },
@@ -140,6 +143,15 @@ ASX_TEST(every_kind_reads_as_a_sentence)
         strcat(expected, " <- 9");
         CHECK_STR_EQ(line, expected);
     }
+}
+
+ASX_TEST(one_of_several_workers_is_named)
+{
+    char line[200];
+    asx_event event = { .seq = 1, .kind = ASX_EVENT_USER, .worker = 3, .task = 2 };
+    (void)asx_event_format(&event, line, sizeof(line));
+    squeeze(line);
+    CHECK_STR_EQ(line, "1 @0 task 2 user code 0 value 0 on 3");
 }
 
 ASX_TEST(no_kind_is_forgotten)
