@@ -86,6 +86,8 @@ if(ASX_LIBRARY_EXISTS)
   set_tests_properties(stress-1 stress-4 PROPERTIES LABELS "stress" TIMEOUT 900)
 endif()
 
+include(cmake/locals.cmake)
+
 if(EXISTS "${PROJECT_SOURCE_DIR}/tests/build/CMakeLists.txt")
   add_subdirectory("${PROJECT_SOURCE_DIR}/tests/build" "${PROJECT_BINARY_DIR}/tests/build")
 endif()

@@ -19,6 +19,7 @@
  * What the switch keeps: the callee-saved integer and vector registers of the ABI. What it does
  * not: floating-point control (x87 control word, MXCSR, FPCR, fcsr), the signal mask, errno and
  * every other thread-local. A task that changes the rounding mode restores it before it waits.
+ * Exceptions of C++ that are under way are kept by the scheduler: globals.c.
  * (The ucontext variant happens to keep some of these; nobody may count on it.)
  *
  * A pool belongs to one worker: no function here takes a lock. asx__stack_pool_owns is the only
@@ -247,6 +248,26 @@ void asx__stack_adopt_host(asx__stack *ret_host);
 /* The thread is back on its own stack without having been switched to it: a fiber has ended the
  * thread, and all frames are gone. For the tools, which do not know. */
 void asx__stack_host_again(asx__stack *host);
+
+/* ---- C++ exceptions: globals.c -------------------------------------------------------------- */
+
+/* The layout that the C++ ABI gives them. */
+typedef struct asx__fiber_globals {
+    void *caught;
+    unsigned uncaught;
+#if defined(__arm__)
+    void *propagating;
+#endif
+} asx__fiber_globals;
+
+/* False: no exception can be under way in this process. */
+bool asx__fiber_globals_exist(void);
+/* Are there any of the calling thread? */
+bool asx__fiber_globals_any(void);
+/* Takes them away from the calling thread. False: there are none, *ret_globals is untouched. */
+bool asx__fiber_globals_take(asx__fiber_globals *ret_globals);
+/* For the calling thread, which has none. */
+void asx__fiber_globals_put(const asx__fiber_globals *globals);
 
 /* ---- annotated switch --------------------------------------------------------------------- */
 

@@ -72,7 +72,7 @@ static void load(asx_runtime *rt, const asx__registers *r)
     rt->poll_failed = r->poll_failed;
     rt->running_seq = r->running_seq;
     if (r->next_up != NULL || r->in_cleanup)
-        rt->hot = false; /* what that means, another worker may have undone */
+        rt->hot = 0; /* what that means, another worker may have undone */
 }
 
 static void become(asx_runtime *rt, asx__engine *e, asx__worker *worker)
@@ -82,7 +82,7 @@ static void become(asx_runtime *rt, asx__engine *e, asx__worker *worker)
     load(rt, &worker->r);
     asx__local_load(rt, worker);
     if (!asx__list_empty(&worker->pinned))
-        rt->hot = false;
+        rt->hot = 0;
     e->loaded = worker;
     /* F1: nobody else runs what this worker runs. */
     ASX__DEBUG_ASSERT(rt->current == NULL || !asx__is_queued(rt->current));

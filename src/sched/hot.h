@@ -4,6 +4,9 @@
  * from is the ready list of priority 0, and nothing is journalled. Everything else is tail-called.
  * What a caller tail-calls must keep that property: no cleanup after it, no address of a local
  * passed to it that the callee could not outlive.
+ *
+ * In a program with C++ `hot` says ASX__HOT, never ASX__HOT_LEAVE: who leaves has to look first
+ * whether it holds an exception (asx__leave_slow).
  */
 #ifndef ASX_SCHED_HOT_H
 #define ASX_SCHED_HOT_H
@@ -66,19 +69,29 @@ static inline asx_status asx__switch_to(asx__task *from, asx__task *to)
 #endif
 }
 
-/* Leaves the running fiber, which has been parked, queued or ended, for whatever comes next. */
-static inline asx_status asx__leave(asx_runtime *rt, asx__task *task)
+/* May a fiber that leaves switch to the first in the hot list? */
+static inline bool asx__goes_directly(const asx_runtime *rt, const asx__task *next, unsigned hot)
 {
-    asx__node *list = &rt->ready.queue[0];
-    asx__task *next = (asx__task *)list->next;
-    if (ASX__UNLIKELY(!rt->hot || &next->node == list || rt->turn_left <= 1 ||
-                      (next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) != ASX__T_STARTED))
-        return asx__leave_slow(rt, task);
+    return rt->hot >= hot && &next->node != &rt->ready.queue[0] && rt->turn_left > 1 &&
+           (next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) == ASX__T_STARTED;
+}
+
+static inline asx_status asx__leave_directly(asx_runtime *rt, asx__task *task, asx__task *next)
+{
     rt->turn_left--;
-    (void)asx__list_pop_front(list);
+    (void)asx__list_pop_front(&rt->ready.queue[0]);
     asx__exec_set(next, ASX__EXEC_RUNNING);
     rt->current = next;
     return asx__switch_to(task, next);
+}
+
+/* Leaves the running fiber, which has been parked, queued or ended, for whatever comes next. */
+static inline asx_status asx__leave(asx_runtime *rt, asx__task *task)
+{
+    asx__task *next = (asx__task *)rt->ready.queue[0].next;
+    if (ASX__UNLIKELY(!asx__goes_directly(rt, next, ASX__HOT_LEAVE)))
+        return asx__leave_slow(rt, task);
+    return asx__leave_directly(rt, task, next);
 }
 
 /* asx__park() for callers that know the task's flags: a fiber that has set no value and runs in

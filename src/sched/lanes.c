@@ -47,7 +47,7 @@ static asx__node *ready_top(asx_runtime *rt)
 {
     asx__node *head = queue_top(&rt->ready);
     if (head != &rt->ready.queue[0])
-        rt->hot = false;
+        rt->hot = 0;
     return head;
 }
 
@@ -109,7 +109,7 @@ static void timed_remove(asx_runtime *rt, asx__task *task)
 
 void asx__enqueue_slow(asx_runtime *rt, asx__task *task)
 {
-    rt->hot = false;
+    rt->hot = 0;
     if (ASX__UNLIKELY((task->flags & ASX__T_PINNED) != 0)) {
         asx__pinned_put(rt, task);
         return;
@@ -275,8 +275,8 @@ asx__task *asx__pick(asx_runtime *rt)
         return pick_lanes(rt, ready);
     if (ready == NULL)
         return NULL;
-    if (ASX__LIKELY(ready == &rt->ready.queue[0] && !rt->never_hot))
-        rt->hot = true; /* its bit is set, and stays set as long as this holds */
+    if (ASX__LIKELY(ready == &rt->ready.queue[0]))
+        rt->hot = rt->hot_most; /* its bit is set, and stays set as long as this holds */
     return pick_ready(rt, ready);
 }
 

@@ -56,6 +56,8 @@ void asx_panic(asx_cx *cx, const char *format, ...)
     task->flags |= ASX__T_PANICKED;
     if (rt->tracing)
         asx__journal(rt, ASX_EVENT_TASK_PANIC, asx__serial(task->generation), 0, 0, 0);
+    asx__fiber_globals lost; /* of catch blocks that are never left */
+    (void)asx__fiber_globals_take(&lost);
     asx__fiber_no_return();
     if (rt->cleanup_again != NULL)
         longjmp(*rt->cleanup_again, 1);
@@ -81,7 +83,7 @@ void asx__task_thread_ended(asx_runtime *rt)
     rt->current = NULL;
     rt->in_cleanup = false;
     rt->cleanup_again = NULL;
-    rt->hot = false;
+    rt->hot = 0;
     note_text(task->region, task, "it ended its thread");
     task->flags |= ASX__T_PANICKED;
     if (rt->tracing)

@@ -119,7 +119,7 @@ static bool bind_stack(asx_runtime *rt, asx__task *task)
 /* Tells who wants to know that a task leaves its thread; NULL: it has ended. */
 static inline void tell_leaving(const asx_runtime *rt, const asx__task *task)
 {
-    if (ASX__UNLIKELY(rt->watch != NULL) && rt->watch->sees_leaving)
+    if (ASX__UNLIKELY(rt->hot_most == 0) && rt->watch != NULL && rt->watch->sees_leaving)
         rt->watch->leaving(rt->watch, rt, task);
 }
 
@@ -203,10 +203,9 @@ static asx__task *next_fiber(asx_runtime *rt)
     }
 }
 
-asx_status asx__leave_slow(asx_runtime *rt, asx__task *task)
+static asx_status leave(asx_runtime *rt, asx__task *task)
 {
     asx__stack *stack = task->u.fiber.stack;
-    tell_leaving(rt, task);
     task->flags &= ~(uint32_t)ASX__T_INLINE; /* in nobody's place any more */
     for (;;) {
         asx__task *next = next_fiber(rt);
@@ -226,6 +225,33 @@ asx_status asx__leave_slow(asx_runtime *rt, asx__task *task)
         rt->current = next;
         return asx__switch_to(task, next);
     }
+}
+
+static __attribute__((noinline)) asx_status leave_with_exceptions(asx_runtime *rt, asx__task *task)
+{
+    asx__fiber_globals exceptions;
+    bool any = asx__fiber_globals_take(&exceptions);
+    asx_status st = leave(rt, task);
+    if (any)
+        asx__fiber_globals_put(&exceptions); /* to the thread that it goes on with */
+    return st;
+}
+
+/* In a program with C++, or when somebody looks on. */
+static __attribute__((noinline)) asx_status leave_seen(asx_runtime *rt, asx__task *task)
+{
+    tell_leaving(rt, task);
+    if (ASX__UNLIKELY(asx__fiber_globals_any()))
+        return leave_with_exceptions(rt, task);
+    asx__task *next = (asx__task *)rt->ready.queue[0].next;
+    if (ASX__LIKELY(asx__goes_directly(rt, next, ASX__HOT) && next != task))
+        return asx__leave_directly(rt, task, next);
+    return leave(rt, task);
+}
+
+asx_status asx__leave_slow(asx_runtime *rt, asx__task *task)
+{
+    return ASX__UNLIKELY(rt->hot_most != ASX__HOT_LEAVE) ? leave_seen(rt, task) : leave(rt, task);
 }
 
 /* Puts a fresh fiber onto the stack of one that has ended. */
@@ -752,11 +778,15 @@ static bool run_some(asx_runtime *rt, uint64_t max_dispatches)
 bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
 {
     asx__watch *watch = rt->watch;
-    if (ASX__LIKELY(watch == NULL))
-        return run_some(rt, max_dispatches);
-    watch->busy(watch);
+    asx__fiber_globals hosts; /* it may drive inside a catch block: no business of the tasks */
+    bool keeps = asx__fiber_globals_take(&hosts);
+    if (ASX__UNLIKELY(watch != NULL))
+        watch->busy(watch);
     bool more = run_some(rt, max_dispatches);
-    watch->idle(watch);
+    if (ASX__UNLIKELY(watch != NULL))
+        watch->idle(watch);
+    if (keeps)
+        asx__fiber_globals_put(&hosts);
     return more;
 }
 
@@ -883,8 +913,8 @@ asx_status asx_yield(asx_cx *cx)
         return yield_refused(cx, st);
     asx__node *list = &rt->ready.queue[0];
     asx__task *next = (asx__task *)list->next;
-    if (ASX__UNLIKELY(!rt->hot || (task->flags & ASX__T_NOT_DIRECT) != 0 || rt->turn_left <= 1 ||
-                      rt->in_cleanup))
+    if (ASX__UNLIKELY(rt->hot < ASX__HOT_LEAVE || (task->flags & ASX__T_NOT_DIRECT) != 0 ||
+                      rt->turn_left <= 1 || rt->in_cleanup))
         return (task->flags & ASX__T_NOT_DIRECT) == ASX__T_POLL ? yield_poll(rt, task)
                                                                 : yield_slow(rt, task);
     if (ASX__UNLIKELY(&next->node == list)) { /* alone: nobody to give way to */

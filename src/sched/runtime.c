@@ -256,7 +256,7 @@ static asx_status init_runtime(asx_runtime *rt)
         st = init_time(rt);
     if (st == ASX_OK)
         st = init_trace(rt);
-    rt->never_hot = rt->tracing || rt->lab;
+    rt->hot_most = asx__hot_most(rt);
     rt->fast = !rt->tracing && rt->task_ceiling == UINT64_MAX && rt->fiber_ceiling == UINT64_MAX;
     if (st == ASX_OK && rt->config.catch_stack_overflow)
         st = asx__fault_register(rt);

@@ -442,6 +442,8 @@ typedef struct asx__watch {
 /* ---- runtime ------------------------------------------------------------------------------- */
 
 #define ASX__TURN 64 /* dispatches between two looks at the clock */
+#define ASX__HOT 1u       /* values of `hot` */
+#define ASX__HOT_LEAVE 2u
 #define ASX__STACK_CLASSES 12
 #define ASX__SYNC_KINDS 11 /* mutex, semaphore, ...: see sync/object.h */
 
@@ -456,11 +458,12 @@ typedef struct asx__driving {
 struct asx_runtime {
     /* hot */
     asx__task *current;
-    bool hot;              /* the ready list of priority 0 goes next, whatever happens in it */
+    uint8_t hot;           /* not 0: the ready list of priority 0 goes next, whatever happens in it;
+                              ASX__HOT_LEAVE: and whoever leaves may switch there at once */
     uint32_t turn_left;
     bool tracing;          /* I */
     bool lab;              /* I */
-    bool never_hot;        /* journal, laboratory, or somebody who sees every task leave */
+    uint8_t hot_most;      /* as hot as it gets: asx__hot_most() */
     bool in_cleanup;       /* runtime-side cleanup is running: nothing may park */
     bool yield_due;        /* the running poll task has given way already */
     asx_status poll_failure; /* the last that a poll task told asx_poll_fail() ... */
@@ -566,6 +569,16 @@ struct asx_runtime {
     void *alternate;       /* fault hook: signal stack */
     stack_t alternate_before;
 };
+
+/* Never with a journal or in the laboratory, nor when somebody sees every task leave. In a program
+ * with C++ whoever leaves looks first whether it holds an exception. */
+static inline uint8_t asx__hot_most(const asx_runtime *rt)
+{
+    bool seen = rt->watch != NULL && rt->watch->sees_leaving;
+    if (rt->tracing || rt->lab || seen)
+        return 0;
+    return asx__fiber_globals_exist() ? ASX__HOT : ASX__HOT_LEAVE;
+}
 
 /* ---- scheduling: run.c, lanes.c ------------------------------------------------------------- */
 

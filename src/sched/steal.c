@@ -215,7 +215,7 @@ asx__task *asx__pinned_take(asx_runtime *rt, bool others_wait)
         return NULL;
     rt->turn_slow++;
     rt->cert.ready_dispatches++;
-    rt->hot = false;
+    rt->hot = 0;
     return (asx__task *)asx__list_pop_front(&w->pinned);
 }
 

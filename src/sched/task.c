@@ -94,7 +94,7 @@ void asx__task_run_cleanups(asx_runtime *rt, asx__task *task, bool runtime_side)
     bool in_cleanup = rt->in_cleanup;
     rt->current = task;
     rt->in_cleanup = runtime_side || in_cleanup;
-    rt->hot = false; /* nothing may be switched to from here */
+    rt->hot = 0; /* nothing may be switched to from here */
     if (runtime_side)
         task->flags &= ~(uint32_t)ASX__T_GRACE; /* it cannot wait, so it may well be masked */
     task->mask_depth++;
@@ -227,7 +227,7 @@ static asx_status remaining_finalizers(asx_runtime *rt, asx__task *task, asx_sta
     bool in_cleanup = rt->in_cleanup;
     rt->current = task;
     rt->in_cleanup = true;
-    rt->hot = false;
+    rt->hot = 0;
     asx_status st = asx__region_run_finalizers(&cx, task->region);
     rt->in_cleanup = in_cleanup;
     rt->current = before;
@@ -374,7 +374,7 @@ static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
     asx__dequeue(rt, child);
     child->flags |= ASX__T_INLINE;
     rt->next_up = child;
-    rt->hot = false;
+    rt->hot = 0;
 }
 
 static asx_status join_wait(asx_runtime *rt, asx__task *task, asx__task *child,

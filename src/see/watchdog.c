@@ -410,7 +410,7 @@ static void halt(asx_watchdog *dog)
     ring(dog);
     (void)pthread_join(dog->thread, NULL);
     dog->rt->watch = NULL;
-    dog->rt->never_hot = dog->rt->tracing || dog->rt->lab;
+    dog->rt->hot_most = asx__hot_most(dog->rt);
     dog->rt = NULL;
 }
 
@@ -440,10 +440,8 @@ static asx_status begin(asx_watchdog *dog)
     if (failed != 0)
         return ASX_E_RESOURCE_EXHAUSTED;
     dog->rt->watch = &dog->watch;
-    if (dog->held != NULL) {
-        dog->rt->never_hot = true;
-        dog->rt->hot = false;
-    }
+    dog->rt->hot_most = asx__hot_most(dog->rt);
+    dog->rt->hot = 0;
     return ASX_OK;
 }
 

@@ -28,6 +28,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus /* of the checks only CHECK; include it as C */
+#define _Noreturn [[noreturn]]
+#endif
+
 enum { ASX_TEST_SECONDS_DEFAULT = 20 };
 
 struct asx_test_case {
@@ -76,12 +80,14 @@ struct asx_test_int {
 
 static inline struct asx_test_int asx_test_from_signed(long long value)
 {
-    return (struct asx_test_int){ value < 0, (uint64_t)value };
+    struct asx_test_int number = { value < 0, (uint64_t)value };
+    return number;
 }
 
 static inline struct asx_test_int asx_test_from_unsigned(unsigned long long value)
 {
-    return (struct asx_test_int){ false, value };
+    struct asx_test_int number = { false, value };
+    return number;
 }
 
 #define ASX_TEST_INT(x_)                              \
