@@ -3,7 +3,8 @@
  *     asx_bench <workload> <fiber|poll> <workers>      prints: RESULT <value>
  *     asx_bench icount <spawn|switch|send|recv> <count>
  *
- * Exit status 3 means that asx has nothing of the kind: it runs on one worker.
+ * Exit status 3 means that asx has nothing of the kind. What only several workers show is in
+ * asx_cores.c; some of its variants are figures (p50, p99).
  *
  * Every workload is a task of a default runtime, as a user would write it. Both variants do the
  * same thing; only the tasks that the workload is about are fibers in one and poll functions in
@@ -17,84 +18,7 @@
  * before anything is undone.
  */
 #define _GNU_SOURCE
-#include <asx/asx.h>
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-static _Noreturn void give_up(const char *what)
-{
-    fprintf(stderr, "asx: %s\n", what);
-    exit(1);
-}
-
-static inline void require(bool held, const char *what)
-{
-    if (!held)
-        give_up(what);
-}
-
-static _Noreturn void failed(asx_status status, const char *what)
-{
-    fprintf(stderr, "asx: %s: %s\n", what, asx_status_str(status));
-    exit(1);
-}
-
-static inline void ok(asx_status status, const char *what)
-{
-    if (status < 0)
-        failed(status, what);
-}
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static double resident_bytes(void)
-{
-    long total = 0;
-    long resident = 0;
-    FILE *statm = fopen("/proc/self/statm", "r");
-    require(statm != NULL, "no /proc/self/statm");
-    require(fscanf(statm, "%ld %ld", &total, &resident) == 2, "odd /proc/self/statm");
-    fclose(statm);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
-/* The program's own memory: touched here, so that nobody pays for that while the time runs. */
-static void *array_of(size_t count, size_t size)
-{
-    char *memory = calloc(count, size);
-    require(memory != NULL, "no memory");
-    for (size_t i = 0; i < count * size; i += 4096)
-        *(volatile char *)&memory[i] = 0;
-    return memory;
-}
-
-/* What a workload runs in. */
-struct place {
-    asx_cx *cx;
-    asx_region region; /* its own, closed by the workload */
-    bool poll;
-};
-
-static void region_open(struct place *p)
-{
-    ok(asx_region_open(p->cx, &p->region, NULL), "open");
-}
-
-static void region_close(struct place *p)
-{
-    ok(asx_region_close(&p->region, ASX_OK), "close");
-}
+#include "asx_bench.h"
 
 /* Spawns the one or the other, with a handle. */
 static inline void spawn(struct place *p, asx_task_fn fiber, asx_poll_fn poll, void *arg,
@@ -213,11 +137,6 @@ static double yield_pair(struct place *p)
 }
 
 /* ---- channels ------------------------------------------------------------------------------- */
-
-struct channel {
-    asx_channel_sender tx;
-    asx_channel_receiver rx;
-};
 
 static void channel_make(struct place *p, size_t capacity, struct channel *ret_channel)
 {
@@ -517,14 +436,13 @@ static asx_poll wait_poll(asx_cx *cx, void *arg)
     return st == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
-/* A channel whose only slot is taken. */
-static void channel_make_full(struct place *p, struct channel *ret_channel)
+void channel_make_full(struct place *p, struct channel *ret_channel)
 {
     channel_make(p, 1, ret_channel);
     send(p->cx, ret_channel, 0);
 }
 
-static void park_many(struct place *p, struct channel *full, unsigned count, uint64_t settle_ms)
+void park_many(struct place *p, struct channel *full, unsigned count, uint64_t settle_ms)
 {
     for (unsigned i = 0; i < count; i++)
         spawn_unnamed(p, wait_fiber, wait_poll, full);
@@ -535,7 +453,7 @@ static void park_many(struct place *p, struct channel *full, unsigned count, uin
     }
 }
 
-static void require_parked(struct channel *full, unsigned count)
+void require_parked(struct channel *full, unsigned count)
 {
     asx_channel_info info;
     ok(asx_channel_sender_info(&full->tx, &info), "info");
@@ -543,7 +461,7 @@ static void require_parked(struct channel *full, unsigned count)
 }
 
 /* Cancels everything in the region; all of it must end as cancelled. */
-static void cancel_all(struct place *p, unsigned count)
+void cancel_all(struct place *p, unsigned count)
 {
     asx_close_report report;
     ok(asx_region_cancel(&p->region, NULL), "cancel");
@@ -592,6 +510,8 @@ static double timers_cancelled(struct place *p)
 {
     enum { COUNT = 1000000 };
     asx_timer_wheel *wheel = asx_runtime_timers(asx_cx_runtime(p->cx));
+    if (wheel == NULL)
+        exit(3); /* a wheel is for one thread */
     asx_timer_handle *timers = array_of(COUNT, sizeof *timers);
     asx_waker waker = { must_not_fire, NULL };
     double start = now_ns();
@@ -709,19 +629,22 @@ static const struct workload {
     { "w1", spawn_join },    { "w2", yield_pair },        { "w3", ping_pong },
     { "w4", many_to_one },   { "w5", skynet_time },       { "w6", parked_bytes },
     { "w7a", timers_cancelled }, { "w7b", sleepers },     { "w8", cancel_storm },
+    { "wake-searching", wake_searching }, { "wake-sleeping", wake_sleeping },
+    { "steal", steal },      { "storm-wait", storm_wait },
 };
 
 struct order {
     const struct workload *workload; /* NULL: count instructions */
     struct icount icount;
     uint32_t workers;
-    bool poll;
+    const char *variant;
 };
 
 static asx_status obey(asx_cx *cx, void *arg)
 {
     const struct order *order = arg;
-    struct place place = { .cx = cx, .poll = order->poll };
+    struct place place = { .cx = cx, .workers = order->workers, .variant = order->variant };
+    place.poll = order->variant != NULL && strcmp(order->variant, "poll") == 0;
     if (order->workload == NULL)
         icount_run(&place, &order->icount);
     printf("RESULT %.3f\n", order->workload->run(&place));
@@ -740,9 +663,12 @@ static bool parse(char **argv, struct order *ret_order)
                 return true;
         return false;
     }
-    ret_order->poll = strcmp(argv[2], "poll") == 0;
+    static const char *const variants[] = { "fiber", "poll", "p50", "p99" };
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
+        if (strcmp(argv[2], variants[i]) == 0)
+            ret_order->variant = variants[i];
     ret_order->workers = (uint32_t)strtoul(argv[3], NULL, 10);
-    if ((!ret_order->poll && strcmp(argv[2], "fiber") != 0) || ret_order->workers == 0)
+    if (ret_order->variant == NULL || ret_order->workers == 0)
         return false;
     for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++)
         if (strcmp(argv[1], workloads[i].name) == 0)

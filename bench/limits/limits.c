@@ -495,6 +495,55 @@ static double futex_other_core(void)
     return futex_wake_to_run(1);
 }
 
+/* A thread that has slept for a while: from the wake-up until it runs. */
+enum { SLEEPS = 500 };
+static _Atomic double woke_ns;
+
+static void sleeper(void)
+{
+    for (int i = 0; i < SLEEPS; i++) {
+        baton_take(0);
+        atomic_store(&woke_ns, now_ns());
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double futex_sleeper(int percent)
+{
+    static double samples[SLEEPS];
+    struct helper h;
+    helper_start(&h, 1, sleeper);
+    for (int i = 0; i < SLEEPS; i++) {
+        double woke, start = now_ns();
+        while (now_ns() - start < 2e6)
+            spin_pause();
+        atomic_store(&woke_ns, 0);
+        start = now_ns();
+        baton_pass(0);
+        while ((woke = atomic_load(&woke_ns)) == 0)
+            spin_pause();
+        samples[i] = woke - start;
+    }
+    helper_join(&h);
+    qsort(samples, SLEEPS, sizeof samples[0], by_size);
+    return samples[SLEEPS * percent / 100];
+}
+
+static double futex_sleeper_p50(void)
+{
+    return futex_sleeper(50);
+}
+
+static double futex_sleeper_p99(void)
+{
+    return futex_sleeper(99);
+}
+
 static double eventfd_epoll(void)
 {
     enum { TURNS = 1000000 };
@@ -699,6 +748,8 @@ static const struct limit {
     { "futex_wake_nobody", "ns", 1, futex_wake_nobody, "futex wake, no waiter" },
     { "futex_same_core", "ns", 1, futex_same_core, "futex wake until it runs, same core" },
     { "futex_other_core", "ns", 2, futex_other_core, "futex wake until it runs, other core" },
+    { "futex_sleeper_p50", "ns", 2, futex_sleeper_p50, "a core that slept 2 ms runs, median" },
+    { "futex_sleeper_p99", "ns", 2, futex_sleeper_p99, "the same, 99 of 100" },
     { "eventfd_epoll", "ns", 1, eventfd_epoll, "eventfd write, epoll_wait, read" },
     { "uring_nop_1", "ns", 1, uring_nop_1, "io_uring no-op, alone" },
     { "uring_nop_64", "ns", 1, uring_nop_64, "io_uring no-op, in a batch of 64" },
