@@ -77,15 +77,16 @@ void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 
 /* ---- switch ------------------------------------------------------------------------------- */
 
-typedef void (*asx__fiber_entry)(void *arg, intptr_t ret);
+typedef void (*asx__fiber_entry)(void *arg, int ret);
 
 /* Suspends the caller into *save_sp and resumes to_sp. Returns, in the context that is resumed,
- * the `ret` that its resumer passed. Meant to be tail-called (`return asx__fiber_switch(...)`):
- * it leaves no entry of its own in the return predictor, and a called switch would. */
-intptr_t asx__fiber_switch(void **save_sp, void *to_sp, intptr_t ret);
+ * the `ret` that its resumer passed: a status, so that a function that returns one can tail-call
+ * this. It should: a switch that is called leaves an entry in the return predictor, which is wrong
+ * by the time it is used. */
+int asx__fiber_switch(void **save_sp, void *to_sp, int ret);
 
 /* Resumes to_sp and leaves the current stack for good. */
-_Noreturn void asx__fiber_jump(void *to_sp, intptr_t ret);
+_Noreturn void asx__fiber_jump(void *to_sp, int ret);
 
 /* Prepares a context right below stack_top (16-aligned); the first switch to the returned sp
  * calls entry(arg, ret). entry never returns; it leaves with asx__fiber_jump. */
@@ -295,8 +296,8 @@ static inline void asx__fiber_started(asx__stack *self)
 }
 
 /* from == NULL: the current stack is left for good, as by asx__fiber_jump_on. */
-static inline intptr_t asx__fiber_switch_on(asx__stack *from, asx__stack *to, void **save_sp,
-                                            void *to_sp, intptr_t ret)
+static inline int asx__fiber_switch_on(asx__stack *from, asx__stack *to, void **save_sp,
+                                       void *to_sp, int ret)
 {
     (void)from;
     (void)to;
@@ -321,7 +322,7 @@ static inline intptr_t asx__fiber_switch_on(asx__stack *from, asx__stack *to, vo
 
 /* dying == to is allowed and means a leap inside one stack. dying may be NULL (unknown). */
 static inline _Noreturn void asx__fiber_jump_on(asx__stack *dying, asx__stack *to, void *to_sp,
-                                                intptr_t ret)
+                                                int ret)
 {
 #if ASX__FIBER_ASAN
     if (dying == to)

@@ -17,7 +17,7 @@
 
 struct context {
     _Alignas(16) ucontext_t uc;
-    intptr_t ret;
+    int ret;
     asx__fiber_entry entry;
     void *arg;
 };
@@ -30,7 +30,7 @@ static void start(unsigned high, unsigned low)
     ASX__ASSERT(false);
 }
 
-intptr_t asx__fiber_switch(void **save_sp, void *to_sp, intptr_t ret)
+int asx__fiber_switch(void **save_sp, void *to_sp, int ret)
 {
     struct context self;
     struct context *to = to_sp;
@@ -41,7 +41,7 @@ intptr_t asx__fiber_switch(void **save_sp, void *to_sp, intptr_t ret)
     return self.ret;
 }
 
-_Noreturn void asx__fiber_jump(void *to_sp, intptr_t ret)
+_Noreturn void asx__fiber_jump(void *to_sp, int ret)
 {
     struct context *to = to_sp;
     to->ret = ret;

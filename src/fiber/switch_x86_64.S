@@ -29,7 +29,7 @@
 
         .text
 
-/* intptr_t asx__fiber_switch(void **save_sp, void *to_sp, intptr_t ret) */
+/* int asx__fiber_switch(void **save_sp, void *to_sp, int ret) */
         .globl  asx__fiber_switch
         .hidden asx__fiber_switch
         .type   asx__fiber_switch, @function
@@ -86,7 +86,7 @@ asx__fiber_resume_pc:
         .cfi_endproc
         .size   asx__fiber_switch, . - asx__fiber_switch
 
-/* void asx__fiber_jump(void *to_sp, intptr_t ret) */
+/* void asx__fiber_jump(void *to_sp, int ret) */
         .globl  asx__fiber_jump
         .hidden asx__fiber_jump
         .type   asx__fiber_jump, @function

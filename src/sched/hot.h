@@ -52,21 +52,10 @@ static inline void asx__wake_poll(asx_runtime *rt, asx__task *task)
         asx__exec_set(task, ASX__EXEC_WAKING); /* still on the processor */
 }
 
-/* The same switch under a type that lets the compiler tail-call it from a function that returns a
- * status. */
-#if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
-asx_status asx__fiber_switch_status(void **save_sp, void *to_sp, intptr_t ret) __asm__(
-    ASX_STRINGIFY(__USER_LABEL_PREFIX__) "asx__fiber_switch");
-#endif
-
 static inline asx_status asx__switch_to(asx__task *from, asx__task *to)
 {
-#if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
-    return asx__fiber_switch_status(&from->u.fiber.sp, to->u.fiber.sp, to->w.status);
-#else
     return (asx_status)asx__fiber_switch_on(from->u.fiber.stack, to->u.fiber.stack,
-                                            &from->u.fiber.sp, to->u.fiber.sp, to->w.status);
-#endif
+                                            &from->u.fiber.sp, to->u.fiber.sp, (int)to->w.status);
 }
 
 /* May a fiber that leaves switch to the first in the hot list? */

@@ -292,7 +292,7 @@ static __attribute__((noinline)) asx__task *fiber_over(asx_runtime *rt, asx__sta
     asx__stack_release(pool, stack);
     if (next == NULL)
         asx__fiber_jump_on(stack, rt->host, rt->host_sp, 0);
-    asx__fiber_jump_on(stack, next->u.fiber.stack, next->u.fiber.sp, next->w.status);
+    asx__fiber_jump_on(stack, next->u.fiber.stack, next->u.fiber.sp, (int)next->w.status);
 }
 
 /* The fresh plain fiber at the head of the hot list, taken out; NULL: something else comes. */
@@ -330,7 +330,7 @@ static __attribute__((noinline)) void end_slowly(asx_runtime *rt, asx__task *tas
     asx__task_finish(rt, task, st);
 }
 
-_Noreturn void asx__fiber_main(void *arg, intptr_t ret)
+_Noreturn void asx__fiber_main(void *arg, int ret)
 {
     asx__task *task = arg;
     asx_runtime *rt = task->region->rt;
@@ -364,7 +364,7 @@ _Noreturn void asx__fiber_main(void *arg, intptr_t ret)
 }
 
 /* The same for a shared runtime: the function runs without the engine. */
-_Noreturn void asx__fiber_main_shared(void *arg, intptr_t ret)
+_Noreturn void asx__fiber_main_shared(void *arg, int ret)
 {
     asx__task *task = arg;
     asx_runtime *rt = task->region->rt;
@@ -708,7 +708,7 @@ static void dispatch(asx_runtime *rt, asx__task *task)
     asx__exec_set(task, ASX__EXEC_RUNNING);
     rt->current = task;
     asx__fiber_switch_on(rt->host, task->u.fiber.stack, &rt->host_sp, task->u.fiber.sp,
-                         task->w.status);
+                         (int)task->w.status);
     rt->current = NULL;
 }
 

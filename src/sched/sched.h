@@ -697,8 +697,8 @@ asx_status asx__task_resolve(const asx_task *task, asx__task **ret_task);
 void asx__task_end_panicked(asx_runtime *rt, asx__task *task);
 /* The running task has called pthread_exit(): it ends as one that panicked. */
 void asx__task_thread_ended(asx_runtime *rt);
-_Noreturn void asx__fiber_main(void *arg, intptr_t ret);
-_Noreturn void asx__fiber_main_shared(void *arg, intptr_t ret);
+_Noreturn void asx__fiber_main(void *arg, int ret);
+_Noreturn void asx__fiber_main_shared(void *arg, int ret);
 /* The pool of stacks of this size, made on first use. NULL: no such class. */
 asx__stack_pool *asx__runtime_pool(asx_runtime *rt, size_t stack_size, uint32_t *ret_class);
 static inline uint32_t asx__task_caps(const asx__task *task)

@@ -94,7 +94,7 @@ struct visit {
     void *arg;
 };
 
-static void visit_entry(void *arg, intptr_t value)
+static void visit_entry(void *arg, int value)
 {
     struct visit *visit = arg;
     (void)value;
@@ -568,7 +568,7 @@ ASX_TEST(owns_names_the_stack_and_tells_guard_from_stack)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-static void park(void *arg, intptr_t value)
+static void park(void *arg, int value)
 {
     struct visit *visit = arg;
     (void)value;

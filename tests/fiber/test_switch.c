@@ -1,6 +1,7 @@
 /* test_switch.c - laws of the context switch, plain and annotated. */
 #include "harness.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,25 +36,25 @@ static void pair_init(struct pair *pair, asx__fiber_entry entry)
     pair->fiber_sp = asx__fiber_make(asx__stack_top(pair->stack), entry, pair);
 }
 
-static intptr_t to_fiber(struct pair *pair, intptr_t value)
+static int to_fiber(struct pair *pair, int value)
 {
     return asx__fiber_switch_on(&pair->host, pair->stack, &pair->host_sp, pair->fiber_sp, value);
 }
 
-static intptr_t to_host(struct pair *pair, intptr_t value)
+static int to_host(struct pair *pair, int value)
 {
     return asx__fiber_switch_on(pair->stack, &pair->host, &pair->fiber_sp, pair->host_sp, value);
 }
 
-static _Noreturn void end_fiber(struct pair *pair, intptr_t value)
+static _Noreturn void end_fiber(struct pair *pair, int value)
 {
     asx__fiber_jump_on(pair->stack, &pair->host, pair->host_sp, value);
 }
 
 /* ---- registers ----------------------------------------------------------------------------- */
 
-/* intptr_t load_switch_store(void **save_sp, void *to_sp, intptr_t ret, const uint64_t *in,
- *                            uint64_t *out)
+/* int load_switch_store(void **save_sp, void *to_sp, int ret, const uint64_t *in,
+ *                       uint64_t *out)
  * Loads all callee-saved registers from in, switches, stores them to out when resumed. */
 #if defined(__x86_64__) && !defined(__ILP32__)
 enum { REGISTERS = 6 };
@@ -119,8 +120,8 @@ __asm__(".text\n"
 #endif
 
 #if defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)
-intptr_t load_switch_store(void **save_sp, void *to_sp, intptr_t ret, const uint64_t *in,
-                           uint64_t *out);
+int load_switch_store(void **save_sp, void *to_sp, int ret, const uint64_t *in,
+                      uint64_t *out);
 
 static void fill(uint64_t *values, uint64_t seed)
 {
@@ -131,7 +132,7 @@ static void fill(uint64_t *values, uint64_t seed)
 static void *plain_host_sp;
 static void *plain_fiber_sp;
 
-static void clobber_registers(void *arg, intptr_t round)
+static void clobber_registers(void *arg, int round)
 {
     (void)arg;
     for (;;) {
@@ -148,12 +149,12 @@ ASX_TEST(switch_keeps_every_callee_saved_register_on_both_sides)
 {
     static _Alignas(16) char memory[64 * 1024];
     plain_fiber_sp = asx__fiber_make(memory + sizeof memory, clobber_registers, NULL);
-    for (intptr_t round = 1; round < 100; round++) {
+    for (int round = 1; round < 100; round++) {
         uint64_t in[REGISTERS];
         uint64_t out[REGISTERS];
         fill(in, (uint64_t)round);
         memset(out, 0, sizeof out);
-        intptr_t got = load_switch_store(&plain_host_sp, plain_fiber_sp, round, in, out);
+        int got = load_switch_store(&plain_host_sp, plain_fiber_sp, round, in, out);
         CHECK_MEM_EQ(out, in, sizeof in);
         CHECK_EQ(got, -round);
     }
@@ -162,7 +163,7 @@ ASX_TEST(switch_keeps_every_callee_saved_register_on_both_sides)
 
 /* ---- values and control -------------------------------------------------------------------- */
 
-static void add_one(void *arg, intptr_t value)
+static void add_one(void *arg, int value)
 {
     struct pair *pair = arg;
     asx__fiber_started(pair->stack);
@@ -174,18 +175,18 @@ ASX_TEST(switch_returns_what_the_resumer_passed)
 {
     struct pair pair;
     pair_init(&pair, add_one);
-    for (intptr_t i = -1000; i < 1000; i++)
+    for (int i = -1000; i < 1000; i++)
         CHECK_EQ(to_fiber(&pair, i), i + 1);
-    CHECK_EQ(to_fiber(&pair, INTPTR_MAX - 1), INTPTR_MAX);
-    CHECK_EQ(to_fiber(&pair, INTPTR_MIN), INTPTR_MIN + 1);
+    CHECK_EQ(to_fiber(&pair, INT_MAX - 1), INT_MAX);
+    CHECK_EQ(to_fiber(&pair, INT_MIN), INT_MIN + 1);
     asx__stack_pool_deinit(&pair.pool);
 }
 
-static void sum_then_end(void *arg, intptr_t value)
+static void sum_then_end(void *arg, int value)
 {
     struct pair *pair = arg;
     asx__fiber_started(pair->stack);
-    intptr_t sum = value;
+    int sum = value;
     for (int i = 0; i < 10; i++)
         sum += to_host(pair, i);
     end_fiber(pair, sum);
@@ -203,7 +204,7 @@ ASX_TEST(jump_hands_a_value_over_and_does_not_come_back)
     asx__stack_pool_deinit(&pair.pool);
 }
 
-static void check_floats(void *arg, intptr_t value)
+static void check_floats(void *arg, int value)
 {
     struct pair *pair = arg;
     asx__fiber_started(pair->stack);
@@ -216,7 +217,7 @@ static void check_floats(void *arg, intptr_t value)
 #if !defined(ASX_FIBER_UCONTEXT)
         CHECK_EQ((uintptr_t)__builtin_frame_address(0) % 16, 0);
 #endif
-        value = to_host(pair, (intptr_t)((a + b + c + d) * 10000));
+        value = to_host(pair, (int)((a + b + c + d) * 10000));
     }
 }
 
@@ -276,7 +277,7 @@ static int descend(struct fiber *me, int depth)
     return local[0];
 }
 
-static void ring_entry(void *arg, intptr_t value)
+static void ring_entry(void *arg, int value)
 {
     struct fiber *me = arg;
     (void)value;
@@ -311,7 +312,7 @@ ASX_TEST(fibers_resume_each_other_from_nested_frames)
     asx__stack_pool_deinit(&ring.pool);
 }
 
-static void release_own_stack(void *arg, intptr_t value)
+static void release_own_stack(void *arg, int value)
 {
     struct pair *pair = arg;
     asx__fiber_started(pair->stack);
@@ -356,7 +357,7 @@ static void leave_from_depth(struct pair *pair, int depth)
     to_host(pair, local[63]);
 }
 
-static void abandon(void *arg, intptr_t value)
+static void abandon(void *arg, int value)
 {
     struct pair *pair = arg;
     asx__fiber_started(pair->stack);
@@ -404,7 +405,7 @@ __attribute__((noinline)) static bool leap_once(int depth)
     return false;
 }
 
-static void leap_within(void *arg, intptr_t value)
+static void leap_within(void *arg, int value)
 {
     struct pair *pair = arg;
     asx__fiber_started(pair->stack);
@@ -462,7 +463,7 @@ __attribute__((noinline)) static bool have_unwind_tables(void)
     return _Unwind_FindEnclosingFunction(__builtin_return_address(0)) != NULL;
 }
 
-static void trace_self(void *arg, intptr_t value);
+static void trace_self(void *arg, int value);
 
 __attribute__((noinline)) static void trace_deep(struct trace *ret_trace, int depth)
 {
@@ -475,7 +476,7 @@ __attribute__((noinline)) static void trace_deep(struct trace *ret_trace, int de
 
 static struct trace fiber_trace;
 
-static void trace_self(void *arg, intptr_t value)
+static void trace_self(void *arg, int value)
 {
     struct pair *pair = arg;
     asx__fiber_started(pair->stack);
@@ -522,7 +523,7 @@ static struct {
 } stepper;
 
 __attribute__((noinline)) static void step_host(struct pair *pair);
-static void step_fiber(void *arg, intptr_t value);
+static void step_fiber(void *arg, int value);
 
 static void on_step(int signal_number, siginfo_t *info, void *context)
 {
@@ -551,7 +552,7 @@ static void on_step(int signal_number, siginfo_t *info, void *context)
         stepper.steps_host++;
 }
 
-static void step_fiber(void *arg, intptr_t value)
+static void step_fiber(void *arg, int value)
 {
     struct pair *pair = arg;
     for (int i = 0; i < 3; i++)

@@ -267,7 +267,7 @@ void model_relax(void)
     leave();
 }
 
-static void entry(void *arg, intptr_t ret)
+static void entry(void *arg, int ret)
 {
     thread *t = arg;
     (void)ret;
