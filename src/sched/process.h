@@ -1,8 +1,9 @@
 /* process.h - what the library knows of its process: the runtimes in it, and who wants its signals.
  *
- * The one mutable global of the library. Debuggers find it by its name (asx__process), signal
- * handlers and dumps through it, so every runtime is in it from creation to destruction, whether
- * or not it asked for anything.
+ * The one mutable global of the library; besides it every thread notes which worker it is
+ * (asx__thread_self()). Debuggers find it by its name (asx__process), signal handlers and dumps
+ * through it, so every runtime is in it from creation to destruction, whether or not it asked for
+ * anything.
  *
  * Letters: L under the lock, read without it by signal handlers, dumps and debuggers, which take
  * whatever they find for possibly wrong: see src/see. */
@@ -22,6 +23,7 @@
 typedef struct asx__process_registry {
     pthread_mutex_t lock;
     asx__atomic_ptr runtimes;        /* L: newest first, by registry_next */
+    asx__atomic_u32 last_number;     /* of the runtime that was made last; any thread */
     unsigned fault_users;            /* L: runtimes that want overflows reported */
     struct sigaction fault_before;   /* L: whose the signal was before */
     asx__atomic_ptr listener;        /* L: of the dump signal; lives for ever once made */

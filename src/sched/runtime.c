@@ -230,12 +230,11 @@ static void init_ceilings(asx_runtime *rt)
 
 static uint16_t next_number(void)
 {
-    /* Tells runtimes of one process apart, nothing more. Wider than the number: an atomic of two
-     * bytes is a library call on some processors. */
-    static _Atomic uint32_t last;
+    /* Tells runtimes of one process apart, nothing more. The counter is wider than the number: an
+     * atomic of two bytes is a library call on some processors. */
     uint16_t number;
     do
-        number = (uint16_t)(++last);
+        number = (uint16_t)(asx__fetch_add_relaxed(&asx__process.last_number, 1) + 1);
     while (number == 0);
     return number;
 }
