@@ -42,4 +42,28 @@ foreach(source IN LISTS example_sources)
     COMMAND sh "${PROJECT_SOURCE_DIR}/tools/run-example" "${expected}"
       ${launcher} $<TARGET_FILE:${name}>)
   set_tests_properties(${name} PROPERTIES LABELS example TIMEOUT 300)
+
+  # The same on several workers, which may print in another order: see tests/harness/workers.c. What
+  # says itself how many it wants, or has a static block, would only be run again; hello has a
+  # counter without a guard, and poll tells how often it was resumed.
+  file(STRINGS "${source}" own_way REGEX "\\.memory =|\\.workers =" LIMIT_COUNT 1)
+  if(own_way OR unit MATCHES "^(hello|poll)$" OR extension STREQUAL ".cpp" OR ASX_LTO OR ASX_TEST_LAUNCHER OR CMAKE_CROSSCOMPILING)
+    continue()
+  endif()
+  add_executable(${name}-workers "${source}" "${PROJECT_SOURCE_DIR}/tests/harness/workers.c")
+  set_target_properties(${name}-workers PROPERTIES
+    OUTPUT_NAME "${unit}-workers"
+    C_EXTENSIONS ON
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
+  target_include_directories(${name}-workers PRIVATE "${PROJECT_SOURCE_DIR}/tests/harness")
+  target_link_libraries(${name}-workers PRIVATE asx_static asx_flags)
+  target_link_options(${name}-workers PRIVATE
+    LINKER:--wrap=asx_runtime_create LINKER:--wrap=asx_main)
+  foreach(workers IN ITEMS 2 4 8)
+    add_test(NAME ${name}@${workers}
+      COMMAND sh "${PROJECT_SOURCE_DIR}/tools/run-example" --sorted "${expected}"
+        $<TARGET_FILE:${name}-workers>)
+    set_tests_properties(${name}@${workers} PROPERTIES LABELS workers TIMEOUT 300
+      ENVIRONMENT "ASX_WORKERS=${workers}")
+  endforeach()
 endforeach()

@@ -13,6 +13,7 @@ static const char help_text[] =
     "usage: asx COMMAND ...\n"
     "\n"
     "  conformance [--filter G] [--json] [--dir DIR] [--show ID] [--timeout S]\n"
+    "              [--workers N]\n"
     "        run one fixture for every identifier of the specification\n"
     "  run FILE [--seed N] [--trace OUT] [--scenario ID] [--vehicle fiber|poll]\n"
     "        run a scenario and record it\n"

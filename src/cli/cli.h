@@ -57,9 +57,12 @@ typedef struct cli_c_fixture {
     const char *file;
     void (*run)(void);     /* returns, or calls cli_fixture_fail() */
     const char *skip;      /* not NULL: why it cannot be run */
+    const char *one_worker; /* not NULL: why it has nothing to do with several workers */
     struct cli_c_fixture *next;
 } cli_c_fixture;
 void cli_fixture_register(cli_c_fixture *fixture);
+/* How many workers the runtimes of the running fixture are to have; 0: one. */
+uint32_t cli_fixture_workers(void);
 /* Ends the running fixture as failed. */
 _Noreturn void cli_fixture_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

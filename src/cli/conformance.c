@@ -22,7 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECTIONS_MAX = 1024, TIMEOUT_DEFAULT_S = 30, ANSWER_MAX = 900, FILTERS_MAX = 16 };
+enum { SECTIONS_MAX = 1024, TIMEOUT_DEFAULT_S = 30, ANSWER_MAX = 900, FILTERS_MAX = 16,
+       WORKERS_MAX = 64 };
 
 typedef enum verdict { PASSED, FAILED, SKIPPED } verdict;
 
@@ -49,6 +50,7 @@ typedef struct settings {
     const char *show;
     bool json;
     uint64_t timeout_s;
+    uint32_t workers; /* > 1: on so many */
 } settings;
 
 typedef struct answer {
@@ -61,12 +63,18 @@ typedef struct answer {
 
 static cli_c_fixture *c_fixtures;
 static int answer_fd = -1;
+static uint32_t fixture_workers; /* as on the command line */
 static asx__atomic_u32 failed_once; /* a fixture may have threads */
 
 void cli_fixture_register(cli_c_fixture *f)
 {
     f->next = c_fixtures;
     c_fixtures = f;
+}
+
+uint32_t cli_fixture_workers(void)
+{
+    return fixture_workers;
 }
 
 static void send_answer(char sign, const char *text)
@@ -249,6 +257,7 @@ static const fixture *find(const suite *s, const char *id, size_t *ret_count)
 static _Noreturn void run_child(const fixture *f)
 {
     char text[ANSWER_MAX];
+    uint32_t workers = cli_fixture_workers();
     if (f->c != NULL) {
         f->c->run();
         send_answer('P', "");
@@ -261,7 +270,13 @@ static _Noreturn void run_child(const fixture *f)
         send_answer('F', error.text);
         exit(0);
     }
-    asx_status st = scn_run_all(&s, &result);
+    const char *alone = workers > 1 ? scn_for_one_worker(&s) : NULL;
+    if (alone != NULL) {
+        send_answer('S', alone);
+        scn_deinit(&s);
+        exit(0);
+    }
+    asx_status st = workers > 1 ? scn_run_workers(&s, workers, &result) : scn_run_all(&s, &result);
     if (st < 0) {
         (void)snprintf(text, sizeof(text), "%s:%u: cannot run: %s", f->file, (unsigned)s.line,
                        asx_status_str(st));
@@ -316,7 +331,10 @@ static void judge(answer *a, bool in_time, const char *text, int status, uint64_
         (void)snprintf(a->why, sizeof(a->why), "crashed (signal %d)", WTERMSIG(status));
     else if (text[0] == 'F')
         (void)snprintf(a->why, sizeof(a->why), "%s", text + 1);
-    else if (text[0] != 'P' || WEXITSTATUS(status) != 0)
+    else if (text[0] == 'S') {
+        a->verdict = SKIPPED;
+        (void)snprintf(a->why, sizeof(a->why), "%s", text + 1);
+    } else if (text[0] != 'P' || WEXITSTATUS(status) != 0)
         (void)snprintf(a->why, sizeof(a->why), "crashed (exit code %d)", WEXITSTATUS(status));
     else {
         a->verdict = PASSED;
@@ -407,6 +425,11 @@ typedef struct tally {
     size_t passed, failed, skipped, by_scenario, in_c, without;
 } tally;
 
+static const char *skip_of(const settings *set, const cli_c_fixture *f)
+{
+    return f->skip != NULL || set->workers <= 1 ? f->skip : f->one_worker;
+}
+
 static void run_id(const settings *set, const suite *s, const char *id, tally *t)
 {
     answer a = { .verdict = FAILED };
@@ -417,9 +440,9 @@ static void run_id(const settings *set, const suite *s, const char *id, tally *t
         t->without++;
     } else if (count > 1) {
         (void)snprintf(a.why, sizeof(a.why), "%zu fixtures", count);
-    } else if (f->c != NULL && f->c->skip != NULL) {
+    } else if (f->c != NULL && skip_of(set, f->c) != NULL) {
         a.verdict = SKIPPED;
-        (void)snprintf(a.why, sizeof(a.why), "%s", f->c->skip);
+        (void)snprintf(a.why, sizeof(a.why), "%s", skip_of(set, f->c));
     } else {
         run_fixture(f, set->timeout_s, &a);
     }
@@ -536,6 +559,13 @@ int cli_conformance(int argc, char **argv)
                 return CLI_USAGE;
             if (set.timeout_s == 0 || set.timeout_s > 86400)
                 return cli_error("--timeout: 1 to 86400 seconds");
+        } else if (strcmp(name, "--workers") == 0) {
+            uint64_t workers;
+            if (!cli_option_number(argc, argv, &i, &workers))
+                return CLI_USAGE;
+            if (workers < 1 || workers > WORKERS_MAX)
+                return cli_error("--workers: 1 to %d", WORKERS_MAX);
+            set.workers = (uint32_t)workers;
         } else if (strcmp(name, "--filter") == 0 && set.filter_count < FILTERS_MAX) {
             if ((set.filters[set.filter_count++] = cli_option_value(argc, argv, &i)) == NULL)
                 return CLI_USAGE;
@@ -548,6 +578,7 @@ int cli_conformance(int argc, char **argv)
             return cli_error("conformance: '%s' is not expected", name);
         }
     }
+    fixture_workers = set.workers;
     bool loaded = set.dir != NULL ? load_dir(&s, set.dir) : load_embedded(&s);
     int code = loaded ? run_suite(&set, &s) : CLI_USAGE;
     unload(&s);

@@ -85,6 +85,7 @@ typedef struct scn_op {
     const char *text;
     uint32_t field_first, field_count;
     uint32_t jump;        /* repeat: behind its end; again: its repeat */
+    bool await;           /* a check that is repeated until it holds */
 } scn_op;
 
 typedef struct scn_body {
@@ -164,6 +165,7 @@ typedef struct scn {
     const char *title;
     unsigned vehicles;    /* SCN_FIBER, SCN_POLL */
     unsigned modes;       /* SCN_LAB, SCN_LIVE */
+    const char *one_worker; /* why it is for one worker only; NULL: it is for any number */
     uint64_t seeds[SCN_SEEDS_MAX];
     uint32_t seed_count;
     scn_config config;
@@ -210,6 +212,7 @@ typedef struct scn_run_options {
     const uint64_t *seed;        /* NULL: the scenario's */
     const asx_profile *profile;  /* NULL: the scenario's */
     uint64_t step;               /* > 0: driven in steps */
+    uint32_t workers;            /* > 1: live or bare, on so many */
     bool unchecked;              /* leave out the expectations on the journal */
     asx_trace_reader *recorded;  /* replay */
     const char *program;         /* stored in the trace */
@@ -235,5 +238,10 @@ asx_status scn_run(const scn *s, const scn_run_options *options, scn_result *ret
 /* In every way the scenario declares (vehicles, modes, seeds) until one fails; what is run live is
  * run bare too. The digest is that of the first. */
 asx_status scn_run_all(const scn *s, scn_result *ret_result);
+
+/* Why the scenario cannot be run on several workers; NULL: it can. */
+const char *scn_for_one_worker(const scn *s);
+/* The same ways as scn_run_all(), live and bare, on several workers. */
+asx_status scn_run_workers(const scn *s, uint32_t workers, scn_result *ret_result);
 
 #endif

@@ -1,6 +1,8 @@
 /* scn_exec.c - the machine's helpers: things, fields, comparisons, frames. */
 #include "cli/scn_exec.h"
 
+#include "kernel/kernel.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,15 +10,25 @@
 
 void scn_fail(scn_machine *m, uint32_t line, const char *format, ...)
 {
-    if (m->failed)
-        return;
-    m->failed = true;
-    m->result->passed = false;
-    m->result->line = line;
     va_list args;
-    va_start(args, format);
-    (void)vsnprintf(m->result->why, sizeof(m->result->why), format, args);
-    va_end(args);
+    (void)pthread_mutex_lock(&m->log->lock);
+    if (!m->log->failed) {
+        m->log->failed = true;
+        m->result->passed = false;
+        m->result->line = line;
+        va_start(args, format);
+        (void)vsnprintf(m->result->why, sizeof(m->result->why), format, args);
+        va_end(args);
+    }
+    (void)pthread_mutex_unlock(&m->log->lock);
+}
+
+bool scn_failed(const scn_machine *m)
+{
+    (void)pthread_mutex_lock(&m->log->lock);
+    bool failed = m->log->failed;
+    (void)pthread_mutex_unlock(&m->log->lock);
+    return failed;
 }
 
 /* ---- things ---- */
@@ -31,7 +43,7 @@ scn_thing *scn_thing_of(scn_machine *m, scn_frame *f, const scn_op *op, unsigned
     (void)f;
     const scn_object *object = &m->s->objects[op->object[n]];
     scn_thing *thing = &m->things[op->object[n]];
-    if (thing->made)
+    if (scn_is_made(thing))
         return thing;
     if (op->expect != SCN_ANY)
         scn_fail(m, op->line, "the %s '%s' was not made yet", scn_type_name(object->type),
@@ -245,43 +257,73 @@ scn_frame *scn_frame_new(scn_machine *m, uint32_t body, uint32_t line)
     }
     frame->m = m;
     frame->body = body;
-    frame->next = m->frames;
-    m->frames = frame;
+    (void)pthread_mutex_lock(&m->log->lock);
+    frame->next = m->log->frames;
+    m->log->frames = frame;
+    (void)pthread_mutex_unlock(&m->log->lock);
     return frame;
 }
 
 void scn_frame_drop(scn_machine *m, scn_frame *frame)
 {
-    for (scn_frame **at = &m->frames; *at != NULL; at = &(*at)->next) {
-        if (*at == frame) {
-            *at = frame->next;
-            free(frame);
-            return;
-        }
-    }
+    (void)pthread_mutex_lock(&m->log->lock);
+    scn_frame **at = &m->log->frames;
+    while (*at != frame)
+        at = &(*at)->next;
+    *at = frame->next;
+    (void)pthread_mutex_unlock(&m->log->lock);
+    free(frame->chain);
+    free(frame);
 }
 
 const char *scn_site(scn_machine *m, const scn_op *op)
 {
     enum { SITE_MAX = 96 };
-    char **site = &m->sites[op - m->s->ops];
     const char *base = strrchr(m->s->file, '/');
-    if (*site == NULL)
-        *site = malloc(SITE_MAX);
-    if (*site == NULL)
-        return "";
-    (void)snprintf(*site, SITE_MAX, "%.80s:%u", base == NULL ? m->s->file : base + 1,
-                   (unsigned)op->line);
-    return *site;
+    (void)pthread_mutex_lock(&m->log->lock);
+    char **site = &m->log->sites[op - m->s->ops];
+    if (*site == NULL && (*site = malloc(SITE_MAX)) != NULL)
+        (void)snprintf(*site, SITE_MAX, "%.80s:%u", base == NULL ? m->s->file : base + 1,
+                       (unsigned)op->line);
+    const char *text = *site == NULL ? "" : *site;
+    (void)pthread_mutex_unlock(&m->log->lock);
+    return text;
+}
+
+void scn_copy_thing(scn_thing *to, const scn_thing *from)
+{
+    scn_begin(to, from->serial);
+    memcpy(&to->u, &from->u, sizeof to->u);
+    scn_set_made(to, true);
+}
+
+uint64_t scn_self(const scn_frame *f)
+{
+    return asx_cx_task_id(f->cx).generation & ASX__GENERATION_COUNT_MASK;
+}
+
+/* The object of the newest such event that has this in one of its places; 0: there is none. */
+static uint64_t newest(const scn_machine *m, uint32_t kind, bool by_owner, uint64_t who)
+{
+    uint64_t found = 0;
+    (void)pthread_mutex_lock(&m->log->lock);
+    for (size_t i = m->log->event_count; i-- > 0 && found == 0;) {
+        const asx_event *e = &m->log->events[i];
+        if (e->kind == kind && (by_owner ? e->b : e->task) == who)
+            found = e->object;
+    }
+    (void)pthread_mutex_unlock(&m->log->lock);
+    return found;
+}
+
+uint64_t scn_newest(const scn_machine *m, const scn_frame *f, uint32_t kind)
+{
+    return newest(m, kind, false, scn_self(f));
 }
 
 uint64_t scn_newest_obligation(const scn_machine *m, uint64_t owner)
 {
-    for (size_t i = m->event_count; i-- > 0;) {
-        if (m->events[i].kind == ASX_EVENT_OBLIGATION_RESERVE && m->events[i].b == owner)
-            return m->events[i].object;
-    }
-    return 0;
+    return newest(m, ASX_EVENT_OBLIGATION_RESERVE, true, owner);
 }
 
 static asx_status execute(scn_machine *m, scn_frame *f, const scn_op *op)
@@ -293,6 +335,39 @@ static asx_status execute(scn_machine *m, scn_frame *f, const scn_op *op)
     if (op->code < SCN_OP_WHEEL)
         return scn_exec_channel(m, f, op);
     return scn_exec_timer(m, f, op);
+}
+
+bool scn_would_hold(const scn_machine *m, scn_frame *f, const scn_op *op)
+{
+    scn_machine trial = *m;
+    scn_result result = { .passed = true };
+    scn_log log = { .failed = false };
+    (void)pthread_mutex_init(&log.lock, NULL);
+    trial.result = &result;
+    trial.log = &log;
+    asx_status st = execute(&trial, f, op);
+    (void)pthread_mutex_destroy(&log.lock);
+    return result.passed && (op->expect > 0 || (int32_t)st == op->expect);
+}
+
+/* So often, and live for so long, an awaited check may not hold. */
+#define SCN_TRIES_MAX 10000u
+#define SCN_AWAIT_NS (5 * ASX_SEC)
+
+/* True: the awaited check does not hold yet, and others have had their turn, or (ASX_E_WOULD_BLOCK)
+ * are to have it. */
+static bool awaits(scn_machine *m, scn_frame *f, const scn_op *op, asx_status *ret_status)
+{
+    *ret_status = ASX_OK;
+    if (!op->await || scn_would_hold(m, f, op))
+        return false;
+    if (f->tries++ == 0)
+        f->since = asx_now(f->cx);
+    bool lab = m->options->mode == SCN_LAB;
+    if (f->tries > SCN_TRIES_MAX && (lab || asx_now(f->cx) - f->since > SCN_AWAIT_NS))
+        return false;
+    *ret_status = asx_yield(f->cx);
+    return true;
 }
 
 /* Control flow. True: this operation was one of it. */
@@ -335,13 +410,19 @@ static bool run_frame(scn_frame *f, asx_status *ret_status)
             *ret_status = (asx_status)(int64_t)op->value.number;
             return true;
         }
-        asx_status st = execute(m, f, op);
-        if (f->poll && st == ASX_E_WOULD_BLOCK && op->expect != ASX_E_WOULD_BLOCK && !m->failed)
+        asx_status st;
+        if (awaits(m, f, op, &st) && st == ASX_OK)
+            continue;
+        if (st == ASX_OK)
+            st = execute(m, f, op);
+        bool failed = scn_failed(m);
+        if (f->poll && st == ASX_E_WOULD_BLOCK && op->expect != ASX_E_WOULD_BLOCK && !failed)
             return false;
-        if (!m->failed && op->expect <= 0 && (int32_t)st != op->expect)
+        f->tries = 0;
+        if (!failed && op->expect <= 0 && (int32_t)st != op->expect)
             scn_fail(m, op->line, "%s: %s, expected %s", scn_op_form_of(op->code)->text,
                      asx_status_str(st), asx_status_str((asx_status)op->expect));
-        if (m->failed) {
+        if (scn_failed(m)) {
             *ret_status = ASX_E_EXPECTATION;
             return true;
         }

@@ -8,14 +8,21 @@
  *
  * A fiber executes a frame to its end. A poll task executes it until an operation says
  * ASX_E_WOULD_BLOCK, and repeats that operation when it is resumed.
+ *
+ * With several workers frames are executed at the same time. What they share is the log, behind a
+ * lock that is held for moments and never around a call of the runtime; and things, which are made
+ * once. The observer is called by one thread at a time, with the engine held.
  */
 #ifndef ASX_CLI_SCN_EXEC_H
 #define ASX_CLI_SCN_EXEC_H
 
+#include <pthread.h>
+
+#include "base/atomic.h"
 #include "cli/scn_read.h"
 
 typedef struct scn_thing {
-    bool made;
+    asx__atomic_u32 made; /* 1 when all else is written */
     bool owned;      /* wheels: ours to destroy */
     uint64_t serial; /* in the journal; 0: unknown */
     union {
@@ -24,7 +31,7 @@ typedef struct scn_thing {
         asx_channel_sender sender;
         struct {
             asx_channel_receiver receiver;
-            uint64_t drops, last_drop;
+            asx__atomic_u64 drops, last_drop;
         } rx;
         asx_tracked_permit permit;
         asx_ack ack;
@@ -51,11 +58,26 @@ typedef struct scn_frame {
     uint64_t it;
     bool poll;
     bool is_narrowed;
+    uint64_t tries;      /* of the check that is awaited now ... */
+    asx_time since;      /* ... since then */
+    struct scn_frame *also; /* the other bodies of a bracket */
+    asx_cancel_reason *chain; /* the last reason that was made up; NULL: none yet */
     struct scn_frame *next;
 } scn_frame;
 
 enum { SCN_CHAIN_MAX = 64, SCN_WAKERS_MAX = 1024 };
 #define SCN_EVENTS_MAX ((size_t)1 << 22)
+
+/* What went wrong, the journal so far, and frames: everything with the lock held. */
+typedef struct scn_log {
+    pthread_mutex_t lock;
+    bool failed;
+    asx_event *events;
+    size_t event_count, event_cap;
+    bool events_lost;
+    scn_frame *frames;
+    char **sites;        /* of the operations that create something */
+} scn_log;
 
 typedef struct scn_machine {
     const scn *s;
@@ -63,24 +85,39 @@ typedef struct scn_machine {
     scn_result *result;
     asx_runtime *rt;
     scn_thing *things;   /* as many as s->objects */
-    scn_frame *frames;
-    bool failed;
-    asx_event *events;   /* the journal so far */
-    size_t event_count, event_cap;
-    bool events_lost;
-    uint64_t running;    /* task that runs now */
-    uint64_t newest[3];  /* serial of the last region, task and channel made */
     asx_stats snapshot;
-    asx_cancel_reason chain[SCN_CHAIN_MAX];
-    asx_waker wakers[SCN_WAKERS_MAX];
-    char **sites;        /* of the operations that create something */
+    scn_log *log;
 } scn_machine;
-
-enum { SCN_NEWEST_REGION, SCN_NEWEST_TASK, SCN_NEWEST_CHANNEL };
 
 /* Records the first failure. */
 void scn_fail(scn_machine *m, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+bool scn_failed(const scn_machine *m);
+
+/* Would this check hold? Whatever it would complain of is forgotten. */
+bool scn_would_hold(const scn_machine *m, scn_frame *f, const scn_op *op);
+
+static inline bool scn_is_made(const scn_thing *thing)
+{
+    return asx__load_acquire(&thing->made) != 0;
+}
+
+/* Everything of the thing has been written: others may use it, or not any more. */
+static inline void scn_set_made(scn_thing *thing, bool made)
+{
+    asx__store_release(&thing->made, made ? 1u : 0u);
+}
+
+/* Begins to make a thing of this serial. */
+static inline void scn_begin(scn_thing *thing, uint64_t serial)
+{
+    scn_set_made(thing, false);
+    thing->owned = false;
+    thing->serial = serial;
+}
+
+/* Makes a thing like another one. */
+void scn_copy_thing(scn_thing *to, const scn_thing *from);
 
 /* The thing behind the n-th object of the operation; NULL (and a failure) if it was not made. */
 scn_thing *scn_thing_of(scn_machine *m, scn_frame *f, const scn_op *op, unsigned n);
@@ -119,7 +156,11 @@ asx_status scn_frame_call(asx_cx *cx, void *frame);
 asx_poll scn_frame_poll(asx_cx *cx, void *frame);
 /* "file.scn:12" of the operation, as the place where it creates something. */
 const char *scn_site(scn_machine *m, const scn_op *op);
-/* The obligation that the running task reserved last, as the journal names it. */
+/* The running task, as the journal names it. */
+uint64_t scn_self(const scn_frame *f);
+/* The object of the newest event of this kind that the running task has caused; 0: none. */
+uint64_t scn_newest(const scn_machine *m, const scn_frame *f, uint32_t kind);
+/* The newest obligation of this owner, as the journal names it. */
 uint64_t scn_newest_obligation(const scn_machine *m, uint64_t owner);
 
 asx_status scn_exec_region(scn_machine *m, scn_frame *f, const scn_op *op);

@@ -1,11 +1,13 @@
 /* scn_exec_channel.c - operations on obligations and channels. Messages are 64-bit numbers. */
 #include "cli/scn_exec.h"
 
+#include <string.h>
+
 static void count_drop(void *ctx, void *message)
 {
     scn_thing *receiver = ctx;
-    receiver->u.rx.drops++;
-    receiver->u.rx.last_drop = *(const uint64_t *)message;
+    asx__store_relaxed(&receiver->u.rx.last_drop, *(const uint64_t *)message);
+    asx__store_relaxed(&receiver->u.rx.drops, asx__load_relaxed(&receiver->u.rx.drops) + 1);
 }
 
 static asx_status do_channel(scn_machine *m, scn_frame *f, const scn_op *op)
@@ -25,10 +27,13 @@ static asx_status do_channel(scn_machine *m, scn_frame *f, const scn_op *op)
                                 &options, &sender, &receiver);
     if (st < 0)
         return st;
-    *tx = (scn_thing){ .made = true, .serial = m->newest[SCN_NEWEST_CHANNEL] };
-    *rx = *tx;
+    scn_begin(tx, scn_newest(m, f, ASX_EVENT_CHANNEL_CREATE));
+    scn_begin(rx, tx->serial);
     tx->u.sender = sender;
+    memset(&rx->u, 0, sizeof rx->u);
     rx->u.rx.receiver = receiver;
+    scn_set_made(tx, true);
+    scn_set_made(rx, true);
     return st;
 }
 
@@ -47,9 +52,9 @@ static asx_status do_oblige(scn_machine *m, scn_frame *f, const scn_op *op)
     if (st < 0)
         return st;
     scn_thing *slot = scn_slot_of(m, op, 1);
-    *slot = (scn_thing){ .made = true };
-    slot->serial = scn_newest_obligation(m, scn_serial_of(m, op->object[0]));
+    scn_begin(slot, scn_newest_obligation(m, scn_serial_of(m, op->object[0])));
     slot->u.obligation = obligation;
+    scn_set_made(slot, true);
     return st;
 }
 
@@ -92,9 +97,9 @@ static asx_status do_reserve(scn_machine *m, scn_frame *f, const scn_op *op)
     else
         st = asx_channel_reserve(&sender->u.sender, f->cx, &permit.permit);
     if (st >= 0) {
-        *slot = (scn_thing){ .made = true };
-        slot->serial = scn_newest_obligation(m, m->running);
+        scn_begin(slot, scn_newest_obligation(m, scn_self(f)));
         slot->u.permit = permit;
+        scn_set_made(slot, true);
     }
     return st;
 }
@@ -123,7 +128,7 @@ static asx_status on_permit(scn_machine *m, scn_frame *f, const scn_op *op, scn_
             scn_fail(m, op->line, "tracked-abort: the proof names no obligation");
         return st;
     default:
-        *scn_slot_of(m, op, 1) = *permit;
+        scn_copy_thing(scn_slot_of(m, op, 1), permit);
         return ASX_OK;
     }
 }
@@ -180,13 +185,14 @@ static asx_status on_sender(scn_machine *m, scn_frame *f, const scn_op *op, scn_
     case SCN_OP_EVICT:
         return do_evict(m, f, op, sender);
     case SCN_OP_COPY_SENDER:
-        *scn_slot_of(m, op, 1) = *sender;
+        scn_copy_thing(scn_slot_of(m, op, 1), sender);
         return ASX_OK;
     case SCN_OP_CLONE:
         st = asx_channel_sender_clone(&sender->u.sender, &other);
         if (st >= 0) {
-            *scn_slot_of(m, op, 1) = *sender;
+            scn_begin(scn_slot_of(m, op, 1), sender->serial);
             scn_slot_of(m, op, 1)->u.sender = other;
+            scn_set_made(scn_slot_of(m, op, 1), true);
         }
         return st;
     case SCN_OP_DROP_SENDER:
@@ -215,9 +221,9 @@ static asx_status do_recv(scn_machine *m, scn_frame *f, const scn_op *op,
         return st;
     if (op->code == SCN_OP_RECV_ACK) {
         scn_thing *slot = scn_slot_of(m, op, 1);
-        *slot = (scn_thing){ .made = true };
-        slot->serial = scn_newest_obligation(m, m->running);
+        scn_begin(slot, scn_newest_obligation(m, scn_self(f)));
         slot->u.ack = ack;
+        scn_set_made(slot, true);
     }
     f->it = message;
     scn_check(m, f, op, F_RESULT, message);
@@ -232,8 +238,8 @@ static asx_status on_receiver(scn_machine *m, scn_frame *f, const scn_op *op, sc
     case SCN_OP_DROP_RECEIVER:
         return asx_channel_receiver_drop(&rx->u.rx.receiver);
     case SCN_OP_CHECK_DROPS:
-        scn_check(m, f, op, F_COUNT, rx->u.rx.drops);
-        scn_check(m, f, op, F_LAST, rx->u.rx.last_drop);
+        scn_check(m, f, op, F_COUNT, asx__load_relaxed(&rx->u.rx.drops));
+        scn_check(m, f, op, F_LAST, asx__load_relaxed(&rx->u.rx.last_drop));
         return ASX_OK;
     case SCN_OP_CHECK_CHANNEL:
         st = asx_channel_receiver_info(&rx->u.rx.receiver, &info);
@@ -280,7 +286,7 @@ asx_status scn_exec_channel(scn_machine *m, scn_frame *f, const scn_op *op)
     case SCN_OP_NACK:
         return asx_ack_nack(&thing->u.ack);
     case SCN_OP_COPY_ACK:
-        *scn_slot_of(m, op, 1) = *thing;
+        scn_copy_thing(scn_slot_of(m, op, 1), thing);
         return ASX_OK;
     case SCN_OP_RECV:
     case SCN_OP_TRY_RECV:

@@ -1,10 +1,11 @@
 /* scn_exec_region.c - operations on regions, and the reports they give. */
 #include "cli/scn_exec.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* NULL: the operation names no reason. */
-static const asx_cancel_reason *reason_of(scn_machine *m, const scn_frame *f, const scn_op *op)
+static const asx_cancel_reason *reason_of(scn_machine *m, scn_frame *f, const scn_op *op)
 {
     if (op->field_count == 0 ||
         (scn_field_of(m, op, F_KIND) == NULL && scn_field_of(m, op, F_MESSAGE) == NULL &&
@@ -14,14 +15,18 @@ static const asx_cancel_reason *reason_of(scn_machine *m, const scn_frame *f, co
     uint64_t links = scn_field_number(m, f, op, F_CHAIN, 1);
     if (links < 1 || links > SCN_CHAIN_MAX)
         links = 1;
-    for (uint64_t i = 0; i < links; i++) {
-        m->chain[i] = (asx_cancel_reason){ .kind = ASX_CANCEL_USER };
-        m->chain[i].timestamp = asx_now(f->cx);
-        m->chain[i].origin_region = asx_cx_region_id(f->cx);
-        m->chain[i].origin_task = asx_cx_task_id(f->cx);
-        m->chain[i].cause = i + 1 < links ? &m->chain[i + 1] : NULL;
+    if (f->chain == NULL && (f->chain = calloc(SCN_CHAIN_MAX, sizeof *f->chain)) == NULL) {
+        scn_fail(m, op->line, "out of memory");
+        return NULL;
     }
-    asx_cancel_reason *first = &m->chain[0];
+    for (uint64_t i = 0; i < links; i++) {
+        f->chain[i] = (asx_cancel_reason){ .kind = ASX_CANCEL_USER };
+        f->chain[i].timestamp = asx_now(f->cx);
+        f->chain[i].origin_region = asx_cx_region_id(f->cx);
+        f->chain[i].origin_task = asx_cx_task_id(f->cx);
+        f->chain[i].cause = i + 1 < links ? &f->chain[i + 1] : NULL;
+    }
+    asx_cancel_reason *first = &f->chain[0];
     first->kind = (asx_cancel_kind)scn_field_number(m, f, op, F_KIND, ASX_CANCEL_USER);
     first->timestamp = scn_field_number(m, f, op, F_AT, first->timestamp);
     first->message = message == NULL ? NULL : message->text;
@@ -42,7 +47,7 @@ static asx_status do_open(scn_machine *m, scn_frame *f, const scn_op *op)
                                    &has_budget))
             scn_fail(m, op->line, "open: a number is too large");
     }
-    if (m->failed)
+    if (scn_failed(m))
         return ASX_OK;
     if (has_budget)
         options.budget = &budget;
@@ -60,8 +65,9 @@ static asx_status do_open(scn_machine *m, scn_frame *f, const scn_op *op)
     }
     if (st >= 0) {
         scn_thing *thing = scn_slot_of(m, op, 0);
-        *thing = (scn_thing){ .made = true, .serial = m->newest[SCN_NEWEST_REGION] };
+        scn_begin(thing, scn_newest(m, f, ASX_EVENT_REGION_OPEN));
         thing->u.region = made;
+        scn_set_made(thing, true);
     }
     return st;
 }
@@ -77,14 +83,14 @@ static asx_status do_close(scn_machine *m, scn_frame *f, const scn_op *op, asx_r
     if (report_field == NULL)
         return asx_region_close_with(region, body, reason, NULL);
     scn_thing *thing = &m->things[report_field->object];
-    if (thing->made) {
+    if (scn_is_made(thing)) {
         asx_close_report_deinit(&thing->u.report);
-        thing->made = false;
+        scn_set_made(thing, false);
     }
     memset(&thing->u.report, 0, sizeof(thing->u.report));
     asx_status st = asx_region_close_with(region, body, reason, &thing->u.report);
     /* A call that did not close anything wrote no report. */
-    thing->made = st != ASX_E_WOULD_BLOCK && thing->u.report.rt_ != NULL;
+    scn_set_made(thing, st != ASX_E_WOULD_BLOCK && thing->u.report.rt_ != NULL);
     return st;
 }
 
@@ -97,10 +103,10 @@ static asx_status do_report(scn_machine *m, const scn_op *op, const asx_region *
                                    : asx_region_report(region, &report);
     if (st < 0)
         return st;
-    if (thing->made)
+    if (scn_is_made(thing))
         asx_close_report_deinit(&thing->u.report);
-    thing->made = true;
     thing->u.report = report;
+    scn_set_made(thing, true);
     return st;
 }
 
@@ -161,11 +167,10 @@ static asx_status check_item(scn_machine *m, scn_frame *f, const scn_op *op)
         return ASX_OK;
     }
     for (size_t i = 0; index == UINT64_MAX && i < report->item_count; i++) {
-        check_one_item(m, f, op, &report->items[i]);
-        if (!m->failed)
+        scn_op one = *op;
+        one.value = (scn_value){ .source = SCN_NUMBER, .number = i };
+        if (scn_would_hold(m, f, &one))
             return ASX_OK;
-        m->failed = false;
-        m->result->passed = true;
     }
     if (index == UINT64_MAX)
         scn_fail(m, op->line, "check item: none of the report's %llu items is like that",
@@ -214,9 +219,10 @@ static asx_status on_region(scn_machine *m, scn_frame *f, const scn_op *op, asx_
         return do_alloc(f, op, region);
     case SCN_OP_NARROW_REGION: {
         scn_thing *thing = scn_slot_of(m, op, 1);
-        *thing = (scn_thing){ .made = true, .serial = m->things[op->object[0]].serial };
+        scn_begin(thing, m->things[op->object[0]].serial);
         thing->u.region = asx_region_narrow(
             *region, (uint16_t)scn_field_number(m, f, op, F_STATES, ASX_STATE_MASK_ALL));
+        scn_set_made(thing, true);
         return ASX_OK;
     }
     case SCN_OP_REPORT_REGION:

@@ -26,7 +26,7 @@ static asx_status do_spawn(scn_machine *m, scn_frame *f, const scn_op *op)
     options.budget = has_budget ? &budget : NULL;
     options.stack_size = (size_t)scn_field_number(m, f, op, F_STACK, 0);
     options.caps = (uint32_t)scn_field_number(m, f, op, F_CAPS, 0);
-    scn_frame *frame = m->failed ? NULL : scn_frame_new(m, op->body[0], op->line);
+    scn_frame *frame = scn_failed(m) ? NULL : scn_frame_new(m, op->body[0], op->line);
     if (frame == NULL)
         return ASX_OK;
     bool poll = m->options->vehicle == SCN_POLL;
@@ -45,9 +45,10 @@ static asx_status do_spawn(scn_machine *m, scn_frame *f, const scn_op *op)
         return st;
     }
     if (as != NULL) {
-        m->things[as->object] =
-            (scn_thing){ .made = handle, .serial = m->newest[SCN_NEWEST_TASK] };
-        m->things[as->object].u.task = task;
+        scn_thing *thing = &m->things[as->object];
+        scn_begin(thing, scn_newest(m, f, ASX_EVENT_TASK_SPAWN));
+        thing->u.task = task;
+        scn_set_made(thing, handle);
     }
     return st;
 }
@@ -148,7 +149,8 @@ static asx_status on_task(scn_machine *m, scn_frame *f, const scn_op *op, const 
         return check_witness(m, f, op, task);
     case SCN_OP_WITNESS:
         st = asx_task_get_witness(task, &scn_slot_of(m, op, 1)->u.witness);
-        scn_slot_of(m, op, 1)->made |= st >= 0;
+        if (st >= 0)
+            scn_set_made(scn_slot_of(m, op, 1), true);
         return st;
     default:
         st = asx_task_get_cleanup(task, &budget);
@@ -160,7 +162,7 @@ static asx_status on_task(scn_machine *m, scn_frame *f, const scn_op *op, const 
 
 /* ---- bodies that are called ---- */
 
-/* The three functions of a bracket get one argument: the first of three frames in a row. */
+/* The three functions of a bracket get one argument: the first of three frames. */
 static asx_status bracket_acquire(asx_cx *cx, void *frame)
 {
     return scn_frame_call(cx, frame);
@@ -168,22 +170,25 @@ static asx_status bracket_acquire(asx_cx *cx, void *frame)
 
 static asx_status bracket_use(asx_cx *cx, void *frame)
 {
-    return scn_frame_call(cx, ((scn_frame *)frame)->next);
+    return scn_frame_call(cx, ((scn_frame *)frame)->also);
 }
 
 static asx_status bracket_release(asx_cx *cx, void *frame)
 {
-    return scn_frame_call(cx, ((scn_frame *)frame)->next->next);
+    return scn_frame_call(cx, ((scn_frame *)frame)->also->also);
 }
 
 static asx_status do_bracket(scn_machine *m, scn_frame *f, const scn_op *op)
 {
-    /* New frames go to the front of the list, and none of these three is ever taken out. */
+    scn_frame *first = NULL;
     for (unsigned i = 3; i-- > 0;) {
-        if (scn_frame_new(m, op->body[i], op->line) == NULL)
+        scn_frame *frame = scn_frame_new(m, op->body[i], op->line);
+        if (frame == NULL)
             return ASX_OK;
+        frame->also = first;
+        first = frame;
     }
-    return asx_bracket(f->cx, bracket_acquire, bracket_use, bracket_release, m->frames);
+    return asx_bracket(f->cx, bracket_acquire, bracket_use, bracket_release, first);
 }
 
 static asx_status do_call(scn_machine *m, scn_frame *f, const scn_op *op)
@@ -276,13 +281,32 @@ static asx_status do_waker(scn_machine *m, scn_frame *f, const scn_op *op)
     if (op->code == SCN_OP_WAKER) {
         scn_thing *slot = scn_slot_of(m, op, 0);
         asx_status st = asx_cx_waker(f->cx, &slot->u.waker);
-        slot->made |= st >= 0;
+        if (st >= 0)
+            scn_set_made(slot, true);
         return st;
     }
     scn_thing *thing = scn_thing_of(m, f, op, 0);
     if (thing != NULL)
         thing->u.waker.wake(thing->u.waker.arg);
     return ASX_OK;
+}
+
+/* Everybody else waits for something. */
+static asx_status check_settled(scn_machine *m, const scn_frame *f, const scn_op *op)
+{
+    asx_close_report report;
+    memset(&report, 0, sizeof report);
+    asx_status st = asx_runtime_report(m->rt, &report);
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < report.item_count; i++) {
+        const asx_report_item *item = &report.items[i];
+        if (item->kind == ASX_REPORT_TASK && item->waits_for[0] == '\0' &&
+            item->serial != scn_self(f))
+            scn_fail(m, op->line, "settle: %s does not wait", item->name);
+    }
+    asx_close_report_deinit(&report);
+    return st;
 }
 
 static asx_status for_itself(scn_machine *m, scn_frame *f, const scn_op *op)
@@ -301,6 +325,8 @@ static asx_status for_itself(scn_machine *m, scn_frame *f, const scn_op *op)
         return asx_mask_end(f->cx);
     case SCN_OP_CONSUME:
         return asx_consume_cost(f->cx, n);
+    case SCN_OP_SETTLE:
+        return check_settled(m, f, op);
     case SCN_OP_YIELD:
         return asx_yield(f->cx);
     case SCN_OP_SLEEP:

@@ -1,6 +1,9 @@
 /* scn_exec_timer.c - operations on timer wheels and on the runtime. */
 #include "cli/scn_exec.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* The waker of every timer: its argument is the timer's thing. */
 static void fire(void *arg)
 {
@@ -21,14 +24,16 @@ static asx_status do_wheel(scn_machine *m, scn_frame *f, const scn_op *op)
         .first_generation = scn_field_number(m, f, op, F_FIRST_GENERATION, 0),
         .first_id = scn_field_number(m, f, op, F_FIRST_ID, 0),
     };
-    if (slot->made && slot->owned)
+    if (scn_is_made(slot) && slot->owned)
         asx_timer_wheel_destroy(slot->u.wheel);
-    slot->made = false;
+    scn_set_made(slot, false);
     asx_status st = asx_timer_wheel_create(op->field_count == 0 ? NULL : &config, &wheel);
     if (st < 0)
         return st;
-    *slot = (scn_thing){ .made = true, .owned = true };
+    scn_begin(slot, 0);
+    slot->owned = true;
     slot->u.wheel = wheel;
+    scn_set_made(slot, true);
     return st;
 }
 
@@ -49,8 +54,10 @@ static asx_status do_timer(scn_machine *m, scn_frame *f, const scn_op *op, asx_t
         st = asx_timer_register(wheel, deadline, waker, &handle);
     }
     if (st >= 0) {
-        *slot = (scn_thing){ .made = true };
+        scn_begin(slot, 0);
+        memset(&slot->u, 0, sizeof slot->u);
         slot->u.timer.handle = handle;
+        scn_set_made(slot, true);
     }
     return st;
 }
@@ -61,16 +68,9 @@ static const char *timer_name(const scn_machine *m, const void *thing)
     return m->s->objects[(const scn_thing *)thing - m->things].name;
 }
 
-static asx_status do_collect(scn_machine *m, scn_frame *f, const scn_op *op,
-                             asx_timer_wheel *wheel)
+static void check_collected(scn_machine *m, const scn_op *op, const asx_waker *wakers,
+                            size_t count)
 {
-    size_t max = (size_t)scn_field_number(m, f, op, F_MAX, SCN_WAKERS_MAX);
-    if (max > SCN_WAKERS_MAX)
-        max = SCN_WAKERS_MAX;
-    size_t count = asx_timer_collect_expired(wheel, scn_value_of(f, &op->value), m->wakers, max);
-    for (size_t i = 0; i < count; i++)
-        m->wakers[i].wake(m->wakers[i].arg);
-    f->it = count;
     size_t at = 0;
     bool asked = false;
     for (uint32_t i = 0; i < op->field_count; i++) {
@@ -81,15 +81,34 @@ static asx_status do_collect(scn_machine *m, scn_frame *f, const scn_op *op,
         if (field->object == SCN_NONE)
             continue;
         const scn_thing *wanted = &m->things[field->object];
-        if (at == count || m->wakers[at].arg != wanted)
+        if (at == count || wakers[at].arg != wanted)
             scn_fail(m, op->line, "collect: as number %zu fires %s, expected %s", at + 1,
-                     at == count ? "nothing" : timer_name(m, m->wakers[at].arg),
+                     at == count ? "nothing" : timer_name(m, wakers[at].arg),
                      m->s->objects[field->object].name);
         if (at < count)
             at++;
     }
     if (asked && at < count)
-        scn_fail(m, op->line, "collect: %s fires too", timer_name(m, m->wakers[at].arg));
+        scn_fail(m, op->line, "collect: %s fires too", timer_name(m, wakers[at].arg));
+}
+
+static asx_status do_collect(scn_machine *m, scn_frame *f, const scn_op *op,
+                             asx_timer_wheel *wheel)
+{
+    asx_waker *wakers = calloc(SCN_WAKERS_MAX, sizeof *wakers);
+    size_t max = (size_t)scn_field_number(m, f, op, F_MAX, SCN_WAKERS_MAX);
+    if (wakers == NULL) {
+        scn_fail(m, op->line, "out of memory");
+        return ASX_OK;
+    }
+    if (max > SCN_WAKERS_MAX)
+        max = SCN_WAKERS_MAX;
+    size_t count = asx_timer_collect_expired(wheel, scn_value_of(f, &op->value), wakers, max);
+    for (size_t i = 0; i < count; i++)
+        wakers[i].wake(wakers[i].arg);
+    f->it = count;
+    check_collected(m, op, wakers, count);
+    free(wakers);
     return ASX_OK;
 }
 
@@ -120,7 +139,7 @@ static asx_status on_wheel(scn_machine *m, scn_frame *f, const scn_op *op, scn_t
     case SCN_OP_DESTROY_WHEEL:
         if (thing->owned)
             asx_timer_wheel_destroy(wheel);
-        thing->made = false;
+        scn_set_made(thing, false);
         return ASX_OK;
     case SCN_OP_TIMER:
     case SCN_OP_TIMER_UPDATE:
@@ -217,14 +236,17 @@ asx_status scn_exec_timer(scn_machine *m, scn_frame *f, const scn_op *op)
         return do_wheel(m, f, op);
     case SCN_OP_RUNTIME_WHEEL:
         thing = scn_slot_of(m, op, 0);
-        *thing = (scn_thing){ .made = true };
+        scn_begin(thing, 0);
         thing->u.wheel = asx_runtime_timers(m->rt);
+        scn_set_made(thing, true);
         return ASX_OK;
     case SCN_OP_TIMER_FORGE:
         thing = scn_slot_of(m, op, 0);
-        *thing = (scn_thing){ .made = true };
+        scn_begin(thing, 0);
+        memset(&thing->u, 0, sizeof thing->u);
         thing->u.timer.handle.id = scn_field_number(m, f, op, F_ID, 0);
         thing->u.timer.handle.generation = scn_field_number(m, f, op, F_GENERATION, 0);
+        scn_set_made(thing, true);
         return ASX_OK;
     case SCN_OP_CHECK_TIMER:
         thing = scn_thing_of(m, f, op, 0);

@@ -52,8 +52,8 @@ static bool names_exist(scn_machine *m, const scn_expect *e)
 static size_t count_matches(scn_machine *m, const scn_pattern *pattern, size_t *ret_first)
 {
     size_t count = 0;
-    for (size_t i = 0; i < m->event_count; i++) {
-        if (matches(m, pattern, &m->events[i]) && count++ == 0 && ret_first != NULL)
+    for (size_t i = 0; i < m->log->event_count; i++) {
+        if (matches(m, pattern, &m->log->events[i]) && count++ == 0 && ret_first != NULL)
             *ret_first = i;
     }
     return count;
@@ -82,7 +82,7 @@ static void expect_count(scn_machine *m, const scn_expect *e)
         scn_fail(m, e->line, "expect event: no such %s", name);
     if (e->kind == SCN_EXPECT_NEVER && count > 0) {
         char text[200];
-        format_event(&m->events[first], text, sizeof(text));
+        format_event(&m->log->events[first], text, sizeof(text));
         scn_fail(m, e->line, "expect never: there is %s", text);
     }
     if (e->kind == SCN_EXPECT_COUNT &&
@@ -104,8 +104,8 @@ static void expect_order(scn_machine *m, const scn_expect *e)
         }
         if (p > 0 && at <= before) {
             char one[200], two[200];
-            format_event(&m->events[before], one, sizeof(one));
-            format_event(&m->events[at], two, sizeof(two));
+            format_event(&m->log->events[before], one, sizeof(one));
+            format_event(&m->log->events[at], two, sizeof(two));
             scn_fail(m, e->line, "expect order: { %s } comes after { %s }", one, two);
             return;
         }
@@ -118,16 +118,16 @@ static void expect_exactly(scn_machine *m, const scn_expect *e)
     const scn_pattern *patterns = &m->s->patterns[e->pattern_first];
     char text[200];
     uint32_t at = 1;
-    for (size_t i = 0; i < m->event_count; i++) {
-        if (!matches(m, &patterns[0], &m->events[i]))
+    for (size_t i = 0; i < m->log->event_count; i++) {
+        if (!matches(m, &patterns[0], &m->log->events[i]))
             continue;
-        format_event(&m->events[i], text, sizeof(text));
+        format_event(&m->log->events[i], text, sizeof(text));
         if (at == e->pattern_count) {
             scn_fail(m, e->line, "expect exactly: one more than %u: %s",
                      (unsigned)e->pattern_count - 1, text);
             return;
         }
-        if (!matches(m, &patterns[at], &m->events[i])) {
+        if (!matches(m, &patterns[at], &m->log->events[i])) {
             scn_fail(m, e->line, "expect exactly: number %u is %s", (unsigned)at, text);
             return;
         }
@@ -142,8 +142,8 @@ static void expect_notes(scn_machine *m, const scn_expect *e)
 {
     const scn_object *note = &m->s->objects[e->object];
     size_t at = 0;
-    for (size_t i = 0; i < m->event_count; i++) {
-        const asx_event *event = &m->events[i];
+    for (size_t i = 0; i < m->log->event_count; i++) {
+        const asx_event *event = &m->log->events[i];
         if (event->kind != ASX_EVENT_USER || event->object != note->code)
             continue;
         if (at == e->number_count || e->numbers[at] != event->a) {
@@ -166,8 +166,8 @@ static void expect_outcome(scn_machine *m, const scn_expect *e)
 {
     const scn_object *task = &m->s->objects[e->object];
     uint64_t serial = scn_serial_of(m, e->object);
-    for (size_t i = 0; i < m->event_count; i++) {
-        const asx_event *event = &m->events[i];
+    for (size_t i = 0; i < m->log->event_count; i++) {
+        const asx_event *event = &m->log->events[i];
         if (event->kind != ASX_EVENT_TASK_COMPLETE || event->object != serial)
             continue;
         if (event->a != e->value.number)
@@ -363,9 +363,9 @@ static bool of_journal(scn_expect_kind kind)
 void scn_expect_all(scn_machine *m)
 {
     bool has_result = false;
-    if (m->events_lost)
+    if (m->log->events_lost)
         scn_fail(m, m->s->line, "the journal is too long to be judged");
-    for (uint32_t i = 0; i < m->s->expect_count && !m->failed; i++) {
+    for (uint32_t i = 0; i < m->s->expect_count && !scn_failed(m); i++) {
         const scn_expect *e = &m->s->expects[i];
         has_result |= e->kind == SCN_EXPECT_RESULT;
         if (m->options->mode == SCN_BARE && of_journal(e->kind))
@@ -373,6 +373,6 @@ void scn_expect_all(scn_machine *m)
         if (names_exist(m, e))
             expect_one(m, e);
     }
-    if (!has_result && !m->failed && m->result->status != ASX_OK)
+    if (!has_result && !scn_failed(m) && m->result->status != ASX_OK)
         scn_fail(m, m->s->line, "the run ended with %s", asx_status_str(m->result->status));
 }

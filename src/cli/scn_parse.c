@@ -227,7 +227,8 @@ bool scn_read_op(scn_reader *r)
     int words = 0;
     const char *first = scn_peek(r);
     const char *second = r->next + 1 < r->token_count ? r->tokens[r->next + 1].text : NULL;
-    if (!scn_op_find(first, second, &code, &words))
+    bool await = strcmp(first, "await") == 0;
+    if (!scn_op_find(await ? "check" : first, second, &code, &words))
         return scn_bad(r, "there is no operation '%.60s'", first);
     r->next += (uint32_t)words;
     scn_op *op = push_op(r, code);
@@ -235,6 +236,7 @@ bool scn_read_op(scn_reader *r)
         return false;
     uint32_t index = r->s->op_count - 1;
     scn_op draft = *op; /* reading the rest may move the array */
+    draft.await = await || code == SCN_OP_SETTLE;
     default_value(&draft);
     if (!read_places(r, scn_op_form_of(code), &draft))
         return false;
@@ -403,6 +405,18 @@ static bool read_seeds(scn_reader *r)
     return s->seed_count > 0 || scn_bad(r, "a seed is missing");
 }
 
+/* Any number is what goes without saying. */
+static bool read_workers(scn_reader *r)
+{
+    if (!scn_take_word(r, "one"))
+        return scn_bad(r, "'workers one', and why, is expected");
+    if (scn_peek(r) == NULL)
+        return scn_bad(r, "why one worker?");
+    r->s->one_worker = strstr(r->lines[r->line], "one") + strlen("one");
+    r->s->one_worker += strspn(r->s->one_worker, " \t");
+    return true;
+}
+
 static bool read_directive(scn_reader *r)
 {
     const char *word = scn_take(r);
@@ -417,6 +431,8 @@ static bool read_directive(scn_reader *r)
         return read_choice(r, "fiber", "poll", &r->s->vehicles);
     if (strcmp(word, "mode") == 0)
         return read_choice(r, "lab", "live", &r->s->modes);
+    if (strcmp(word, "workers") == 0)
+        return read_workers(r);
     if (strcmp(word, "seeds") == 0)
         return read_seeds(r);
     if (strcmp(word, "config") == 0)

@@ -10,26 +10,21 @@
 
 static void observe(void *ctx, const asx_event *event)
 {
-    scn_machine *m = ctx;
-    switch (event->kind) {
-    case ASX_EVENT_REGION_OPEN: m->newest[SCN_NEWEST_REGION] = event->object; break;
-    case ASX_EVENT_TASK_SPAWN: m->newest[SCN_NEWEST_TASK] = event->object; break;
-    case ASX_EVENT_CHANNEL_CREATE: m->newest[SCN_NEWEST_CHANNEL] = event->object; break;
-    case ASX_EVENT_TASK_RUN: m->running = event->object; break;
-    default: break;
-    }
-    if (m->event_count == m->event_cap) {
-        size_t cap = m->event_cap == 0 ? 1024 : m->event_cap * 2;
+    scn_log *log = ((scn_machine *)ctx)->log;
+    (void)pthread_mutex_lock(&log->lock);
+    if (log->event_count == log->event_cap) {
+        size_t cap = log->event_cap == 0 ? 1024 : log->event_cap * 2;
         asx_event *larger =
-            cap > SCN_EVENTS_MAX ? NULL : realloc(m->events, cap * sizeof(*larger));
-        if (larger == NULL) {
-            m->events_lost = true;
-            return;
+            cap > SCN_EVENTS_MAX ? NULL : realloc(log->events, cap * sizeof(*larger));
+        if (larger != NULL) {
+            log->events = larger;
+            log->event_cap = cap;
         }
-        m->events = larger;
-        m->event_cap = cap;
+        log->events_lost |= larger == NULL;
     }
-    m->events[m->event_count++] = *event;
+    if (log->event_count < log->event_cap)
+        log->events[log->event_count++] = *event;
+    (void)pthread_mutex_unlock(&log->lock);
 }
 
 static asx_status main_body(asx_cx *cx, void *arg)
@@ -37,8 +32,9 @@ static asx_status main_body(asx_cx *cx, void *arg)
     scn_frame *f = arg;
     scn_machine *m = f->m;
     scn_thing *self = &m->things[SCN_MAIN];
-    self->serial = m->running;
-    self->made = asx_cx_task(cx, &self->u.task) >= 0;
+    f->cx = cx;
+    scn_begin(self, scn_self(f));
+    scn_set_made(self, asx_cx_task(cx, &self->u.task) >= 0);
     return scn_frame_call(cx, f);
 }
 
@@ -60,6 +56,7 @@ static asx_status make_runtime(scn_machine *m, void **ret_block)
         rc.profile = *o->profile;
     if (config->has_root_budget)
         rc.root.budget = &config->root_budget;
+    rc.workers = o->workers;
     rc.program = o->program;
     rc.program_len = o->program_len;
     if (rc.profile == ASX_PROFILE_FREESTANDING && block_size == 0)
@@ -108,25 +105,27 @@ static void release_things(scn_machine *m)
 {
     for (uint32_t i = 0; m->things != NULL && i < m->s->object_count; i++) {
         scn_thing *thing = &m->things[i];
-        if (!thing->made)
+        if (!scn_is_made(thing))
             continue;
         if (m->s->objects[i].type == SCN_REPORT)
             asx_close_report_deinit(&thing->u.report);
         if (m->s->objects[i].type == SCN_WHEEL && thing->owned)
             asx_timer_wheel_destroy(thing->u.wheel);
-        thing->made = false;
+        scn_set_made(thing, false);
     }
 }
 
 static void release_machine(scn_machine *m)
 {
-    while (m->frames != NULL)
-        scn_frame_drop(m, m->frames);
-    for (uint32_t i = 0; m->sites != NULL && i < m->s->op_count; i++)
-        free(m->sites[i]);
-    free(m->sites);
+    scn_log *log = m->log;
+    while (log->frames != NULL)
+        scn_frame_drop(m, log->frames);
+    for (uint32_t i = 0; log->sites != NULL && i < m->s->op_count; i++)
+        free(log->sites[i]);
+    (void)pthread_mutex_destroy(&log->lock);
+    free(log->sites);
+    free(log->events);
     free(m->things);
-    free(m->events);
     free(m);
 }
 
@@ -140,7 +139,7 @@ static void judge(scn_machine *m)
         if (result->status == ASX_E_DIVERGED)
             scn_fail(m, m->s->line, "the run did something else than the recorded one");
     }
-    if (!m->failed && !m->options->unchecked)
+    if (!scn_failed(m) && !m->options->unchecked)
         scn_expect_all(m);
 }
 
@@ -160,7 +159,8 @@ static asx_status run_machine(scn_machine *m)
     }
     if (st >= 0) {
         m->result->digest = asx_runtime_digest(m->rt);
-        m->result->events = m->event_count == 0 ? 0 : m->events[m->event_count - 1].seq;
+        m->result->events =
+            m->log->event_count == 0 ? 0 : m->log->events[m->log->event_count - 1].seq;
         judge(m);
         if (m->options->sink != NULL)
             st = asx_runtime_trace_write(m->rt, m->options->sink, m->options->sink_ctx);
@@ -175,16 +175,19 @@ static asx_status run_machine(scn_machine *m)
 asx_status scn_run(const scn *s, const scn_run_options *options, scn_result *ret_result)
 {
     *ret_result = (scn_result){ .passed = true };
+    scn_log log = { .failed = false };
     scn_machine *m = calloc(1, sizeof(*m));
     if (m == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
+    (void)pthread_mutex_init(&log.lock, NULL);
+    m->log = &log;
     m->s = s;
     m->options = options;
     m->result = ret_result;
     m->things = calloc(s->object_count, sizeof(*m->things));
-    m->sites = calloc((size_t)s->op_count + 1, sizeof(*m->sites));
+    log.sites = calloc((size_t)s->op_count + 1, sizeof(*log.sites));
     asx_status st = ASX_E_RESOURCE_EXHAUSTED;
-    if (m->things != NULL && m->sites != NULL) {
+    if (m->things != NULL && log.sites != NULL) {
         m->things[SCN_ROOT].serial = 1; /* serials start at 1, and the root is the first region */
         st = run_machine(m);
     }
@@ -195,35 +198,40 @@ asx_status scn_run(const scn *s, const scn_run_options *options, scn_result *ret
 }
 
 /* One of the ways of scn_run_all(); adds to a failure which one it was. */
-static asx_status run_one(const scn *s, unsigned mode, unsigned vehicle, const uint64_t *seed,
-                          scn_result *ret_result)
+static asx_status run_one(const scn *s, const scn_run_options *options, scn_result *ret_result)
 {
-    scn_run_options options = { .vehicle = vehicle, .mode = mode, .seed = seed };
-    asx_status st = scn_run(s, &options, ret_result);
+    asx_status st = scn_run(s, options, ret_result);
     if (st >= 0 && !ret_result->passed) {
         size_t len = strlen(ret_result->why);
         (void)snprintf(ret_result->why + len, sizeof(ret_result->why) - len,
-                       " [%s, %s, seed %llu]", vehicle == SCN_FIBER ? "fiber" : "poll",
-                       mode == SCN_LAB    ? "lab"
-                       : mode == SCN_LIVE ? "live"
-                                          : "bare",
-                       (unsigned long long)*seed);
+                       options->workers > 1 ? " [%s, %s, seed %llu, %u workers]"
+                                            : " [%s, %s, seed %llu]",
+                       options->vehicle == SCN_FIBER ? "fiber" : "poll",
+                       options->mode == SCN_LAB    ? "lab"
+                       : options->mode == SCN_LIVE ? "live"
+                                                   : "bare",
+                       (unsigned long long)*options->seed, options->workers);
     }
     return st;
 }
 
-asx_status scn_run_all(const scn *s, scn_result *ret_result)
+static asx_status run_ways(const scn *s, uint32_t workers, scn_result *ret_result)
 {
     static const unsigned modes[] = { SCN_LAB, SCN_LIVE, SCN_BARE };
     uint64_t digest = 0;
     bool first = true;
     for (unsigned way = 0; way < 6 * s->seed_count; way++) {
-        unsigned mode = modes[way / (2 * s->seed_count)];
-        unsigned vehicle = way / s->seed_count % 2 == 0 ? SCN_FIBER : SCN_POLL;
-        unsigned declared = mode == SCN_BARE ? SCN_LIVE : mode;
-        if ((s->modes & declared) == 0 || (s->vehicles & vehicle) == 0)
+        scn_run_options options = {
+            .mode = modes[way / (2 * s->seed_count)],
+            .vehicle = way / s->seed_count % 2 == 0 ? SCN_FIBER : SCN_POLL,
+            .seed = &s->seeds[way % s->seed_count],
+            .workers = workers,
+        };
+        unsigned declared = options.mode == SCN_BARE ? SCN_LIVE : options.mode;
+        if ((s->modes & declared) == 0 || (s->vehicles & options.vehicle) == 0 ||
+            (workers > 1 && options.mode == SCN_LAB))
             continue;
-        asx_status st = run_one(s, mode, vehicle, &s->seeds[way % s->seed_count], ret_result);
+        asx_status st = run_one(s, &options, ret_result);
         if (st < 0 || !ret_result->passed)
             return st;
         if (first)
@@ -232,4 +240,29 @@ asx_status scn_run_all(const scn *s, scn_result *ret_result)
     }
     ret_result->digest = digest;
     return ASX_OK;
+}
+
+asx_status scn_run_all(const scn *s, scn_result *ret_result)
+{
+    return run_ways(s, 1, ret_result);
+}
+
+const char *scn_for_one_worker(const scn *s)
+{
+    if (s->one_worker != NULL)
+        return s->one_worker;
+    if ((s->modes & SCN_LIVE) == 0 || s->config.runtime.clock == ASX_CLOCK_VIRTUAL)
+        return "in the laboratory, or with its clock";
+    if (s->config.memory_size > 0 || s->config.runtime.profile == ASX_PROFILE_FREESTANDING)
+        return "with a static block of memory";
+    for (uint32_t i = 0; i < s->expect_count; i++) {
+        if (s->expects[i].kind == SCN_EXPECT_DIGEST || s->expects[i].kind == SCN_EXPECT_REPLAY)
+            return "about runs that are the same";
+    }
+    return NULL;
+}
+
+asx_status scn_run_workers(const scn *s, uint32_t workers, scn_result *ret_result)
+{
+    return run_ways(s, workers, ret_result);
 }

@@ -56,6 +56,7 @@
     X(BRACKET, "bracket", "@@@", none)                                                             \
     X(TASK_DEFER, "task-defer", "@", none)                                                         \
     X(CONSUME, "consume", "v", none)                                                               \
+    X(SETTLE, "settle", "", none)                                                                  \
     X(YIELD, "yield", "", none)                                                                    \
     X(SLEEP, "sleep", "v", none)                                                                   \
     X(SLEEP_UNTIL, "sleep-until", "v", none)                                                       \

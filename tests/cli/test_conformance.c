@@ -123,6 +123,33 @@ ASX_TEST(a_folder_of_scenarios_is_run_instead)
     leave_folder();
 }
 
+ASX_TEST(on_several_workers_what_is_for_one_is_skipped_with_the_reason)
+{
+    const char *dir = folder_with("scenario live\nmode both\nmain\n  note a 1\nend\n"
+                                  "scenario ordered\nmode both\nworkers one by one\nmain\nend\n"
+                                  "scenario clocked\nmain\nend\n"
+                                  "scenario wrong\nmode both\nmain\n  note a 1\nend\n"
+                                  "expect notes a = 2\n");
+    said s = run_tool("conformance", "--dir", dir, "--workers", "3", NULL);
+    CHECK_EQ(s.code, CLI_FAILED);
+    CHECK(strncmp(s.out, "ok live\nskip ordered by one\nskip clocked in the laboratory", 57) == 0);
+    HAS(s.out, "FAIL wrong ");
+    HAS(s.out, "3 workers]");
+    HAS(s.out, "1 passed, 1 failed, 2 skipped\n");
+    said_deinit(&s);
+    leave_folder();
+    s = run_tool("conformance", "--workers", "4", "--filter", "budget-*", NULL);
+    HAS(s.out, "skip budget-consume-cost-014 algebra");
+    CHECK_EQ(s.code, CLI_OK);
+    said_deinit(&s);
+    s = run_tool("conformance", "--workers", "0", NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    said_deinit(&s);
+    s = run_tool("conformance", "--workers", "many", NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    said_deinit(&s);
+}
+
 ASX_TEST(a_crash_is_the_failure_of_one_fixture)
 {
     /* A region whose policy is to abort the process when cleanup takes too long. */

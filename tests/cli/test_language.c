@@ -213,3 +213,76 @@ ASX_TEST(a_shutdown_from_inside_is_a_request)
           "  join t -> ASX_E_CANCELLED\n  check self kind Shutdown\nend\n"
           "expect result ASX_E_CANCELLED\nexpect outcome t Cancelled\n");
 }
+
+ASX_TEST(an_awaited_check_lets_others_go_on_until_it_holds)
+{
+    holds("scenario a\nvehicle both\nmode both\nbody s\n  yield\n  yield\n  send ch 1\nend\n"
+          "body r\n  await channel ch queued 1\n  recv ch = 1\nend\n"
+          "main\n  open r\n  channel r ch 1\n  spawn r s\n  spawn r r\n  close r\nend\n");
+    fails_at("scenario a\nmain\n  open r\n  channel r ch 1\n  await channel ch queued 1\nend\n", 5,
+             "check channel: queued is 0, expected 1");
+    /* A cancel ends the awaiting. */
+    holds("scenario a\nvehicle both\nbody w\n  await channel ch queued 9 -> any\n"
+          "  checkpoint -> ASX_E_CANCELLED\nend\nmain\n  open r policy collect\n"
+          "  channel r ch 1\n  spawn r w as t\n  yield\n  cancel task t\n"
+          "  join t outcome Cancelled\n  close r\nend\n");
+}
+
+ASX_TEST(to_settle_is_to_let_everybody_come_to_a_wait)
+{
+    holds("scenario a\nvehicle both\nmode both\nbody w\n  repeat 5\n    yield\n  end\n"
+          "  recv ch = 1\nend\nmain\n  open r\n  channel r ch 1\n  spawn r w\n  settle\n"
+          "  check channel ch receiver-waits yes\n  send ch 1\n  close r\nend\n");
+    fails_at("scenario a\nbody w\n  repeat\n    yield -> return\n  end\nend\nmain\n"
+             "  open r policy collect\n  spawn r w as t\n  settle\nend\n",
+             10, "settle: t does not wait");
+}
+
+/* ---- several workers ---- */
+
+static scn_result run_on(const char *text, uint32_t workers, const char **ret_alone)
+{
+    scn s;
+    scn_error error;
+    scn_result result = { .passed = true };
+    if (scn_parse("f", 1, text, strlen(text), &s, &error) < 0)
+        asx_test_fail(__FILE__, __LINE__, "%s", error.text);
+    *ret_alone = scn_for_one_worker(&s) == NULL ? "" : "alone";
+    if (**ret_alone == '\0')
+        CHECK_STATUS(scn_run_workers(&s, workers, &result), ASX_OK);
+    scn_deinit(&s);
+    return result;
+}
+
+ASX_TEST(a_live_scenario_runs_on_several_workers)
+{
+    const char *alone;
+    scn_result result = run_on("scenario a\nvehicle both\nmode both\nbody w n\n  send ch $n\nend\n"
+                               "main\n  open r\n  channel r ch 1\n  for i 1 20\n    spawn r w($i)\n"
+                               "  end\n  repeat 20\n    recv ch\n  end\n  close r\nend\n"
+                               "expect count 20 channel-send\nexpect count 20 channel-recv\n",
+                               4, &alone);
+    CHECK_STR_EQ(alone, "");
+    CHECK(result.passed);
+    result = run_on("scenario a\nmode both\nmain\n  open r\n  close r -> ASX_E_FULL\nend\n", 3,
+                    &alone);
+    CHECK(!result.passed);
+    CHECK_EQ(result.line, 5);
+    CHECK(strstr(result.why, "3 workers") != NULL);
+}
+
+ASX_TEST(what_is_for_one_worker_says_why)
+{
+    static const char *const texts[] = {
+        "scenario a\nmain\nend\n",
+        "scenario a\nmode both\nworkers one of its order\nmain\nend\n",
+        "scenario a\nmode both\nconfig memory 1000000\nmain\nend\n",
+        "scenario a\nmode both\nconfig clock virtual\nmain\nend\n",
+        "scenario a\nmode both\nmain\nend\nexpect replay\n",
+    };
+    const char *alone;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        (void)run_on(texts[i], 2, &alone);
+        CHECK_STR_EQ(alone, "alone");
+    }
+}

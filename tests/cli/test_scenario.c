@@ -44,6 +44,9 @@ ASX_TEST(structure_errors_have_a_line)
 
 ASX_TEST(operation_errors_have_a_line)
 {
+    refused("scenario a\nworkers two\nmain\nend\n", "f:2: 'workers one', and why, is expected");
+    refused("scenario a\nworkers one\nmain\nend\n", "f:2: why one worker?");
+    refused("scenario a\nmain\n  await nothing\nend\n", "f:3: there is no operation 'await'");
     refused("scenario a\nmain\n  jump\nend\n", "f:3: there is no operation 'jump'");
     refused("scenario a\nmain\n  open\nend\n", "f:3: the name of a region is missing");
     refused("scenario a\nmain\n  open 1r\nend\n", "f:3: '1r' is not a name of a region");

@@ -22,22 +22,25 @@
 #define FIXTURE_FILE                                                                               \
     (strrchr(__FILE__, '/') != NULL ? strrchr(__FILE__, '/') + 1 : __FILE__)
 
-#define FIXTURE_REGISTER_(name_, ids_, run_, skip_)                                                \
+#define FIXTURE_REGISTER_(name_, ids_, run_, skip_, one_)                                          \
     __attribute__((constructor)) static void FIXTURE_JOIN(register_, name_)(void)                  \
     {                                                                                              \
-        static cli_c_fixture fixture = { .ids = ids_, .run = run_, .skip = skip_ };                \
+        static cli_c_fixture fixture = { .ids = ids_, .run = run_, .skip = skip_,                  \
+                                         .one_worker = one_ };                                     \
         fixture.file = FIXTURE_FILE;                                                               \
         cli_fixture_register(&fixture);                                                            \
     }
 
-/* One fixture for one or several identifiers. */
-#define ASX_FIXTURE(ids_)                                                                          \
+/* One fixture for one or several identifiers. ASX_FIXTURE_ONE() says why several workers are
+ * nothing to it; the others make their runtimes with cli_fixture_workers(). */
+#define ASX_FIXTURE(ids_) ASX_FIXTURE_ONE(ids_, NULL)
+#define ASX_FIXTURE_ONE(ids_, why_)                                                                \
     static void FIXTURE_JOIN(fixture_, __LINE__)(void);                                            \
-    FIXTURE_REGISTER_(__LINE__, ids_, FIXTURE_JOIN(fixture_, __LINE__), NULL)                      \
+    FIXTURE_REGISTER_(__LINE__, ids_, FIXTURE_JOIN(fixture_, __LINE__), NULL, why_)                \
     static void FIXTURE_JOIN(fixture_, __LINE__)(void)
 
 /* Identifiers that cannot be answered for, and why. */
-#define ASX_FIXTURE_SKIP(ids_, why_) FIXTURE_REGISTER_(__LINE__, ids_, NULL, why_)
+#define ASX_FIXTURE_SKIP(ids_, why_) FIXTURE_REGISTER_(__LINE__, ids_, NULL, why_, NULL)
 
 #define FIX(expr_)                                                                                 \
     ((expr_) ? (void)0 : cli_fixture_fail(__FILE__, __LINE__, "not so: %s", #expr_))

@@ -5,6 +5,8 @@
  */
 #include "fixture.h"
 
+#define ALGEBRA "algebra: nothing runs in it"
+
 /* ---- outcomes ---- */
 
 enum { KINDS = 4 };
@@ -23,7 +25,7 @@ static bool same_outcome(asx_outcome a, asx_outcome b)
     return a.kind == b.kind && a.status == b.status && a.source == b.source;
 }
 
-ASX_FIXTURE("outcome-lattice-001")
+ASX_FIXTURE_ONE("outcome-lattice-001", ALGEBRA)
 {
     for (unsigned i = 0; i < KINDS; i++)
         FIX_EQ(asx_outcome_severity(kinds[i]), i);
@@ -33,7 +35,7 @@ ASX_FIXTURE("outcome-lattice-001")
     FIX(strcmp(asx_outcome_str(ASX_OUTCOME_PANICKED), "Panicked") == 0);
 }
 
-ASX_FIXTURE("outcome-lattice-002")
+ASX_FIXTURE_ONE("outcome-lattice-002", ALGEBRA)
 {
     for (unsigned a = 0; a < KINDS; a++)
         for (unsigned b = 0; b < KINDS; b++)
@@ -41,7 +43,7 @@ ASX_FIXTURE("outcome-lattice-002")
                    asx_outcome_join(outcome(b, 2), outcome(a, 1)).kind);
 }
 
-ASX_FIXTURE("outcome-lattice-003")
+ASX_FIXTURE_ONE("outcome-lattice-003", ALGEBRA)
 {
     for (unsigned a = 0; a < KINDS; a++)
         for (unsigned b = 0; b < KINDS; b++)
@@ -52,7 +54,7 @@ ASX_FIXTURE("outcome-lattice-003")
             }
 }
 
-ASX_FIXTURE("outcome-lattice-004")
+ASX_FIXTURE_ONE("outcome-lattice-004", ALGEBRA)
 {
     asx_outcome identity = ASX_OUTCOME_INIT_OK;
     for (unsigned a = 1; a < KINDS; a++) {
@@ -62,7 +64,7 @@ ASX_FIXTURE("outcome-lattice-004")
     FIX_EQ(asx_outcome_join(identity, identity).kind, ASX_OUTCOME_OK);
 }
 
-ASX_FIXTURE("outcome-lattice-005")
+ASX_FIXTURE_ONE("outcome-lattice-005", ALGEBRA)
 {
     for (unsigned a = 0; a < KINDS; a++) {
         FIX_EQ(asx_outcome_join(outcome(3, 1), outcome(a, 2)).kind, ASX_OUTCOME_PANICKED);
@@ -70,7 +72,7 @@ ASX_FIXTURE("outcome-lattice-005")
     }
 }
 
-ASX_FIXTURE("outcome-join-left-bias-001")
+ASX_FIXTURE_ONE("outcome-join-left-bias-001", ALGEBRA)
 {
     for (unsigned a = 1; a < KINDS; a++) {
         FIX(same_outcome(asx_outcome_join(outcome(a, 1), outcome(a, 2)), outcome(a, 1)));
@@ -79,7 +81,7 @@ ASX_FIXTURE("outcome-join-left-bias-001")
 }
 
 /* The kind of a fold does not depend on the order in which it is done. */
-ASX_FIXTURE("outcome-join-order-002")
+ASX_FIXTURE_ONE("outcome-join-order-002", ALGEBRA)
 {
     static const unsigned orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
                                            { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
@@ -97,7 +99,7 @@ ASX_FIXTURE("outcome-join-order-002")
 }
 
 /* Once Panicked, a sum stays what it was, payload and all; and nothing is worse. */
-ASX_FIXTURE("outcome-join-top-003")
+ASX_FIXTURE_ONE("outcome-join-top-003", ALGEBRA)
 {
     asx_outcome top = outcome(3, 9);
     asx_outcome sum = top;
@@ -125,7 +127,7 @@ static asx_budget budget(unsigned n)
     return b;
 }
 
-ASX_FIXTURE("budget-meet-identity-010")
+ASX_FIXTURE_ONE("budget-meet-identity-010", ALGEBRA)
 {
     asx_budget infinite = asx_budget_infinite();
     FIX_EQ(infinite.deadline, ASX_TIME_NEVER);
@@ -138,7 +140,7 @@ ASX_FIXTURE("budget-meet-identity-010")
     }
 }
 
-ASX_FIXTURE("budget-meet-absorbing-011")
+ASX_FIXTURE_ONE("budget-meet-absorbing-011", ALGEBRA)
 {
     asx_budget zero = asx_budget_zero();
     FIX_EQ(zero.deadline, 0);
@@ -152,7 +154,7 @@ ASX_FIXTURE("budget-meet-absorbing-011")
 }
 
 /* No deadline never expires and never tightens; a finite one wins over it. */
-ASX_FIXTURE("budget-deadline-none-012")
+ASX_FIXTURE_ONE("budget-deadline-none-012", ALGEBRA)
 {
     asx_budget none = asx_budget_infinite(), some = asx_budget_infinite();
     some.deadline = 5 * ASX_MS;
@@ -164,7 +166,7 @@ ASX_FIXTURE("budget-deadline-none-012")
     FIX_EQ(asx_budget_meet(none, none).deadline, ASX_TIME_NEVER);
 }
 
-ASX_FIXTURE("budget-consume-poll-013")
+ASX_FIXTURE_ONE("budget-consume-poll-013", ALGEBRA)
 {
     asx_budget b = asx_budget_infinite(), before;
     b.poll_quota = 2;
@@ -181,7 +183,7 @@ ASX_FIXTURE("budget-consume-poll-013")
     FIX_STATUS(asx_budget_consume_poll(NULL), ASX_E_INVALID_ARGUMENT);
 }
 
-ASX_FIXTURE("budget-consume-cost-014")
+ASX_FIXTURE_ONE("budget-consume-cost-014", ALGEBRA)
 {
     asx_budget b = asx_budget_infinite(), before;
     b.cost_quota = 10;
@@ -199,7 +201,7 @@ ASX_FIXTURE("budget-consume-cost-014")
 }
 
 /* A deadline has passed at the very moment it names, not before. */
-ASX_FIXTURE("budget-deadline-boundary-015")
+ASX_FIXTURE_ONE("budget-deadline-boundary-015", ALGEBRA)
 {
     asx_budget b = asx_budget_infinite();
     b.deadline = 1000;
@@ -233,7 +235,7 @@ static const struct {
     { ASX_CANCEL_SHUTDOWN, "Shutdown", 5, 50, 255 },
 };
 
-ASX_FIXTURE("cancel-protocol-007")
+ASX_FIXTURE_ONE("cancel-protocol-007", ALGEBRA)
 {
     FIX_EQ(sizeof(cancel_rows) / sizeof(cancel_rows[0]), ASX_CANCEL_KIND_COUNT);
     for (size_t i = 0; i < ASX_CANCEL_KIND_COUNT; i++) {
@@ -260,7 +262,7 @@ static asx_cancel_witness witness(asx_cancel_phase phase, asx_cancel_kind kind)
 }
 
 /* Phases never go back; a step to the same or any later one is legal. */
-ASX_FIXTURE("cancel-protocol-008")
+ASX_FIXTURE_ONE("cancel-protocol-008", ALGEBRA)
 {
     for (unsigned from = 0; from < ASX_CANCEL_PHASE_COUNT; from++)
         for (unsigned to = 0; to < ASX_CANCEL_PHASE_COUNT; to++) {

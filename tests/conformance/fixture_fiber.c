@@ -1,12 +1,16 @@
 /* fixture_fiber.c - the invariants of execution, read off the journal of busy runs.
  *
- * On one worker the execution state of every task can be told from the journal:
+ * The execution state of every task can be told from the journal:
  *
  *     spawn -> RUNNABLE -run-> RUNNING -yield-> RUNNABLE
  *                              RUNNING -park--> PARKED -wake-> RUNNABLE
+ *                              RUNNING -wake--> WAKING -yield-> RUNNABLE    poll tasks only
  *                              any -complete-> DONE
  *
- * F1  at most one task is RUNNING (it is the one on the processor)
+ * A poll function goes on after its wait was made known, so with several workers somebody may end
+ * that wait before the task has left its worker: WAKING.
+ *
+ * F1  each worker runs at most one task, and nobody else runs that one
  * F2  only a RUNNABLE task is taken to be run
  * F3  only a PARKED task is woken
  * F4  one wake per park: whoever wakes it is the only one to queue it
@@ -86,11 +90,13 @@ typedef struct journal {
     size_t count;
 } journal;
 
-typedef enum exec { NONE, RUNNABLE, RUNNING, PARKED, DONE } exec;
+typedef enum exec { NONE, RUNNABLE, RUNNING, WAKING, PARKED, DONE } exec;
+enum { WORKERS_MAX = 65 };
 
 typedef struct automaton {
     exec state[256];
-    uint64_t running;  /* task; 0: none */
+    bool poll[256];
+    uint64_t running[WORKERS_MAX]; /* task, by worker; 0: none */
     unsigned broken;   /* first invariant that does not hold; 0: all do */
     size_t at;
 } automaton;
@@ -103,45 +109,55 @@ static void break_rule(automaton *m, unsigned rule, size_t at)
     }
 }
 
+static void step_wake(automaton *m, uint64_t t, size_t at)
+{
+    bool leaving = m->state[t] == RUNNING && m->poll[t];
+    if (m->state[t] == RUNNABLE || m->state[t] == WAKING)
+        break_rule(m, 4, at);
+    else if (m->state[t] != PARKED && !leaving)
+        break_rule(m, 3, at);
+    m->state[t] = leaving ? WAKING : RUNNABLE;
+}
+
 static void step(automaton *m, const asx_event *e, size_t at)
 {
     uint64_t t = e->object;
+    uint64_t *running = &m->running[e->worker];
     switch (e->kind) {
     case ASX_EVENT_TASK_SPAWN:
         m->state[t] = RUNNABLE;
+        m->poll[t] = e->b == 1;
         break;
     case ASX_EVENT_TASK_RUN:
-        if (m->running != 0)
+        if (*running != 0)
             break_rule(m, 1, at);
         if (m->state[t] != RUNNABLE)
-            break_rule(m, 2, at);
+            break_rule(m, m->state[t] == RUNNING ? 1 : 2, at);
         m->state[t] = RUNNING;
-        m->running = t;
+        *running = t;
         break;
     case ASX_EVENT_TASK_YIELD:
     case ASX_EVENT_TASK_PARK:
-        if (m->running != t)
+        if (*running != t)
             break_rule(m, m->state[t] == PARKED ? 5 : 1, at);
+        if (m->state[t] == WAKING && e->kind == ASX_EVENT_TASK_PARK)
+            break_rule(m, 3, at);
         m->state[t] = e->kind == ASX_EVENT_TASK_PARK ? PARKED : RUNNABLE;
-        m->running = 0;
+        *running = 0;
         break;
     case ASX_EVENT_TASK_WAKE:
-        if (m->state[t] == RUNNABLE)
-            break_rule(m, 4, at);
-        else if (m->state[t] != PARKED)
-            break_rule(m, 3, at);
-        m->state[t] = RUNNABLE;
+        step_wake(m, t, at);
         break;
     case ASX_EVENT_USER:
         /* What the program itself does, it does while it runs. */
         if (m->state[e->task] == PARKED)
             break_rule(m, 5, at);
-        if (m->running != e->task)
+        if (*running != e->task)
             break_rule(m, 1, at);
         break;
     case ASX_EVENT_TASK_COMPLETE:
-        if (m->running == t)
-            m->running = 0;
+        if (*running == t)
+            *running = 0;
         m->state[t] = DONE;
         break;
     default:
@@ -154,6 +170,7 @@ static automaton judge(const journal *j)
     automaton m = { .broken = 0 };
     for (size_t i = 0; i < j->count; i++) {
         FIX(j->events[i].object < 256 || j->events[i].kind == ASX_EVENT_USER);
+        FIX(j->events[i].worker < WORKERS_MAX);
         step(&m, &j->events[i], i);
     }
     return m;
@@ -185,7 +202,8 @@ static void record(unsigned vehicle, uint64_t seed, journal *j)
     if (scn_parse("storm", 1, storm, sizeof(storm) - 1, &s, &error) < 0)
         cli_fixture_fail(__FILE__, __LINE__, "%s", error.text);
     scn_run_options options = { .vehicle = vehicle,
-                                .mode = SCN_LAB,
+                                .mode = cli_fixture_workers() > 1 ? SCN_LIVE : SCN_LAB,
+                                .workers = cli_fixture_workers(),
                                 .seed = &seed,
                                 .sink = keep,
                                 .sink_ctx = &trace };
@@ -244,8 +262,12 @@ static void erase(journal *j, size_t at)
 ASX_FIXTURE("F1")
 {
     journal *j = all_hold(1);
-    /* Somebody leaves the processor without anybody knowing. */
-    erase(j, nth(j, ASX_EVENT_TASK_PARK, 3));
+    /* A second worker runs it, or the one that has not left it yet. */
+    size_t run = nth(j, ASX_EVENT_TASK_RUN, 3);
+    asx_event again = j->events[run];
+    if (again.worker != 0)
+        again.worker = again.worker == 1 ? 2 : 1;
+    insert(j, run + 1, again);
     FIX_EQ(judge(j).broken, 1);
 }
 

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#define LABORATORY "in the laboratory, or with its clock"
+
 /* ---- a program with something to schedule ---- */
 
 typedef struct work {
@@ -89,7 +91,7 @@ static asx_lab_result lab(uint64_t seed, work *w, buffer *trace)
 
 /* ---- certificates ---- */
 
-ASX_FIXTURE("sc-certificate-001")
+ASX_FIXTURE_ONE("sc-certificate-001", LABORATORY)
 {
     work w = { 0 };
     asx_lab_result a = lab(3, &w, NULL), b = lab(3, &w, NULL);
@@ -108,7 +110,7 @@ static asx_status nothing(asx_cx *cx, void *arg)
 }
 
 /* Equal runs, equal hashes; and the hash is not the same for everybody. */
-ASX_FIXTURE("INV-SC-06")
+ASX_FIXTURE_ONE("INV-SC-06", LABORATORY)
 {
     asx_lab_options options = { .program = "other" };
     asx_lab_result other;
@@ -125,7 +127,7 @@ ASX_FIXTURE("INV-SC-06")
 /* ---- determinism ---- */
 
 /* A program that looks at something outside itself is caught at the event where it shows. */
-ASX_FIXTURE("FB-015")
+ASX_FIXTURE_ONE("FB-015", LABORATORY)
 {
     static buffer trace;
     asx_lab_options options = { .program = "fixture" };
@@ -172,7 +174,7 @@ static asx_trace_reader read_back(asx_runtime *rt, buffer *trace)
     return reader;
 }
 
-ASX_FIXTURE("FB-104")
+ASX_FIXTURE_ONE("FB-104", LABORATORY)
 {
     static buffer trace;
     asx_event event;
@@ -271,8 +273,8 @@ static asx_status spawns_it(asx_cx *cx, void *arg)
     asx_status st = asx_region_open(cx, &r, &collect);
     if (st < 0)
         return st;
-    FIX_STATUS(asx_spawn_task(&r, &options, never_runs, arg, &t), ASX_OK);
     struct rlimit before = tighten();
+    FIX_STATUS(asx_spawn_task(&r, &options, never_runs, arg, &t), ASX_OK);
     st = asx_join(cx, &t, &result);
     FIX(setrlimit(RLIMIT_AS, &before) == 0);
     FIX_STATUS(st, ASX_OK);
@@ -286,7 +288,7 @@ static asx_status spawns_it(asx_cx *cx, void *arg)
 ASX_FIXTURE("task-lifecycle-005")
 {
     asx_runtime *rt = NULL;
-    asx_runtime_config config = { .trace = true };
+    asx_runtime_config config = { .trace = true, .workers = cli_fixture_workers() };
     bool ran = false;
     seen s = { 0 };
     FIX_STATUS(asx_task_transition_legal(ASX_TASK_CREATED, ASX_TASK_COMPLETED), ASX_OK);
@@ -311,7 +313,7 @@ static void note_line(void *ctx, unsigned line, const char *function)
     *(unsigned *)ctx = line;
 }
 
-ASX_FIXTURE("FB-203")
+ASX_FIXTURE_ONE("FB-203", "about a source: nothing runs in it")
 {
     static const char bad[] = "static asx_status spin(asx_cx *cx, void *arg)\n"
                               "{\n"
@@ -412,18 +414,18 @@ static void judged(asx_task_fn fn, asx_oracle oracle)
     FIX_EQ(result.complaint.oracle, oracle);
 }
 
-ASX_FIXTURE("FB-200")
+ASX_FIXTURE_ONE("FB-200", LABORATORY)
 {
     judged(keep_borrowed, ASX_ORACLE_BORROW);
 }
 
-ASX_FIXTURE("FB-201")
+ASX_FIXTURE_ONE("FB-201", LABORATORY)
 {
     judged(write_shared, ASX_ORACLE_BORROW);
 }
 
 /* In the laboratory each task counts as a thread. */
-ASX_FIXTURE("FB-202")
+ASX_FIXTURE_ONE("FB-202", LABORATORY)
 {
     judged(write_owned, ASX_ORACLE_AFFINITY);
 }

@@ -14,15 +14,22 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { WORKERS = 4, EVENTS_MAX = 1 << 15, HERE = 1, ASIDE = 2, BACK = 3 };
+enum { WORKERS_MAX = 64, LOADS = 5, EVENTS_MAX = 1 << 17, HERE = 1, ASIDE = 2, BACK = 3 };
+
+/* Four, or as many as are asked for. */
+static unsigned workers_wanted(void)
+{
+    return cli_fixture_workers() > 1 ? cli_fixture_workers() : 4;
+}
 
 typedef struct stage {
-    unsigned load[WORKERS + 1]; /* tasks, by (worker + act) % (WORKERS + 1) */
+    unsigned workers;
+    unsigned load[LOADS]; /* tasks, by (worker + act) % LOADS */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     unsigned here, loaded, acts_done; /* with the lock held */
     size_t left;                      /* tasks of this act; likewise */
-    uint32_t worker[WORKERS];         /* of each keeper; written by the observer */
+    uint32_t worker[WORKERS_MAX];         /* of each keeper; written by the observer */
     asx_region region;
     asx_channel_sender call;
     asx_channel_receiver called;
@@ -61,7 +68,8 @@ static asx_status loot(asx_cx *cx, void *arg)
 
 static unsigned load_of(const stage *s, uint32_t worker, unsigned act)
 {
-    return s->load[(worker + act) % (WORKERS + 1)];
+    bool next = worker == act % s->workers + 1; /* so that there is something */
+    return s->load[(worker + act) % LOADS] + next;
 }
 
 /* Spawns, and keeps the worker until the act is over. */
@@ -81,7 +89,7 @@ static void step_aside(asx_cx *cx, stage *s, unsigned act)
 {
     uint64_t message;
     (void)pthread_mutex_lock(&s->lock);
-    while (s->loaded < WORKERS - 1)
+    while (s->loaded < s->workers - 1)
         (void)pthread_cond_wait(&s->changed, &s->lock);
     s->loaded = 0;
     (void)pthread_mutex_unlock(&s->lock);
@@ -93,7 +101,7 @@ static void step_aside(asx_cx *cx, stage *s, unsigned act)
 static size_t load_of_act(const stage *s, unsigned act)
 {
     size_t sum = 0;
-    for (uint32_t w = 1; w <= WORKERS; w++)
+    for (uint32_t w = 1; w <= s->workers; w++)
         sum += w == act ? 0 : load_of(s, w, act);
     return sum;
 }
@@ -106,11 +114,11 @@ static asx_status keep_worker(asx_cx *cx, void *arg)
     (void)pthread_mutex_lock(&s->lock);
     s->here++;
     (void)pthread_cond_broadcast(&s->changed);
-    while (s->here < WORKERS)
+    while (s->here < s->workers)
         (void)pthread_cond_wait(&s->changed, &s->lock);
     (void)pthread_mutex_unlock(&s->lock);
     uint32_t mine = s->worker[k->index];
-    for (unsigned act = 1; act <= WORKERS; act++) {
+    for (unsigned act = 1; act <= s->workers; act++) {
         if (mine != act) {
             stay(s, mine, act);
             continue;
@@ -128,25 +136,26 @@ static asx_status keep_worker(asx_cx *cx, void *arg)
 static asx_status play(asx_cx *cx, void *arg)
 {
     stage *s = arg;
-    keeper keepers[WORKERS];
-    asx_task tasks[WORKERS];
+    static keeper keepers[WORKERS_MAX];
+    static asx_task tasks[WORKERS_MAX];
     FIX_STATUS(asx_region_open(cx, &s->region, NULL), ASX_OK);
     FIX_STATUS(asx_channel_create(&s->region, sizeof(uint64_t), 1, &s->call, &s->called), ASX_OK);
-    for (unsigned i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < s->workers; i++) {
         keepers[i] = (keeper){ s, i };
         FIX_STATUS(asx_spawn_task(&s->region, NULL, keep_worker, &keepers[i], &tasks[i]), ASX_OK);
     }
-    for (unsigned i = 0; i < WORKERS; i++)
+    for (unsigned i = 0; i < s->workers; i++)
         FIX_STATUS(asx_join(cx, &tasks[i], NULL), ASX_OK);
     return asx_region_close(&s->region, ASX_OK);
 }
 
-static stage *run_stage(uint64_t seed, const unsigned load[WORKERS + 1])
+static stage *run_stage(uint64_t seed, const unsigned load[LOADS])
 {
     stage *s = calloc(1, sizeof *s);
-    asx_runtime_config config = { .workers = WORKERS, .trace = true, .seed = seed };
+    asx_runtime_config config = { .workers = workers_wanted(), .trace = true, .seed = seed };
     asx_runtime *rt = NULL;
     FIX(s != NULL && (s->events = calloc(EVENTS_MAX, sizeof(asx_event))) != NULL);
+    s->workers = config.workers;
     memcpy(s->load, load, sizeof s->load);
     s->left = load_of_act(s, 1);
     FIX(pthread_mutex_init(&s->lock, NULL) == 0 && pthread_cond_init(&s->changed, NULL) == 0);
@@ -168,10 +177,11 @@ static void end_stage(stage *s)
 /* ---- every search of an act ---- */
 
 typedef struct audience {
+    unsigned workers;
     unsigned act;                   /* that goes on; 0: none */
-    uint64_t has[WORKERS + 1];      /* tasks that each worker can be robbed of */
-    uint64_t next[WORKERS + 1];     /* the oldest of them */
-    uint64_t keepers[WORKERS];
+    uint64_t has[WORKERS_MAX + 1];      /* tasks that each worker can be robbed of */
+    uint64_t next[WORKERS_MAX + 1];     /* the oldest of them */
+    uint64_t keepers[WORKERS_MAX];
     unsigned keeper_count;
     uint64_t robbed;                /* worker that the last search has found */
     size_t searches, steals;
@@ -190,9 +200,9 @@ static bool is_keeper(const audience *a, uint64_t task)
 static void judge_search(audience *a, const asx_event *e)
 {
     uint64_t expected = 0;
-    FIX(e->a >= 1 && e->a <= WORKERS);
-    for (unsigned i = 0; i < WORKERS && expected == 0; i++) {
-        uint64_t at = (e->a - 1 + i) % WORKERS + 1;
+    FIX(e->a >= 1 && e->a <= a->workers);
+    for (unsigned i = 0; i < a->workers && expected == 0; i++) {
+        uint64_t at = (e->a - 1 + i) % a->workers + 1;
         if (at != e->object && a->has[at] > 0)
             expected = at;
     }
@@ -228,19 +238,19 @@ static void watch(audience *a, const asx_event *e)
 
 static void judge_all(const stage *s)
 {
-    audience a = { .act = 0 };
+    audience a = { .workers = s->workers };
     size_t loads = 0;
     for (size_t i = 0; i < s->count; i++)
         watch(&a, &s->events[i]);
-    for (unsigned act = 1; act <= WORKERS; act++)
+    for (unsigned act = 1; act <= s->workers; act++)
         loads += load_of_act(s, act);
     FIX_EQ(a.steals, loads);
-    FIX(a.searches >= WORKERS);
+    FIX(a.searches >= s->workers);
 }
 
 ASX_FIXTURE("sc-steal-001")
 {
-    static const unsigned loads[][WORKERS + 1] = {
+    static const unsigned loads[][LOADS] = {
         { 60, 60, 60, 60, 60 }, /* all have some */
         { 40, 0, 5, 0, 70 },    /* some have none, and have to be passed by */
         { 1, 20, 0, 0, 0 },
@@ -258,28 +268,30 @@ ASX_FIXTURE("sc-steal-001")
 enum { SEARCHES = 10 };
 
 /* Where each worker began its first searches. */
-static void first_searches(const stage *s, uint64_t ret_first[WORKERS][SEARCHES])
+static void first_searches(const stage *s, uint64_t ret_first[WORKERS_MAX][SEARCHES])
 {
-    size_t count[WORKERS] = { 0 };
+    size_t count[WORKERS_MAX] = { 0 };
     for (size_t i = 0; i < s->count; i++) {
         const asx_event *e = &s->events[i];
         if (e->kind != ASX_EVENT_WORKER_SEARCH)
             continue;
-        FIX(e->object >= 1 && e->object <= WORKERS && e->object == e->worker);
+        FIX(e->object >= 1 && e->object <= s->workers && e->object == e->worker);
         if (count[e->object - 1] < SEARCHES)
             ret_first[e->object - 1][count[e->object - 1]++] = e->a;
     }
-    for (unsigned w = 0; w < WORKERS; w++)
+    for (unsigned w = 0; w < s->workers; w++)
         FIX_EQ(count[w], SEARCHES);
 }
 
 ASX_FIXTURE("INV-SC-05")
 {
-    static const unsigned load[WORKERS + 1] = { 60, 60, 60, 60, 60 };
     static const uint64_t seeds[] = { 7, 7, 8 };
-    static uint64_t first[3][WORKERS][SEARCHES];
+    static uint64_t first[3][WORKERS_MAX][SEARCHES];
+    unsigned workers = workers_wanted(), load[LOADS];
     asx_runtime *between[3]; /* so that no two are made at the same place */
-    asx_runtime_config config = { .workers = WORKERS };
+    asx_runtime_config config = { .workers = workers };
+    for (unsigned i = 0; i < LOADS; i++)
+        load[i] = 220 / (workers - 1) + 1;
     for (unsigned i = 0; i < 3; i++) {
         FIX_STATUS(asx_runtime_create(&config, &between[i]), ASX_OK);
         stage *s = run_stage(seeds[i], load);
@@ -288,9 +300,9 @@ ASX_FIXTURE("INV-SC-05")
     }
     for (unsigned i = 0; i < 3; i++)
         FIX_STATUS(asx_runtime_destroy(between[i]), ASX_OK);
-    for (unsigned w = 0; w < WORKERS; w++) {
+    for (unsigned w = 0; w < workers; w++) {
         FIX(memcmp(first[0][w], first[1][w], sizeof first[0][w]) == 0);
         FIX(memcmp(first[0][w], first[2][w], sizeof first[0][w]) != 0); /* another seed */
-        FIX(memcmp(first[0][w], first[0][(w + 1) % WORKERS], sizeof first[0][w]) != 0);
+        FIX(memcmp(first[0][w], first[0][(w + 1) % workers], sizeof first[0][w]) != 0);
     }
 }

@@ -1,7 +1,8 @@
-/* workers.c - the tests of one worker on several: with ASX_WORKERS=N in the environment every
- * runtime that a test makes without saying how many workers it wants gets N, unless it is one of
- * those that are for one worker only. The linker puts this in the place of asx_runtime_create().
- * A test of something that several workers do not promise says so: asx_test_one_worker(). */
+/* workers.c - the tests of one worker, and the examples, on several: with ASX_WORKERS=N in the
+ * environment every runtime that is made without saying how many workers it wants gets N, unless it
+ * is one of those that are for one worker only. The linker puts this in the place of
+ * asx_runtime_create() and asx_main(). A test of something that several workers do not promise says
+ * so: asx_test_one_worker(). */
 #include <stdlib.h>
 
 #include <asx/runtime.h>
@@ -10,6 +11,7 @@
 
 asx_status __real_asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
 asx_status __wrap_asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
+int __wrap_asx_main(asx_task_fn fn, void *arg);
 
 static bool one_worker;
 
@@ -31,4 +33,14 @@ asx_status __wrap_asx_runtime_create(const asx_runtime_config *config, asx_runti
         return __real_asx_runtime_create(config, ret_runtime);
     several.workers = (uint32_t)strtoul(wanted, NULL, 10);
     return __real_asx_runtime_create(&several, ret_runtime);
+}
+
+int __wrap_asx_main(asx_task_fn fn, void *arg)
+{
+    asx_runtime *rt;
+    if (__wrap_asx_runtime_create(NULL, &rt) < 0)
+        return 1;
+    asx_status st = asx_runtime_run(rt, fn, arg);
+    asx_status end = asx_runtime_destroy(rt);
+    return st == ASX_OK && end == ASX_OK ? 0 : 1;
 }
