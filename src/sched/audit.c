@@ -61,7 +61,7 @@ static bool obligations_are_valid(const asx__region *region)
     uint64_t reserved = 0;
     const asx__obligation *newer = NULL;
     for (const asx__obligation *o = region->obligations; o != NULL; o = o->older) {
-        if (o->owner != region || o->object != region || o->newer != newer)
+        if (o->owner != region || asx__obligation_object(o) != region || o->newer != newer)
             return false;
         reserved += o->state == ASX_OBLIGATION_RESERVED;
         newer = o;

@@ -175,7 +175,8 @@ static asx__obligation *permit_on_its_way(const asx__task *task)
 {
     const asx_send_permit *permit = task->r.io;
     asx__obligation *o = permit->record_;
-    return o->object != NULL && o->owner == task && o->id == permit->obligation_ ? o : NULL;
+    bool live = asx__obligation_object(o) != NULL && o->owner == task;
+    return live && asx__obligation_id(o) == permit->obligation_ ? o : NULL;
 }
 
 bool asx__take_back(asx_runtime *rt, asx__task *task, unsigned exec)
@@ -204,8 +205,9 @@ static void expedite(asx_runtime *rt, asx__task *task, uint8_t priority)
         task->w.status = ASX_E_CANCELLED; /* it has got nothing that it would keep */
     if (queued)
         asx__enqueue(rt, task);
-    else if (asx__exec_state(task) == ASX__EXEC_PARKED && !asx__task_masked(task) &&
-             !waits_uncancellably(rt, task))
+    else if (asx__exec_state(task) != ASX__EXEC_PARKED)
+        asx__engine_call_in(rt, task);
+    else if (!asx__task_masked(task) && !waits_uncancellably(rt, task))
         wake_cancelled(rt, task);
 }
 

@@ -12,7 +12,11 @@
 
 #define LEASE_AFTER 32u
 #define LEASE_AFTER_MAX (1u << 16)
-#define LEASE_PAYS 20000u /* entries after which a lease has paid for its end */
+#define IDS_EACH 4096u /* numbers of obligations that a worker gets at a time */
+#define LEASE_PAYS 20000u /* calls after which a lease has paid for its end */
+/* Calls without the engine before a worker looks in there: one that is alone may get a lease. */
+#define OUTINGS_ALONE 32u
+#define OUTINGS 1024u
 
 /* Its generation is one that no handle has. */
 static const asx__region no_region = { .generation = UINT64_MAX };
@@ -104,11 +108,10 @@ uint32_t asx__engine_worker(const asx_runtime *rt)
 /* Somebody else was here. A lease that did not last made things worse: the next one comes later. */
 static void end_streak(asx__engine *e)
 {
-    uint64_t entries = asx__load_relaxed(&e->entries);
     e->streak = 0;
     if (e->leased_at == 0)
         return;
-    if (entries - e->leased_at > LEASE_PAYS)
+    if (asx__engine_calls(e) - e->leased_at > LEASE_PAYS)
         e->lease_after = LEASE_AFTER;
     else if (e->lease_after < LEASE_AFTER_MAX)
         e->lease_after *= 2;
@@ -121,6 +124,15 @@ static void come_in(asx__engine *e, asx__thread *self)
     asx__store_relaxed(&e->entries, asx__load_relaxed(&e->entries) + 1);
 }
 
+/* What it has done outside counts as if it had entered for it. */
+static void come_back(asx__engine *e, asx__outside *out)
+{
+    uint64_t calls = asx__load_relaxed(&out->calls);
+    asx__store_relaxed(&out->task, NULL);
+    e->streak += (uint32_t)(calls - out->calls_seen);
+    out->calls_seen = calls;
+}
+
 /* Not by a lease. */
 static __attribute__((noinline)) void enter_slow(asx_runtime *rt, asx__thread *self)
 {
@@ -130,6 +142,7 @@ static __attribute__((noinline)) void enter_slow(asx_runtime *rt, asx__thread *s
         worker = &e->visitor;
     bool easy = asx__lease_take(&e->lock, NULL);
     come_in(e, self);
+    come_back(e, &worker->outside);
     if (e->loaded != worker || !easy)
         end_streak(e);
     if (e->loaded != worker)
@@ -153,11 +166,16 @@ __attribute__((noinline)) bool asx__engine_enter(asx_runtime *rt)
     return false;
 }
 
+static bool is_alone(const asx__engine *e)
+{
+    return e->workers_here - e->sleepers == 1;
+}
+
 static bool wants_lease(asx__engine *e, const asx__worker *worker)
 {
-    if (worker == &e->visitor || e->workers_here - e->sleepers != 1 || ++e->streak < e->lease_after)
+    if (worker == &e->visitor || !is_alone(e) || ++e->streak < e->lease_after)
         return false;
-    e->leased_at = asx__load_relaxed(&e->entries);
+    e->leased_at = asx__engine_calls(e);
     return true;
 }
 
@@ -181,6 +199,23 @@ static inline bool may_wake(const asx_runtime *rt, const asx__engine *e)
            (!rt->hot && others_may_wait(rt)); /* while it holds, nothing else is queued */
 }
 
+/* Its task goes on without the engine, as long as nothing about it is special. */
+static void let_out(asx_runtime *rt, asx__worker *worker)
+{
+    asx__task *task = rt->current;
+    asx__outside *out = &worker->outside;
+    if (task == NULL || (task->flags & ASX__T_NO_OUTING) != 0 || rt->gate->behind == NULL)
+        return; /* in the child of a fork somebody who is not there may have a latch */
+    out->permit = task->extra != NULL ? &task->extra->permit : NULL;
+    out->left = is_alone(rt->engine) ? OUTINGS_ALONE : OUTINGS;
+    if (asx__load_relaxed(&out->next_id) > asx__load_relaxed(&out->last_id)) {
+        asx__store_relaxed(&out->next_id, rt->registry.last_id + 1);
+        rt->registry.last_id += IDS_EACH;
+        asx__store_relaxed(&out->last_id, rt->registry.last_id);
+    }
+    asx__store_relaxed(&out->task, task);
+}
+
 static __attribute__((noinline)) void leave_slow(asx_runtime *rt)
 {
     asx__engine *e = rt->engine;
@@ -188,6 +223,9 @@ static __attribute__((noinline)) void leave_slow(asx_runtime *rt)
     asx__worker *worker = e->loaded;
     bool keep = e->lock.leased || wants_lease(e, worker);
     asx__store_relaxed(&e->owner, NULL);
+    asx__latches_release(&e->seized);
+    if (!keep)
+        let_out(rt, worker);
     if (keep)
         asx__lease_keep(&e->lock, &worker->slot);
     else
@@ -218,6 +256,66 @@ void asx__engine_give_up(asx_runtime *rt)
     e->streak = 0;
 }
 
+/* ---- without entering ----------------------------------------------------------------------- */
+
+__attribute__((noinline)) asx__outing asx__outing_begin(asx_runtime *rt, const asx__task *task)
+{
+    asx__outing none = { NULL, false };
+    asx__engine *e = rt->engine;
+    asx__worker *worker = self_of_this_call()->worker;
+    if (ASX__UNLIKELY(worker == NULL || worker->rt != rt))
+        return none;
+    if (worker->slot.lease == 0)
+        return asx__outside_may(&worker->outside, task) ? (asx__outing){ worker, false } : none;
+    /* By a lease nobody else is awake who could be at a latch, and the registers are this worker's.
+     * If it is inside already, it was called back from there. */
+    if (asx__load_relaxed(&worker->slot.inside) != 0 || !asx__lease_return(&e->lock, &worker->slot))
+        return none;
+    asx__outing outing = { worker, true };
+    const asx__task *mine = rt->current;
+    if (ASX__LIKELY(mine != NULL && (task == NULL || task == mine) &&
+                    (mine->flags & ASX__T_NO_OUTING) == 0))
+        return outing;
+    asx__outing_end(outing, NULL);
+    return none;
+}
+
+void asx__engine_seize(asx_runtime *rt, asx__latch *latch)
+{
+    asx__engine *e = rt->engine;
+    if (e == NULL || e->lock.leased || ASX__UNLIKELY(rt->gate->behind == NULL))
+        return; /* alone, by a lease or after a fork */
+    ASX__DEBUG_ASSERT(asx__engine_is_mine(rt));
+    asx__latch_seize(latch, &e->seized);
+}
+
+void asx__engine_call_in(asx_runtime *rt, const asx__task *task)
+{
+    asx__engine *e = rt->engine;
+    for (uint32_t i = 0; e != NULL && i < e->workers_max; i++)
+        asx__outside_call_in(&e->workers[i].outside, task);
+}
+
+uint64_t asx__engine_calls(const asx__engine *e)
+{
+    uint64_t calls = asx__load_relaxed(&e->entries);
+    for (uint32_t i = 0; i < e->workers_max; i++)
+        calls += asx__load_relaxed(&e->workers[i].outside.calls);
+    return calls;
+}
+
+uint64_t asx__engine_spare_ids(const asx_runtime *rt)
+{
+    const asx__engine *e = rt->engine;
+    uint64_t spare = 0;
+    for (uint32_t i = 0; e != NULL && i < e->workers_max; i++) {
+        const asx__outside *out = &e->workers[i].outside;
+        spare += asx__load_relaxed(&out->last_id) + 1 - asx__load_relaxed(&out->next_id);
+        spare += asx__load_relaxed(&out->skipped);
+    }
+    return spare;
+}
+
 /* ---- making --------------------------------------------------------------------------------- */
 
 /* A gate has nothing in it: no current task, no regions, no records. */
@@ -231,6 +329,15 @@ static asx_runtime *make_gate(asx_runtime *rt)
     gate->near_region = (asx__region *)(uintptr_t)&no_region;
     gate->number = rt->number;
     return gate;
+}
+
+static void init_outside(asx__outside *out)
+{
+    asx__atomic_init(&out->task, NULL);
+    asx__atomic_init(&out->next_id, UINT64_C(1));
+    asx__atomic_init(&out->last_id, UINT64_C(0));
+    asx__atomic_init(&out->skipped, UINT64_C(0));
+    asx__atomic_init(&out->calls, UINT64_C(0));
 }
 
 asx_status asx__engine_create(asx_runtime *rt, uint32_t workers)
@@ -252,12 +359,14 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t workers)
         all[i].rt = rt;
         all[i].index = i;
         asx__lease_slot_init(&all[i].slot);
+        init_outside(&all[i].outside);
         asx__local_init(&all[i], rt->config.seed);
         all[i].r.turn_left = ASX__TURN;
         all[i].r.host = &all[i].host_stack;
         all[i].r.loop_again = &all[i].loop_again;
     }
     e->visitor.rt = rt;
+    init_outside(&e->visitor.outside);
     asx__local_init(&e->visitor, 0);
     e->visitor.r.turn_left = ASX__TURN;
     e->loaded = &e->visitor;

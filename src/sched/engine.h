@@ -13,6 +13,7 @@
  *             real runtime.
  *   thread    a thread's own record: which worker it is, if any. Its address names the thread.
  *   visitor   a thread that is no worker of this runtime and has entered.
+ *   outing    what a worker does for its task without entering: latch.h, sync/outside.c.
  *
  * Who holds the engine
  *   Code of the runtime runs with the engine held, a user's code without it. A switch from fiber to
@@ -30,6 +31,7 @@
 #include <pthread.h>
 
 #include "base/atomic.h"
+#include "sched/latch.h"
 #include "sched/lease.h"
 #include "sched/sched.h"
 
@@ -46,6 +48,20 @@ typedef struct asx__registers {
     uint64_t poll_failed, running_seq;
 } asx__registers;
 
+/* What a worker needs to serve the task that it runs without entering; its own thread's. */
+typedef struct asx__outside {
+    /* A: the task, if there is nothing about it that the engine must know of; else NULL. Written
+     * with the engine held: by its thread when it leaves, by others to make it come in. */
+    asx__atomic_ptr task;
+    asx__obligation *permit;  /* the record that is the task's own; NULL: it has none */
+    asx__atomic_u64 next_id;  /* A: numbers of obligations that it may give out ... */
+    asx__atomic_u64 last_id;  /* A: ... up to this one; others only look */
+    asx__atomic_u64 skipped;  /* A: numbers that it had and never gave out */
+    asx__atomic_u64 calls;    /* A: made without entering, ever; others only look */
+    uint64_t calls_seen;      /* when it last entered */
+    uint32_t left;            /* calls that it may make before it looks in */
+} asx__outside;
+
 typedef struct asx__worker {
     asx_runtime *rt;           /* I */
     uint32_t index;            /* I */
@@ -57,6 +73,7 @@ typedef struct asx__worker {
     asx__rng rng;              /* L: where its next search for work begins */
     asx__stack host_stack;     /* of its thread */
     jmp_buf loop_again;
+    asx__outside outside;      /* far from what others write */
     pthread_t thread;          /* I: not of worker 0 */
     int32_t tid;               /* of its thread as the system knows it, for dumps; 0: has none */
     bool asleep;               /* L */
@@ -75,6 +92,7 @@ typedef struct asx__engine {
     asx__lease_lock lock;
     asx__atomic_ptr owner;     /* A: the thread that holds it; only its owner finds itself there */
     asx__worker *loaded;       /* L: whose registers are in the runtime */
+    asx__latch *seized;        /* L: by whoever is inside, until it leaves */
     asx__worker visitor;       /* L: the registers of whoever is no worker */
     asx__worker *workers;      /* I */
     uint32_t workers_max;      /* I: as configured */
@@ -113,6 +131,59 @@ bool asx__engine_is_mine(const asx_runtime *rt);
 uint32_t asx__engine_worker(const asx_runtime *rt);
 /* Before leaving for long: others need not revoke anything. */
 void asx__engine_give_up(asx_runtime *rt);
+
+/* ---- without entering ---- */
+
+/* What a worker does for the task that it runs, in one object, with no step that could wait. By
+ * its lease it needs nothing else; without one it takes the object's latch. */
+typedef struct asx__outing {
+    asx__worker *worker; /* NULL: it has to enter */
+    bool leased;
+} asx__outing;
+
+/* May the calling thread do something for `task` (NULL: for the one that it runs) without entering?
+ * The task runs here, was not cancelled, has no quota, no deadline and no grant to pick up. */
+asx__outing asx__outing_begin(asx_runtime *rt, const asx__task *task);
+
+/* By its own thread, without a lease: the task runs here, and need not enter. */
+static inline bool asx__outside_may(asx__outside *out, const asx__task *task)
+{
+    const asx__task *mine = asx__load_relaxed(&out->task);
+    return mine != NULL && (task == NULL || task == mine) && out->left-- != 0;
+}
+
+/* Inside: it has to, from now on. */
+static inline void asx__outside_call_in(asx__outside *out, const asx__task *task)
+{
+    if (asx__load_relaxed(&out->task) == task)
+        asx__store_relaxed(&out->task, NULL);
+}
+
+static inline void asx__outing_take(asx__outing outing, asx__latch *latch)
+{
+    if (!outing.leased)
+        asx__latch_take(latch);
+}
+
+/* `latch` as it was taken, or NULL. */
+static inline void asx__outing_end(asx__outing outing, asx__latch *latch)
+{
+    asx__outside *out = &outing.worker->outside;
+    if (latch != NULL && !outing.leased)
+        asx__latch_drop(latch);
+    asx__store_relaxed(&out->calls, asx__load_relaxed(&out->calls) + 1);
+    if (outing.leased)
+        asx__store_release(&outing.worker->slot.inside, 0u);
+}
+
+/* Inside: nobody else does anything with the object until this worker has left. */
+void asx__engine_seize(asx_runtime *rt, asx__latch *latch);
+/* Inside: whoever runs the task has to enter for whatever it does next. */
+void asx__engine_call_in(asx_runtime *rt, const asx__task *task);
+/* Calls that workers made, entering or not; anybody may ask. */
+uint64_t asx__engine_calls(const asx__engine *e);
+/* Inside: numbers of obligations that workers have and did not give out yet. */
+uint64_t asx__engine_spare_ids(const asx_runtime *rt);
 
 /* ---- steal.c: all inside ---- */
 

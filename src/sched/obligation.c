@@ -44,14 +44,14 @@ asx__obligation *asx__obligation_next(const asx_runtime *rt, uint64_t *cursor)
 {
     while (*cursor < rt->registry.records.carved) {
         asx__obligation *o = asx__slab_at(&rt->registry.records, (uint32_t)(*cursor)++);
-        if (o->object != NULL)
+        if (asx__obligation_object(o) != NULL)
             return o;
     }
     if (*cursor < IN_EXTRAS)
         *cursor = IN_EXTRAS;
     while (*cursor - IN_EXTRAS < rt->extras.carved) {
         asx__extra *extra = asx__slab_at(&rt->extras, (uint32_t)((*cursor)++ - IN_EXTRAS));
-        if (extra->permit.object != NULL)
+        if (asx__obligation_object(&extra->permit) != NULL)
             return &extra->permit;
     }
     return NULL;
@@ -98,20 +98,21 @@ static asx__obligation *take_record(asx_runtime *rt)
             return NULL;
     }
     reg->live++;
-    o->id = ++reg->last_id;
+    asx__store_relaxed(&o->id, ++reg->last_id);
     return o;
 }
 
 static void free_record(asx_runtime *rt, asx__obligation *o)
 {
-    o->object = NULL;
+    asx__store_relaxed(&o->object, NULL);
     asx__slab_release(&rt->registry.records, o, o->index);
 }
 
 static void remember(asx_runtime *rt, asx__obligation *o)
 {
     asx__registry *reg = &rt->registry;
-    o->owner = o->object = NULL;
+    o->owner = NULL;
+    asx__store_relaxed(&o->object, NULL);
     o->newer = NULL;
     o->older = reg->memories;
     if (reg->memories != NULL)
@@ -119,8 +120,11 @@ static void remember(asx_runtime *rt, asx__obligation *o)
     else
         reg->memories_oldest = o;
     reg->memories = o;
-    if (++reg->memory_count > MEMORIES_MAX)
-        free_record(rt, forget_oldest(reg));
+    if (++reg->memory_count <= MEMORIES_MAX)
+        return;
+    o = forget_oldest(reg);
+    ASX__ASSERT(o != NULL);
+    free_record(rt, o);
 }
 
 static void unchain(asx__obligation *o, asx__obligation **newest)
@@ -138,7 +142,7 @@ static asx__obligation *fill(asx_runtime *rt, asx__obligation *o, void *owner, v
                              asx__obligation **newest)
 {
     o->owner = owner;
-    o->object = object;
+    asx__store_relaxed(&o->object, object);
     o->site = site;
     o->older = *newest;
     o->newer = NULL;
@@ -156,10 +160,11 @@ static asx__obligation *fill(asx_runtime *rt, asx__obligation *o, void *owner, v
 asx__obligation *asx__obligation_own(asx_runtime *rt, asx__task *task, void *object)
 {
     asx__extra *extra = asx__task_extra(rt, task);
-    if (extra == NULL || extra->permit.object != NULL || rt->tracing || rt->registry.max != 0)
+    if (extra == NULL || asx__obligation_object(&extra->permit) != NULL || rt->tracing ||
+        rt->registry.max != 0)
         return NULL;
-    extra->permit.id = ++rt->registry.last_id;
-    extra->permit.object = object;
+    asx__store_relaxed(&extra->permit.id, ++rt->registry.last_id);
+    asx__store_relaxed(&extra->permit.object, object);
     return &extra->permit;
 }
 
@@ -176,7 +181,7 @@ asx__obligation *asx__obligation_new(asx_runtime *rt, asx__task *task, void *obj
 void asx__obligation_resolve(asx_runtime *rt, asx__obligation *o, asx_obligation_state to)
 {
     if (o->index == ASX__OBLIGATION_OWN) {
-        o->object = NULL;
+        asx__store_relaxed(&o->object, NULL);
         return;
     }
     if (rt->tracing)
@@ -198,7 +203,7 @@ void asx__obligation_trace(asx_runtime *rt, uint32_t event, asx__obligation *o)
 {
     uint64_t owner = owned_by_region(o) ? ((asx__region *)o->owner)->generation
                                         : ((asx__task *)o->owner)->generation;
-    asx__journal(rt, event, o->id, o->kind, asx__serial(owner), 0);
+    asx__journal(rt, event, asx__obligation_id(o), o->kind, asx__serial(owner), 0);
 }
 
 asx_status asx__obligation_missing(const asx_runtime *rt, uint64_t id)
@@ -211,7 +216,8 @@ asx_status asx__obligation_missing(const asx_runtime *rt, uint64_t id)
 static asx__obligation *newest_of(asx__extra *extra)
 {
     asx__obligation *o = extra->obligations;
-    if (extra->permit.object != NULL && (o == NULL || o->id < extra->permit.id))
+    if (asx__obligation_object(&extra->permit) != NULL &&
+        (o == NULL || asx__obligation_id(o) < asx__obligation_id(&extra->permit)))
         o = &extra->permit;
     return o;
 }
@@ -219,10 +225,10 @@ static asx__obligation *newest_of(asx__extra *extra)
 void asx__obligations_end_task(asx_runtime *rt, asx__task *task)
 {
     for (asx__obligation *o; (o = newest_of(task->extra)) != NULL;) {
-        uint64_t id = o->id;
+        uint64_t id = asx__obligation_id(o);
         task->region->n_aborted++;
         rt->registry.release[o->kind](rt, o);
-        ASX__ASSERT(o->object == NULL || o->id != id);
+        ASX__ASSERT(asx__obligation_object(o) == NULL || asx__obligation_id(o) != id);
     }
 }
 
@@ -282,7 +288,7 @@ asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_ki
     r->live_obligations++;
     ret_obligation->rt_ = asx__handle_runtime(rt);
     ret_obligation->id = asx_handle_make(ASX_TAG_OBLIGATION, ASX_STATE_MASK_ALL, o->index,
-                                         ((uint64_t)rt->number << 48) | o->id);
+                                         ((uint64_t)rt->number << 48) | asx__obligation_id(o));
     return ASX_OK;
 }
 
@@ -299,7 +305,8 @@ static asx_status resolve_handle(const asx_obligation *obligation, asx__obligati
     if (h.generation >> 48 != rt->number || asx_handle_index(h) >= rt->registry.records.carved)
         return ASX_E_STALE_HANDLE;
     asx__obligation *o = asx__slab_at(&rt->registry.records, asx_handle_index(h));
-    if (o->id != id || (o->object == NULL && o->state != ASX_OBLIGATION_LEAKED))
+    if (asx__obligation_id(o) != id ||
+        (asx__obligation_object(o) == NULL && o->state != ASX_OBLIGATION_LEAKED))
         return asx__obligation_missing(rt, id);
     if (!owned_by_region(o))
         return ASX_E_INVALID_ARGUMENT;

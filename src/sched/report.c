@@ -154,7 +154,7 @@ void asx__report_obligation(asx_runtime *rt, asx_close_report *report,
     asx__region_path(region, path, sizeof path);
     asx_report_item item = {
         .kind = ASX_REPORT_OBLIGATION,
-        .serial = obligation->id,
+        .serial = asx__obligation_id(obligation),
         .name = names[obligation->kind],
         .site = obligation->site,
         .path = path,

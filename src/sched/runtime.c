@@ -745,7 +745,7 @@ asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
         .regions_live = rt->live_regions,
         .regions_opened = asx__serial(rt->region_generation),
         .obligations_reserved = asx__obligations_live(rt),
-        .obligations_total = rt->registry.last_id,
+        .obligations_total = rt->registry.last_id - asx__engine_spare_ids(rt),
         .obligations_leaked = rt->registry.leaked,
         .channels_live = rt->live_channels,
         .timers_live = asx_timer_count(&rt->timers),

@@ -169,8 +169,11 @@ static inline bool asx__wait_goes_on(asx_runtime *rt, asx__waitable *waitable)
  * owner are chained, but for the one in a task's extra part: see obligation.c. */
 typedef struct asx__obligation {
     struct asx__obligation *older, *newer; /* in the owner's chain; overwritten while free */
-    uint64_t id;
-    void *object;         /* what it is about: a place in a channel, a region; NULL: not live */
+    asx__atomic_u64 id;     /* A: while a task uses its own record, others may look at it */
+    union {               /* what it is about: a channel's place, a region; NULL: not live */
+        asx__atomic_ptr object; /* A */
+        void *object_now; /* of a runtime with one worker, or of the running task's own */
+    };
     void *owner;          /* asx__task or, for PLAIN and LEASE, asx__region */
     const char *site;
     uint8_t kind;         /* asx_obligation_kind */
@@ -180,6 +183,16 @@ typedef struct asx__obligation {
     uint32_t index;       /* in registry.records; ASX__OBLIGATION_OWN: in an extra part */
 } asx__obligation;
 #define ASX__OBLIGATION_OWN UINT32_MAX
+
+static inline uint64_t asx__obligation_id(const asx__obligation *o)
+{
+    return asx__load_relaxed(&o->id);
+}
+
+static inline void *asx__obligation_object(const asx__obligation *o)
+{
+    return asx__load_relaxed(&o->object);
+}
 
 typedef void (*asx__obligation_release)(asx_runtime *rt, asx__obligation *obligation);
 
@@ -235,6 +248,9 @@ enum asx__task_flags {
 #define ASX__T_NOT_DIRECT                                                                          \
     (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_RAISED |                 \
      ASX__T_INLINE | ASX__T_PINNED)
+
+/* A task with any of these enters the engine of a shared runtime for whatever it does. */
+#define ASX__T_NO_OUTING (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_GRANTED)
 
 /* In a free record waits, joiner, reason and extra are NULL, and generation is 0. */
 typedef struct asx__task {

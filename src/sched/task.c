@@ -281,7 +281,7 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
             }
             asx__task_run_cleanups(rt, task, true);
         } while (extra->scopes != NULL || extra->cleanups != NULL);
-        if (extra->obligations != NULL || extra->permit.object != NULL)
+        if (extra->obligations != NULL || asx__obligation_object(&extra->permit) != NULL)
             asx__obligations_end_task(rt, task);
         (void)asx__task_leave_place(rt, task);
     }

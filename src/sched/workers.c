@@ -36,7 +36,7 @@
 /* So late may a timer be while others are awake, who would fire it in their next turn. */
 #define TIMER_SLACK_NS (200 * ASX_US)
 /* Dispatches between two looks of a worker at how things go. */
-#define STRETCH (16 * ASX__TURN)
+#define STRETCH (4 * ASX__TURN)
 
 /* ---- bells ---------------------------------------------------------------------------------- */
 
@@ -140,11 +140,12 @@ static void ring_all(asx__engine *e)
 static uint64_t grain(asx_runtime *rt, uint64_t *seen, asx_time *at)
 {
     const asx__engine *e = rt->engine;
-    uint64_t entries = asx__load_relaxed(&e->entries) - *seen;
+    uint64_t calls = asx__engine_calls(e);
+    uint64_t entries = calls - *seen;
     uint64_t awake = e->workers_here - e->sleepers;
     asx_time now = asx__clock_read(rt);
     uint64_t elapsed = now - *at;
-    *seen = asx__load_relaxed(&e->entries);
+    *seen = calls;
     *at = now;
     return entries <= 1 ? ASX_TIME_NEVER : elapsed * (awake != 0 ? awake : 1) / entries;
 }
@@ -215,9 +216,9 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
  * first: as long as others enter every moment there is nothing to be done for it. */
 static void doze(asx__engine *e, asx__worker *w, uint32_t bell, uint64_t deadline, bool looks_in)
 {
-    uint64_t before = asx__load_relaxed(&e->entries);
+    uint64_t before = asx__engine_calls(e);
     while (!asx__futex_wait(&w->bell, bell, deadline) && looks_in) {
-        uint64_t entries = asx__load_relaxed(&e->entries);
+        uint64_t entries = asx__engine_calls(e);
         if ((entries - before) * COARSE_NS < LOOK_NS)
             break;
         before = entries;
@@ -266,7 +267,7 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
             break;
         }
     }
-    w->entries_seen = asx__load_relaxed(&e->entries);
+    w->entries_seen = asx__engine_calls(e);
     w->looked_at = rt->now;
 }
 
@@ -308,7 +309,7 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
 {
     asx__engine *e = rt->engine;
     asx_status st = ASX_OK;
-    w->entries_seen = asx__load_relaxed(&e->entries);
+    w->entries_seen = asx__engine_calls(e);
     w->looked_at = asx__clock_read(rt);
     while (!rt->finished && !e->stop) {
         asx__local_adopt(rt); /* so that nobody's own work keeps it from its turn */

@@ -87,7 +87,7 @@ asx_status asx__channel_take_with_ack(asx__channel *ch, asx__task *task, void *r
         asx__channel_journal(ch, task, ASX_EVENT_CHANNEL_RECV, cell->mark.number,
                              asx__channel_queued(ch), cell->mark.seq);
     ret_ack->channel_ = ch;
-    ret_ack->obligation_ = o->id;
+    ret_ack->obligation_ = asx__obligation_id(o);
     ret_ack->record_ = o;
     return ASX_OK;
 }
@@ -142,6 +142,7 @@ static void nack(asx__channel *ch, asx__obligation *o)
 void asx__ack_release(asx_runtime *rt, asx__obligation *o)
 {
     (void)rt;
+    asx__channel_seize(asx__ack_channel(o));
     asx__channel_turn(asx__ack_channel(o), ASX__TURN_ACK_NACK);
     nack(asx__ack_channel(o), o);
 }
@@ -152,11 +153,11 @@ static asx_status find_ack(const asx_ack *ack, asx__obligation **ret_o)
         return ASX_E_INVALID_ARGUMENT;
     asx__channel *ch = ack->channel_;
     asx__obligation *o = ack->record_;
-    if (o->id != ack->obligation_ || o->object == NULL)
+    if (asx__obligation_id(o) != ack->obligation_ || asx__obligation_object(o) == NULL)
         return ack->obligation_ <= ch->first_obligation
                    ? ASX_E_DISCONNECTED /* its channel is gone, and took it along */
                    : asx__obligation_missing(ch->rt, ack->obligation_);
-    if (o->object != asx__ack_object(ch))
+    if (asx__obligation_object(o) != asx__ack_object(ch))
         return ASX_E_INVALID_ARGUMENT;
     *ret_o = o;
     return ASX_OK;

@@ -173,7 +173,7 @@ static asx__sender *add_sender(asx__channel *ch)
         s->index = index;
         if (s->home == NULL)
             s->home = ch->rt;
-        s->channel = ch;
+        asx__store_relaxed(&s->channel, ch);
         s->next = ch->all_senders;
         ch->all_senders = s;
     }
@@ -263,9 +263,10 @@ static asx_status create(asx__region *region, size_t element_size, size_t capaci
     uint32_t index;
     asx__channel *ch = asx__slab_alloc(rt, &rt->channels, &index);
     ASX__ASSERT(ch != NULL);
-    memset(ch, 0, offsetof(asx__channel, home));
     if (ch->home == NULL)
         ch->home = rt;
+    asx__channel_seize(ch); /* an endpoint of an earlier life may be used at any time */
+    memset(ch, 0, offsetof(asx__channel, home));
     ch->index = index;
     init_channel(ch, region, &sh, memory, options);
     *ret_channel = ch;
@@ -321,7 +322,7 @@ asx_status asx__sender_refuse(const asx_channel_sender *sender)
 {
     if (sender == NULL || sender->sender_ == NULL || sender->generation_ == 0)
         return ASX_E_INVALID_ARGUMENT;
-    const asx__channel *ch = sender->sender_->channel;
+    const asx__channel *ch = asx__sender_channel(sender->sender_);
     return ch != NULL && sender->generation_ > ch->generation ? ASX_E_STALE_HANDLE
                                                               : ASX_E_DISCONNECTED;
 }
@@ -364,8 +365,8 @@ asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
         ASX__GATE_SENDER(sender, NULL, asx_channel_sender_clone(&in, ret_sender));
         return st;
     }
-    asx__channel_turn(s->channel, ASX__TURN_CLONE);
-    s = add_sender(s->channel);
+    asx__channel_turn(asx__sender_channel(s), ASX__TURN_CLONE);
+    s = add_sender(asx__sender_channel(s));
     if (s == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     name_sender(s, ret_sender);
@@ -380,7 +381,7 @@ asx_status asx_channel_sender_drop(asx_channel_sender *sender)
         ASX__GATE_SENDER(sender, NULL, asx_channel_sender_drop(&in));
         return st;
     }
-    asx__channel *ch = s->channel;
+    asx__channel *ch = asx__sender_channel(s);
     asx__channel_turn(ch, ASX__TURN_DROP);
     s->generation = ASX__NO_GENERATION;
     s->next_free = ch->free_senders;
@@ -437,10 +438,11 @@ static void end_obligations(asx__channel *ch)
 {
     uint64_t cursor = 0;
     for (asx__obligation *o; (o = asx__obligation_next(ch->rt, &cursor)) != NULL;) {
-        if (o->object == asx__ack_object(ch)) {
+        if (asx__obligation_object(o) == asx__ack_object(ch)) {
             ch->region->n_aborted++;
             asx__ack_discard(ch, o);
-        } else if (o->object == ch || o->object == asx__permit_object(ch)) {
+        } else if (asx__obligation_object(o) == ch ||
+                   asx__obligation_object(o) == asx__permit_object(ch)) {
             ch->region->n_aborted++;
             asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_ABORTED);
             ch->claims--;
@@ -451,12 +453,13 @@ static void end_obligations(asx__channel *ch)
 static void finalize(asx_runtime *rt, asx__resident *resident)
 {
     asx__channel *ch = (asx__channel *)(void *)resident;
+    asx__channel_seize(ch);
     if (ch->finalized)
         return;
     ch->finalized = true;
     for (asx__sender *s = ch->all_senders; s != NULL; s = s->next) {
         s->generation = ASX__NO_GENERATION;
-        s->channel = NULL;
+        asx__store_relaxed(&s->channel, NULL);
     }
     ch->senders = 0;
     close_receiver(ch, ASX_E_DISCONNECTED);
@@ -492,7 +495,9 @@ static void retire(asx_runtime *rt, asx__resident *resident)
 
 static uint64_t undelivered(const asx__resident *resident)
 {
-    return asx__channel_queued((const asx__channel *)(const void *)resident);
+    asx__channel *ch = (asx__channel *)(uintptr_t)resident;
+    asx__channel_seize(ch);
+    return asx__channel_queued(ch);
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */
@@ -544,6 +549,6 @@ asx_status asx_channel_sender_info(const asx_channel_sender *sender, asx_channel
         ASX__GATE_SENDER(sender, NULL, asx_channel_sender_info(&in, ret_info));
         return st;
     }
-    describe(s->channel, ret_info);
+    describe(asx__sender_channel(s), ret_info);
     return ASX_OK;
 }

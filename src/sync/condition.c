@@ -96,7 +96,7 @@ static asx_status wait_in(asx__condition *c, asx__task *task, asx__mutex *m, asx
 static asx_status retake(asx_runtime *rt, asx__task *task, asx__mutex *m, asx__obligation *o,
                          asx_status why)
 {
-    uint64_t id = o->id;
+    uint64_t id = asx__obligation_id(o);
     if (m->holder == NULL) {
         asx__mutex_retake(m, o, ASX__GUARD_HELD);
         return why;
@@ -113,7 +113,7 @@ static asx_status retake(asx_runtime *rt, asx__task *task, asx__mutex *m, asx__o
 static asx_status wait_fiber(asx_runtime *rt, asx__task *task, asx__condition *c, asx__mutex *m,
                              asx__obligation *o)
 {
-    uint64_t id = o->id;
+    uint64_t id = asx__obligation_id(o);
     asx_status st = asx__wait_prepare(rt, task, asx__sync_waitable(&c->sync, 0));
     if (st < 0)
         return st;
@@ -213,7 +213,7 @@ static asx_status wake(asx__condition *c, uint32_t most)
         asx__task *task = asx__sync_first(&c->sync);
         asx__obligation *o = asx__retaking_guard(task);
         asx__sync_unlink(&c->sync, task);
-        asx__mutex_retake_for(o->object, task, o);
+        asx__mutex_retake_for(asx__obligation_object(o), task, o);
     }
     return ASX_OK;
 }

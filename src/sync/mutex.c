@@ -20,7 +20,8 @@ bool asx__mutex_is_valid(const asx__mutex *m)
 {
     if (m->sync.finalized)
         return m->sync.waiting == 0;
-    if (m->guard != NULL && (m->holder != m->guard->owner || m->guard->object != &m->sync))
+    if (m->guard != NULL &&
+        (m->holder != m->guard->owner || asx__obligation_object(m->guard) != &m->sync))
         return false;
     if (m->holder == NULL && (m->guard != NULL || m->sync.waiting != 0))
         return false;
@@ -69,7 +70,7 @@ static bool hold(asx__mutex *m, asx__task *task, unsigned which, const char *sit
     if (which == ASX__MUTEX_RECOVER)
         set_poisoned(m, task, false);
     ret_guard->mutex_ = m;
-    ret_guard->obligation_ = o->id;
+    ret_guard->obligation_ = asx__obligation_id(o);
     ret_guard->record_ = o;
     return true;
 }
@@ -84,7 +85,7 @@ void asx__mutex_part(asx__mutex *m, asx__obligation *guard)
 
 void asx__mutex_retake(asx__mutex *m, asx__obligation *guard, enum asx__guard_note note)
 {
-    ASX__ASSERT(m->holder == NULL && guard->object == &m->sync);
+    ASX__ASSERT(m->holder == NULL && asx__obligation_object(guard) == &m->sync);
     m->holder = guard->owner;
     m->guard = guard;
     guard->note = (uint16_t)note;

@@ -8,7 +8,7 @@
 
 static void release_guard(asx_runtime *rt, asx__obligation *guard)
 {
-    asx__sync *s = guard->object;
+    asx__sync *s = asx__obligation_object(guard);
     (void)rt;
     s->type->release(s, guard);
 }
@@ -130,7 +130,7 @@ static void end_guards(asx__sync *s)
     while (s->guards != 0) {
         asx__obligation *o = asx__obligation_next(s->rt, &cursor);
         ASX__ASSERT(o != NULL);
-        if (o->object != s)
+        if (asx__obligation_object(o) != s)
             continue;
         s->region->n_aborted++;
         if (s->type->orphan != NULL)
@@ -233,9 +233,9 @@ asx_status asx__guard_find(const asx__sync *s, uint64_t id, const asx__obligatio
 {
     if (s == NULL || id == 0 || record == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    if (ASX__LIKELY(record->id == id && record->object == s))
+    if (ASX__LIKELY(asx__obligation_id(record) == id && asx__obligation_object(record) == s))
         return ASX_OK;
-    if (record->id == id && record->object != NULL)
+    if (asx__obligation_id(record) == id && asx__obligation_object(record) != NULL)
         return ASX_E_INVALID_ARGUMENT; /* something else than a guard of this object */
     return id <= s->first_obligation ? gone : asx__obligation_missing(s->rt, id);
 }
@@ -245,7 +245,7 @@ bool asx__guard_held_by(const asx__sync *s, const asx__task *task)
     if (task->extra == NULL)
         return false;
     for (const asx__obligation *o = task->extra->obligations; o != NULL; o = o->older)
-        if (o->object == s)
+        if (asx__obligation_object(o) == s)
             return true;
     return false;
 }

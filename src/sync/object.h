@@ -146,7 +146,8 @@ bool asx__guard_held_by(const asx__sync *s, const asx__task *task);
  * still there. */
 static inline void asx__guard_arrived(const asx__sync *s, uint64_t id, asx__obligation *record)
 {
-    if (record->id == id && record->object == s && record->note == ASX__GUARD_ON_ITS_WAY)
+    if (asx__obligation_id(record) == id && asx__obligation_object(record) == s &&
+        record->note == ASX__GUARD_ON_ITS_WAY)
         record->note = ASX__GUARD_HELD;
 }
 

@@ -54,7 +54,7 @@ static bool begin_turn(asx__once *once, asx__task *task, const char *site,
     if (o == NULL)
         return false;
     once->runner = o;
-    *ret_turn = (turn){ &once->sync, o->id, o };
+    *ret_turn = (turn){ &once->sync, asx__obligation_id(o), o };
     return true;
 }
 
@@ -170,7 +170,7 @@ static asx_status begin(asx_runtime *rt, asx__task *task, asx__once *once, const
         return wait_for_turn(rt, task, once, site, ret_turn);
     else if (!runs && !begin_turn(once, task, site, ASX__GUARD_HELD, ret_turn))
         return ASX_E_RESOURCE_EXHAUSTED;
-    *ret_turn = (turn){ &once->sync, once->runner->id, once->runner };
+    *ret_turn = (turn){ &once->sync, asx__obligation_id(once->runner), once->runner };
     return ASX_OK;
 }
 

@@ -71,6 +71,7 @@ void asx__recv_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool 
 {
     asx__channel *ch = asx__channel_of(waitable);
     (void)rt;
+    asx__channel_seize(ch);
     ASX__ASSERT(!granted && ch->receiver == task);
     ch->receiver = NULL;
     ch->send_slow &= (uint8_t)~ASX__SEND_PARKED;
@@ -139,6 +140,9 @@ static NOINLINE asx_status recv_empty(asx__channel *ch, asx__task *task, void *r
 static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *cx,
                                         void *ret_message)
 {
+    asx_status st = cx != NULL ? asx__outside_recv(receiver, cx, ret_message) : ASX__GO_IN;
+    if (ASX__LIKELY(st != ASX__GO_IN))
+        return st;
     ASX__GATE_RECEIVER(receiver, cx, asx_channel_recv(&in, in_cx, ret_message));
     return refuse(receiver, cx, ret_message);
 }
@@ -160,12 +164,19 @@ asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *re
     return ASX_OK;
 }
 
+static NOINLINE asx_status try_recv_refused(asx_channel_receiver *receiver, void *ret_message)
+{
+    asx_status st = asx__outside_recv(receiver, NULL, ret_message);
+    if (ASX__LIKELY(st != ASX__GO_IN))
+        return st;
+    ASX__GATE_RECEIVER(receiver, NULL, asx_channel_try_recv(&in, ret_message));
+    return ASX_E_INVALID_ARGUMENT;
+}
+
 asx_status asx_channel_try_recv(asx_channel_receiver *receiver, void *ret_message)
 {
-    if (receiver == NULL || receiver->channel_ == NULL || ret_message == NULL) {
-        ASX__GATE_RECEIVER(receiver, NULL, asx_channel_try_recv(&in, ret_message));
-        return ASX_E_INVALID_ARGUMENT;
-    }
+    if (receiver == NULL || receiver->channel_ == NULL || ret_message == NULL)
+        return try_recv_refused(receiver, ret_message);
     asx__channel *ch = receiver->channel_;
     if (ch->rx_generation != receiver->generation_)
         return asx__receiver_refuse(receiver);

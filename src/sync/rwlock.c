@@ -99,7 +99,7 @@ static bool hold(asx__rwlock *l, asx__task *task, unsigned which, const char *si
     if (which == RECOVER)
         set_poisoned(l, task, false);
     ret_guard->rwlock_ = l;
-    ret_guard->obligation_ = o->id;
+    ret_guard->obligation_ = asx__obligation_id(o);
     ret_guard->record_ = o;
     return true;
 }

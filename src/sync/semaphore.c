@@ -64,7 +64,7 @@ static bool hold(asx__semaphore *sem, asx__task *task, uint32_t n, const char *s
     o->detail = n;
     journal(sem, task, ASX_EVENT_SEMAPHORE_ACQUIRE, n);
     ret_permit->semaphore_ = sem;
-    ret_permit->obligation_ = o->id;
+    ret_permit->obligation_ = asx__obligation_id(o);
     ret_permit->record_ = o;
     return true;
 }

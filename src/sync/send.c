@@ -42,7 +42,7 @@ static inline asx__channel *enter(const asx_channel_sender *sender, const asx_cx
     asx__sender *s = sender->sender_;
     if (ASX__UNLIKELY(s == NULL || s->generation != sender->generation_ || cx == NULL))
         return NULL;
-    asx__channel *ch = s->channel;
+    asx__channel *ch = asx__sender_channel(s);
     if (ASX__UNLIKELY(ch->rt->current != cx->task_ || cx->task_ == NULL ||
                       (cx->caps_ & ASX_CAP_CHANNEL) == 0 || argument == NULL))
         return NULL;
@@ -143,7 +143,7 @@ static bool write_permit(asx__channel *ch, asx__task *task, asx_obligation_kind 
         o->detail = detail;
     }
     ret_permit->channel_ = ch;
-    ret_permit->obligation_ = o->id;
+    ret_permit->obligation_ = asx__obligation_id(o);
     ret_permit->record_ = o;
     return true;
 }
@@ -206,6 +206,7 @@ void asx__channel_wake_senders(asx__channel *ch, asx_status status)
 void asx__send_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
 {
     asx__channel *ch = asx__channel_of(waitable);
+    asx__channel_seize(ch);
     if (!granted) {
         unlink_waiter(ch, task);
         return;
@@ -313,6 +314,9 @@ static NOINLINE asx_status reserve_slow(asx__channel *ch, asx__task *task,
 static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *cx,
                                            asx_send_permit *ret_permit)
 {
+    asx_status st = asx__outside_reserve(sender, cx, true, ret_permit);
+    if (ASX__LIKELY(st != ASX__GO_IN))
+        return st;
     ASX__GATE_SENDER(sender, cx,
                      asx__permit_out(asx_channel_reserve(&in, in_cx, ret_permit), rt, ret_permit));
     return refuse(sender, cx, ret_permit);
@@ -327,11 +331,11 @@ asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_
     asx__extra *extra = task->extra;
     uint64_t claims = ch->claims;
     if (ASX__UNLIKELY((task->flags & SPECIAL) != 0 || claims - ch->head >= ch->easy_room ||
-                      extra == NULL || extra->permit.object != NULL))
+                      extra == NULL || extra->permit.object_now != NULL))
         return reserve_slow(ch, task, ret_permit);
     uint64_t id = ++ch->rt->registry.last_id; /* as asx__obligation_own(): there is easy room */
-    extra->permit.id = id;
-    extra->permit.object = ch;
+    asx__store_relaxed(&extra->permit.id, id);
+    asx__store_relaxed(&extra->permit.object, ch);
     ch->claims = claims + 1;
     ret_permit->channel_ = ch;
     ret_permit->obligation_ = id;
@@ -342,6 +346,9 @@ asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_
 static NOINLINE asx_status try_reserve_refused(asx_channel_sender *sender, asx_cx *cx,
                                                asx_send_permit *ret_permit)
 {
+    asx_status st = asx__outside_reserve(sender, cx, false, ret_permit);
+    if (ASX__LIKELY(st != ASX__GO_IN))
+        return st;
     ASX__GATE_SENDER(
         sender, cx,
         asx__permit_out(asx_channel_try_reserve(&in, in_cx, ret_permit), rt, ret_permit));
@@ -410,7 +417,7 @@ static NOINLINE asx_status refuse_permit(const asx_send_permit *permit, const vo
         return ASX_E_INVALID_ARGUMENT;
     const asx__channel *ch = permit->channel_;
     const asx__obligation *o = permit->record_;
-    if (o->id == permit->obligation_ && o->object != NULL)
+    if (asx__obligation_id(o) == permit->obligation_ && asx__obligation_object(o) != NULL)
         return ASX_E_INVALID_ARGUMENT; /* something else than a permit of this channel */
     if (permit->obligation_ <= ch->first_obligation)
         return ASX_E_DISCONNECTED; /* its channel is gone, and took it along */
@@ -424,7 +431,9 @@ static asx_status find_permit(const asx_send_permit *permit, const void *argumen
         return refuse_permit(permit, argument);
     asx__channel *ch = permit->channel_;
     asx__obligation *o = permit->record_;
-    if (o->id != permit->obligation_ || (o->object != ch && o->object != asx__permit_object(ch)))
+    const void *object = asx__obligation_object(o);
+    if (asx__obligation_id(o) != permit->obligation_ ||
+        (object != ch && object != asx__permit_object(ch)))
         return refuse_permit(permit, argument);
     *ret_o = o;
     return ASX_OK;
@@ -440,6 +449,7 @@ void asx__permit_abort(asx__channel *ch, asx__obligation *o)
 void asx__permit_release(asx_runtime *rt, asx__obligation *o)
 {
     (void)rt;
+    asx__channel_seize(asx__permit_channel(o));
     asx__channel_turn(asx__permit_channel(o), ASX__TURN_PERMIT_ABORT);
     asx__permit_abort(asx__permit_channel(o), o);
 }
@@ -449,6 +459,7 @@ void asx__tracked_release(asx_runtime *rt, asx__obligation *o)
 {
     asx__task *task = o->owner;
     asx__region *region = task->region;
+    asx__channel_seize(asx__permit_channel(o));
     asx__channel_turn(asx__permit_channel(o), ASX__TURN_PERMIT_ABORT);
     if (o->detail != ON_ITS_WAY) {
         region->n_leaked++;
@@ -496,14 +507,28 @@ static NOINLINE asx_status permit_to_parked(asx__channel *ch, asx__obligation *o
 {
     if (ASX__UNLIKELY(!hand_over(ch, message)))
         return permit_send_slow(ch, o, message);
-    o->object = NULL;
+    asx__store_relaxed(&o->object, NULL);
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     return ASX_OK;
 }
 
+/* In the engine of a shared runtime: somebody else's record may be in use meanwhile. */
+static asx_status permit_send_inside(const asx_send_permit *permit, const void *message)
+{
+    asx__obligation *o = permit->record_;
+    asx__channel *ch = permit->channel_;
+    if (message != NULL && ch->send_slow == ASX__SEND_PARKED &&
+        asx__obligation_id(o) == permit->obligation_ && asx__obligation_object(o) == ch)
+        return permit_to_parked(ch, o, message);
+    return permit_send_other(permit, message);
+}
+
 static NOINLINE asx_status permit_send_outside(asx_send_permit *permit, const void *message)
 {
-    ASX__GATE_CLAIM(asx_send_permit, permit, asx_send_permit_send(&in, message));
+    asx_status st = asx__outside_permit_send(permit, message);
+    if (ASX__LIKELY(st != ASX__GO_IN))
+        return st;
+    ASX__GATE_CLAIM(asx_send_permit, permit, permit_send_inside(&in, message));
     return ASX_E_INVALID_ARGUMENT;
 }
 
@@ -513,12 +538,13 @@ asx_status asx_send_permit_send(asx_send_permit *permit, const void *message)
         return permit_send_outside(permit, message);
     asx__obligation *o = permit->record_;
     asx__channel *ch = permit->channel_;
-    if (ASX__UNLIKELY(o->id != permit->obligation_ || o->object != ch || ch == NULL))
+    if (ASX__UNLIKELY(asx__obligation_id(o) != permit->obligation_ || o->object_now != ch ||
+                      ch == NULL))
         return permit_send_other(permit, message);
     if (ch->send_slow != 0)
         return ch->send_slow == ASX__SEND_PARKED ? permit_to_parked(ch, o, message)
                                                  : permit_send_slow(ch, o, message);
-    o->object = NULL;
+    asx__store_relaxed(&o->object, NULL);
     uint64_t tail = ch->tail;
     memcpy(asx__slot_of_8(ch, tail), message, 8);
     ch->tail = tail + 1;
@@ -610,6 +636,9 @@ static NOINLINE asx_status send_to_parked(asx__channel *ch, asx__task *task, con
 
 static NOINLINE asx_status send_refused(asx_channel_sender *sender, asx_cx *cx, const void *message)
 {
+    asx_status st = asx__outside_send(sender, cx, true, message);
+    if (ASX__LIKELY(st != ASX__GO_IN))
+        return st;
     ASX__GATE_SENDER(sender, cx, asx_channel_send(&in, in_cx, message));
     return refuse(sender, cx, message);
 }
@@ -637,6 +666,9 @@ asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *
 static NOINLINE asx_status try_send_refused(asx_channel_sender *sender, asx_cx *cx,
                                             const void *message)
 {
+    asx_status st = asx__outside_send(sender, cx, false, message);
+    if (ASX__LIKELY(st != ASX__GO_IN))
+        return st;
     ASX__GATE_SENDER(sender, cx, asx_channel_try_send(&in, in_cx, message));
     return refuse(sender, cx, message);
 }

@@ -127,7 +127,7 @@ typedef struct asx__cells {
 typedef struct asx__sender {
     asx__node free;                /* overwritten while in the slab */
     uint64_t generation;           /* ASX__NO_GENERATION: dropped */
-    struct asx__channel *channel;  /* NULL: the record serves no channel */
+    asx__atomic_ptr channel;       /* A: looked at without the engine; NULL: it serves none */
     struct asx__sender *next;      /* of the same channel, dropped ones included */
     struct asx__sender *next_free; /* dropped ones */
     uint32_t index;
@@ -174,7 +174,8 @@ typedef struct asx__channel {
     uint64_t evicted_lost;  /* ... of these without a place to go */
     uint64_t lost;          /* discarded otherwise */
     uint32_t index;
-    asx_runtime *home;      /* I: set once, for all lives of the record; the last field */
+    asx_runtime *home;      /* I: set once, for all lives of the record, as the latch is */
+    asx__latch latch;       /* of a shared runtime: see outside.c */
 } asx__channel;
 
 /* ---- channel.c ------------------------------------------------------------------------------ */
@@ -228,6 +229,22 @@ void asx__ack_release(asx_runtime *rt, asx__obligation *o);
 /* The channel ends: the message is discarded. */
 void asx__ack_discard(asx__channel *ch, asx__obligation *o);
 
+/* ---- outside.c ------------------------------------------------------------------------------ */
+
+/* The call cannot be made without the engine; nothing has changed. */
+#define ASX__GO_IN ((asx_status)1)
+
+/* The calls of the same names, for a running task of a shared runtime that needs nobody else; else
+ * ASX__GO_IN. */
+asx_status asx__outside_reserve(const asx_channel_sender *sender, const asx_cx *cx, bool may_wait,
+                                asx_send_permit *ret_permit);
+asx_status asx__outside_permit_send(const asx_send_permit *permit, const void *message);
+asx_status asx__outside_send(const asx_channel_sender *sender, const asx_cx *cx, bool may_wait,
+                             const void *message);
+/* Without a context nothing is waited for. */
+asx_status asx__outside_recv(const asx_channel_receiver *receiver, const asx_cx *cx,
+                             void *ret_message);
+
 /* ---- inline --------------------------------------------------------------------------------- */
 
 /* The object of a permit is the channel if the record is its holder's own and this place in the
@@ -240,8 +257,9 @@ static inline void *asx__permit_object(asx__channel *ch)
 static inline asx__channel *asx__permit_channel(const asx__obligation *o)
 {
     if (o->index == ASX__OBLIGATION_OWN)
-        return o->object;
-    return (asx__channel *)(void *)((char *)o->object - offsetof(asx__channel, claims));
+        return asx__obligation_object(o);
+    char *object = asx__obligation_object(o);
+    return (asx__channel *)(void *)(object - offsetof(asx__channel, claims));
 }
 
 /* ... and that of an ack is this one: so one comparison tells them apart. */
@@ -252,7 +270,14 @@ static inline void *asx__ack_object(asx__channel *ch)
 
 static inline asx__channel *asx__ack_channel(const asx__obligation *o)
 {
-    return (asx__channel *)(void *)((char *)o->object - offsetof(asx__channel, cells));
+    char *object = asx__obligation_object(o);
+    return (asx__channel *)(void *)(object - offsetof(asx__channel, cells));
+}
+
+/* NULL: the record serves no channel. */
+static inline asx__channel *asx__sender_channel(const asx__sender *s)
+{
+    return asx__load_relaxed(&s->channel);
 }
 
 static inline asx__channel *asx__channel_of(void *waitable)
@@ -352,6 +377,27 @@ static inline asx_status asx__ack_out(asx_status st, const asx_runtime *rt, asx_
     return st;
 }
 
+/* Inside: comes to the channel, and has it until it leaves the engine. Nothing of a channel is
+ * looked at in the engine of a shared runtime before this. */
+static inline void asx__channel_seize(asx__channel *ch)
+{
+    if (ASX__UNLIKELY(ch->home->engine != NULL))
+        asx__engine_seize(ch->home, &ch->latch);
+}
+
+/* ASX__THROUGH() to a channel. */
+#define ASX__THROUGH_TO(channel_, rt_expr, call)                                                   \
+    do {                                                                                           \
+        asx_runtime *inside_ = (rt_expr);                                                          \
+        bool had_it_ = asx__engine_enter(inside_);                                                 \
+        asx__channel *to_ = (channel_);                                                            \
+        if (to_ != NULL)                                                                           \
+            asx__engine_seize(inside_, &to_->latch);                                               \
+        asx_status result_ = (call);                                                               \
+        asx__engine_leave(inside_, had_it_);                                                       \
+        return result_;                                                                            \
+    } while (0)
+
 /* Through the gate with `in`, the sender, and `in_cx`. */
 #define ASX__GATE_SENDER(sender, cx, call)                                                         \
     do {                                                                                           \
@@ -361,7 +407,7 @@ static inline asx_status asx__ack_out(asx_status st, const asx_runtime *rt, asx_
             asx_cx cx_;                                                                            \
             asx_cx *in_cx = asx__cx_inside(cx, rt, &cx_);                                          \
             (void)in_cx;                                                                           \
-            ASX__THROUGH(asx_status, rt, call);                                                    \
+            ASX__THROUGH_TO(asx__sender_channel(in.sender_), rt, call);                            \
         }                                                                                          \
     } while (0)
 
@@ -373,7 +419,7 @@ static inline asx_status asx__ack_out(asx_status st, const asx_runtime *rt, asx_
             asx_cx cx_;                                                                            \
             asx_cx *in_cx = asx__cx_inside(cx, rt, &cx_);                                          \
             (void)in_cx;                                                                           \
-            ASX__THROUGH(asx_status, rt, call);                                                    \
+            ASX__THROUGH_TO(in.channel_, rt, call);                                                \
         }                                                                                          \
     } while (0)
 
@@ -384,7 +430,7 @@ static inline asx_status asx__ack_out(asx_status st, const asx_runtime *rt, asx_
             (claim)->shared_ != NULL) {                                                            \
             type in = *(claim);                                                                    \
             in.record_ = in.shared_;                                                               \
-            ASX__THROUGH(asx_status, in.channel_->home, call);                                     \
+            ASX__THROUGH_TO(in.channel_, in.channel_->home, call);                                 \
         }                                                                                          \
     } while (0)
 
