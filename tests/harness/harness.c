@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +47,18 @@ unsigned asx_test_scale(void)
     const char *text = getenv("ASX_TEST_SCALE");
     long scale = text ? strtol(text, NULL, 10) : 1;
     return scale < 1 ? 1 : scale > 1000 ? 1000 : (unsigned)scale;
+}
+
+bool asx_test_emulated(void)
+{
+    struct utsname self;
+    char host[sizeof self.machine] = "";
+    FILE *outside = popen("uname -m", "r"); /* a program of the host's */
+    if (outside == NULL || uname(&self) < 0)
+        asx_test_fail(__FILE__, __LINE__, "which processor this is: %s", strerror(errno));
+    size_t len = fread(host, 1, sizeof host - 1, outside);
+    (void)pclose(outside);
+    return len == 0 || strncmp(host, self.machine, strlen(self.machine)) != 0;
 }
 
 _Noreturn void asx_test_fail(const char *file, int line, const char *format, ...)

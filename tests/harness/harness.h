@@ -49,6 +49,9 @@ int asx_test_main(const struct asx_test_case *first, int argc, char **argv);
 /* The value of ASX_TEST_SCALE, at least 1: divide a workload or stretch a wait by it. */
 unsigned asx_test_scale(void);
 
+/* Is the processor an emulated one? Then system calls, limits and threads are another's. */
+bool asx_test_emulated(void);
+
 /* This test, as far as it goes from here, is about one worker: `why` says what it states that
  * several do not promise. See workers.c. */
 void asx_test_one_worker(const char *why);

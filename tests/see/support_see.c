@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 int see_file(void)
@@ -20,18 +19,6 @@ const char *see_text(int fd)
     CHECK_GE(len, 0);
     text[len] = '\0';
     return text;
-}
-
-bool see_emulated(void)
-{
-    struct utsname self;
-    char host[sizeof self.machine] = "";
-    CHECK_EQ(uname(&self), 0);
-    FILE *outside = popen("uname -m", "r"); /* a program of the host's */
-    CHECK(outside != NULL);
-    size_t len = fread(host, 1, sizeof host - 1, outside);
-    (void)pclose(outside);
-    return len == 0 || strncmp(host, self.machine, strlen(self.machine)) != 0;
 }
 
 const char *see_tree(const char *path)

@@ -39,9 +39,6 @@
 int see_file(void);
 const char *see_text(int fd);
 
-/* Is this an emulated processor? The system outside then knows nothing of ours. */
-bool see_emulated(void);
-
 /* A path below the top of the source tree. */
 const char *see_tree(const char *path);
 

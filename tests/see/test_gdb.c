@@ -56,7 +56,7 @@ static bool skip(const char *why)
 /* Is there no gdb that could look at processes of this kind? Says why. */
 static bool no_gdb(void)
 {
-    if (see_emulated())
+    if (asx_test_emulated())
         return skip("this runs in an emulator, which gdb would see instead");
     if (run("gdb --version 2>/dev/null", "", "", 0) != 0)
         return skip("there is no gdb (tools/setup test installs it)");
