@@ -90,6 +90,9 @@ typedef struct asx_runtime_config {
     uint32_t workers;           /* 0 or 1: one; ASX_WORKERS_ALL: as many as there are cores. More
                                    than one with lab, a virtual clock or a static block is
                                    ASX_E_NOT_SUPPORTED. `seed` decides where they steal first. */
+    uint32_t workers_max;       /* so many at most while some are stuck (asx_pool_stats); 0: twice
+                                   as many as `workers`; fewer than `workers`: as many */
+    bool workers_fixed;         /* never more than `workers` */
     uint32_t cancel_streak_max; /* default 16 */
     uint32_t timed_streak_max;  /* timed dispatches in a row while others are ready; default 16 */
     bool no_join_inline;        /* joining a fresh child never runs it next */
@@ -188,6 +191,40 @@ typedef struct asx_stats {
 /* Counts of this moment; walks through lanes and obligations, so it is no call for a hot loop.
  * Changes nothing. ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_stats(const asx_runtime *runtime, asx_stats *ret_stats);
+
+/* How many workers there are, and why. A worker is stuck when it has dispatched nothing for a few
+ * milliseconds: its task computes, or blocks in a system call. While that leaves fewer than
+ * `workers_base` others, tasks wait and nobody is asleep who could run them, a surplus worker is
+ * made. It goes when it has had nothing to do for a tenth of a second, or when nobody has been
+ * stuck for that long, but not before the last task that is pinned to it has ended.
+ *
+ * Looks are taken every two milliseconds while nobody is asleep, and for a while afterwards. Tasks
+ * that wait behind a stuck worker are then given to the others, also if `workers_fixed`. Each look
+ * ends in a promotion or at one gate: the sum of the gates and of `promoted` is `looks`. */
+typedef struct asx_pool_stats {
+    uint32_t workers_base;    /* as configured */
+    uint32_t workers_max;     /* surplus workers included */
+    uint32_t active, searching, asleep, draining; /* workers in this state now */
+    uint32_t stuck;           /* at the last look */
+    uint32_t workers_peak;    /* most at a time, ever */
+    int64_t pressure;         /* at the last look: tasks that wait (at most 1000 are counted) minus
+                                 workers that are idle */
+    int64_t pressure_max;     /* ever */
+    uint64_t looks;
+    uint64_t looks_positive, looks_negative; /* pressure above and below 0 */
+    uint64_t negative_streak_max;            /* most looks in a row with pressure below 0 */
+    uint64_t promoted;        /* surplus workers made */
+    uint64_t retired_idle;    /* ... that went because they had nothing to do */
+    uint64_t retired_surplus; /* ... that went because nobody was stuck any more */
+    uint64_t gate_no_work;       /* nothing waits */
+    uint64_t gate_nonpositive;   /* something waits, and as many workers are idle */
+    uint64_t gate_idle_capacity; /* more waits, but there are idle workers: they are to be woken */
+    uint64_t gate_not_stuck;     /* as many workers as were configured get on with their tasks */
+    uint64_t gate_at_max;        /* workers_max are there */
+    uint64_t gate_no_thread;     /* a thread could not be made, now or in the last 100 ms */
+} asx_pool_stats;
+/* From any thread; with one worker all but the first two fields are 0. ASX_E_INVALID_ARGUMENT. */
+ASX_API asx_status asx_runtime_pool_stats(const asx_runtime *runtime, asx_pool_stats *ret_stats);
 
 /* Journal. ASX_E_NOT_SUPPORTED when tracing is off; ASX_E_RESOURCE_EXHAUSTED from
  * asx_runtime_trace_status() when a bounded journal had to drop events. */

@@ -85,8 +85,8 @@ static void become(asx_runtime *rt, asx__engine *e, asx__worker *worker)
     asx__local_put_away(rt, e->loaded);
     load(rt, &worker->r);
     asx__local_load(rt, worker);
-    if (!asx__list_empty(&worker->pinned))
-        rt->hot = 0;
+    if (!asx__list_empty(&worker->pinned) || asx__worker_is(worker, ASX__WORKER_DRAINING))
+        rt->hot = 0; /* asx__pick() has to be asked */
     e->loaded = worker;
     /* F1: nobody else runs what this worker runs. */
     ASX__DEBUG_ASSERT(rt->current == NULL || !asx__is_queued(rt->current));
@@ -299,7 +299,7 @@ void asx__engine_call_in(asx_runtime *rt, const asx__task *task)
 uint64_t asx__engine_calls(const asx__engine *e)
 {
     uint64_t calls = asx__load_relaxed(&e->entries);
-    for (uint32_t i = 0; i < e->workers_max; i++)
+    for (uint32_t i = 0; i < e->workers_cap; i++)
         calls += asx__load_relaxed(&e->workers[i].outside.calls);
     return calls;
 }
@@ -340,22 +340,22 @@ static void init_outside(asx__outside *out)
     asx__atomic_init(&out->calls, UINT64_C(0));
 }
 
-asx_status asx__engine_create(asx_runtime *rt, uint32_t workers)
+asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap)
 {
     asx__engine *e = asx__mem_alloc(rt, sizeof *e);
-    asx__worker *all = asx__mem_alloc(rt, workers * sizeof *all);
+    asx__worker *all = asx__mem_alloc(rt, cap * sizeof *all);
     asx_runtime *gate = make_gate(rt);
     if (e == NULL || all == NULL || gate == NULL) {
         asx__mem_free(rt, e, sizeof *e);
-        asx__mem_free(rt, all, workers * sizeof *all);
+        asx__mem_free(rt, all, cap * sizeof *all);
         asx__mem_free(rt, gate, sizeof *gate);
         return ASX_E_RESOURCE_EXHAUSTED;
     }
     memset(e, 0, sizeof *e);
-    memset(all, 0, workers * sizeof *all);
+    memset(all, 0, cap * sizeof *all);
     asx__lease_init(&e->lock, !asx__lease_barriers_work());
     e->lease_after = LEASE_AFTER;
-    for (uint32_t i = 0; i < workers; i++) {
+    for (uint32_t i = 0; i < cap; i++) {
         all[i].rt = rt;
         all[i].index = i;
         asx__lease_slot_init(&all[i].slot);
@@ -371,7 +371,8 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t workers)
     e->visitor.r.turn_left = ASX__TURN;
     e->loaded = &e->visitor;
     e->workers = all;
-    e->workers_max = workers;
+    e->workers_base = e->workers_max = base;
+    e->workers_cap = cap;
     e->watch_until = ASX_TIME_NEVER;
     rt->engine = e;
     rt->gate = gate;
@@ -383,7 +384,7 @@ void asx__engine_destroy(asx_runtime *rt)
     asx__engine *e = rt->engine;
     if (e == NULL)
         return;
-    asx__mem_free(rt, e->workers, e->workers_max * sizeof *e->workers);
+    asx__mem_free(rt, e->workers, e->workers_cap * sizeof *e->workers);
     asx__mem_free(rt, rt->gate, sizeof *rt->gate);
     asx__mem_free(rt, e, sizeof *e);
     rt->engine = NULL;

@@ -12,6 +12,7 @@
  *             write, and the long way sees the gate, enters, and makes the same call with the
  *             real runtime.
  *   thread    a thread's own record: which worker it is, if any. Its address names the thread.
+ *   surplus   a worker beyond those that were configured: see pool.c.
  *   visitor   a thread that is no worker of this runtime and has entered.
  *   outing    what a worker does for its task without entering: latch.h, sync/outside.c.
  *
@@ -62,9 +63,38 @@ typedef struct asx__outside {
     uint32_t left;            /* calls that it may make before it looks in */
 } asx__outside;
 
+/* The life of a worker; pool.c has the diagram. */
+#define ASX__WORKER_STATE_LIST(X)                                                                  \
+    X(DEAD, "dead")           /* it has no thread, or that ends now */                             \
+    X(ACTIVE, "active")       /* runs tasks, or looks for some */                                  \
+    X(IDLE_SPIN, "searching") /* has nothing to do, and waits a moment before it sleeps */         \
+    X(SLEEP, "asleep")                                                                             \
+    X(DRAINING, "draining")   /* takes nothing more, and ends after its slice */
+enum asx__worker_state {
+#define X(name, text) ASX__WORKER_##name,
+    ASX__WORKER_STATE_LIST(X)
+#undef X
+};
+
+/* How far a worker has come; every dispatch changes it. */
+typedef struct asx__progress {
+    const asx__task *task;
+    uint64_t generation, turns;
+    uint32_t turn_left;
+} asx__progress;
+
 typedef struct asx__worker {
     asx_runtime *rt;           /* I */
     uint32_t index;            /* I */
+    asx__atomic_u32 state;     /* A: enum asx__worker_state; written with the engine held, but for
+                                  its own way from IDLE_SPIN to SLEEP */
+    bool made;                 /* its thread is to be joined: of the monitor, then of the driver */
+    asx__atomic_u64 turns;     /* A: it has begun; the monitor looks from outside ... */
+    uint64_t turns_seen;       /* ... and has seen so many; its own */
+    asx__progress progress;    /* L: at the monitor's last look ... */
+    uint32_t same_looks;       /* L: ... and how often it has been the same before */
+    uint32_t pins;             /* L: tasks that only it may run, and have not ended */
+    asx_time needed_at;        /* L: surplus: had work when no base worker was idle */
     asx__registers r;          /* L: while they are not loaded */
     asx__lease_slot slot;
     asx__node local;           /* L: its runnable tasks, while its registers are not loaded */
@@ -84,6 +114,19 @@ typedef struct asx__worker {
     asx__driving drives;       /* of its thread */
 } asx__worker;
 
+/* Who decides how many workers there are: pool.c. */
+typedef struct asx__pool {
+    pthread_t monitor;         /* of the driver */
+    bool made;                 /* of the driver: there is one */
+    bool looks_in;             /* L: it looks in; else it sleeps until it is rung for */
+    asx__atomic_u32 bell;      /* rung when it is to wake up */
+    uint32_t dull_looks;       /* L: in a row with somebody asleep */
+    uint32_t spare_looks;      /* L: with more workers than needed, minus those without */
+    uint64_t negative_streak;  /* L */
+    asx_time hold_until;       /* L: a thread could not be made; no other is tried before */
+    asx_pool_stats counts;     /* L: what is told */
+} asx__pool;
+
 typedef struct asx__thread {
     asx__worker *worker; /* of the runtime that this thread drives or works for; NULL: none */
 } asx__thread;
@@ -95,8 +138,10 @@ typedef struct asx__engine {
     asx__latch *seized;        /* L: by whoever is inside, until it leaves */
     asx__worker visitor;       /* L: the registers of whoever is no worker */
     asx__worker *workers;      /* I */
-    uint32_t workers_max;      /* I: as configured */
-    uint32_t threads_made;     /* of the driver: how many others there were to begin with */
+    uint32_t workers_base;     /* I: as configured */
+    uint32_t workers_cap;      /* I: records, those of surplus workers included */
+    uint32_t workers_max;      /* L: records that are or were in use; never fewer than base */
+    asx__pool pool;
     uint32_t workers_here;     /* L: 0 while nobody drives */
     uint32_t sleepers;         /* L */
     asx__worker *asleep;       /* L: the last to fall asleep first */
@@ -120,7 +165,7 @@ typedef struct asx__engine {
 asx__thread *asx__thread_self(void);
 
 /* Makes the engine and the gate of a runtime that is to have so many workers. */
-asx_status asx__engine_create(asx_runtime *rt, uint32_t workers);
+asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap);
 void asx__engine_destroy(asx_runtime *rt);
 
 /* Takes the engine of a shared runtime. True: this thread had it already; pass that on to leave. */
@@ -208,8 +253,21 @@ void asx__pinned_put(asx_runtime *rt, asx__task *task);
 /* Of the loaded worker; they take turns with what else it has. NULL: none, or not now. */
 asx__task *asx__pinned_take(asx_runtime *rt, bool others_wait);
 bool asx__pinned_any(const asx_runtime *rt);
+/* One of them has ended. */
+void asx__unpin(asx_runtime *rt, const asx__task *task);
+/* The worker has no thread: worker 0 may run what was its own. */
+void asx__pinned_rehome(asx_runtime *rt, asx__worker *worker);
+/* What another worker had to run, but for its pinned tasks, is anybody's. */
+void asx__local_drain(asx_runtime *rt, asx__worker *worker);
 
 /* ---- workers.c ---- */
+
+/* Makes its thread. False: it cannot be made. The worker is ACTIVE and counted already. */
+bool asx__worker_start(asx__worker *worker);
+/* A thread with the signals of a worker. False: it cannot be made. */
+bool asx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
+/* Is anything runnable, for the worker that asks or for anybody? */
+bool asx__workers_have_backlog(const asx_runtime *rt);
 
 /* Wakes this one, if it sleeps. */
 void asx__worker_call(asx_runtime *rt, asx__worker *worker);
@@ -222,6 +280,31 @@ asx__worker *asx__workers_whom_to_wake(asx_runtime *rt);
 asx_status asx__drive_shared(asx_runtime *rt, asx_time until);
 /* One step on the calling thread alone. */
 bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches);
+
+/* ---- pool.c ---- */
+
+static inline bool asx__worker_is(const asx__worker *worker, enum asx__worker_state state)
+{
+    return asx__load_relaxed(&worker->state) == (uint32_t)state;
+}
+
+/* One more turn of its own. */
+static inline void asx__worker_turns(asx__worker *worker)
+{
+    asx__store_relaxed(&worker->turns, asx__load_relaxed(&worker->turns) + 1);
+}
+
+/* The driver's, inside: a monitor from now on; and none any more, outside. */
+void asx__pool_begin(asx_runtime *rt);
+void asx__pool_end(asx_runtime *rt);
+/* Inside: nobody sleeps any more. */
+void asx__pool_all_awake(asx__engine *engine);
+/* Inside, asked by a sleeper: when it has to ask again. NEVER: it is no surplus worker. */
+asx_time asx__pool_retire_at(const asx__worker *worker);
+/* Inside, by a sleeper that woke up by itself: it is not needed any more, and DRAINING. */
+bool asx__pool_retires(asx_runtime *rt, asx__worker *worker);
+/* Inside: its thread ends. */
+void asx__pool_worker_ends(asx_runtime *rt, asx__worker *worker);
 
 /* What a public handle carries. */
 static inline asx_runtime *asx__handle_runtime(asx_runtime *rt)

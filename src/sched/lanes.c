@@ -265,6 +265,8 @@ asx__task *asx__pick(asx_runtime *rt)
 {
     asx__node *ready = ready_top(rt);
     if (rt->engine != NULL) {
+        if (ASX__UNLIKELY(asx__worker_is(rt->engine->loaded, ASX__WORKER_DRAINING)))
+            return NULL;
         asx__task *pinned = asx__pinned_take(rt, ready != NULL);
         if (pinned != NULL)
             return pinned;
@@ -282,6 +284,8 @@ asx__task *asx__pick(asx_runtime *rt)
 
 bool asx__lanes_are_empty(asx_runtime *rt)
 {
+    if (rt->engine != NULL && asx__worker_is(rt->engine->loaded, ASX__WORKER_DRAINING))
+        return true; /* for it they are */
     if (rt->engine != NULL && asx__pinned_any(rt))
         return false;
     return ready_top(rt) == NULL && rt->timed_len == 0 && queue_top(&rt->cancel) == NULL;

@@ -154,6 +154,8 @@ static void count_turn(asx_runtime *rt)
     rt->turn_left = ASX__TURN;
     rt->turn_slow = 0;
     rt->turns++;
+    if (ASX__UNLIKELY(rt->engine != NULL))
+        asx__worker_turns(rt->engine->loaded);
     ASX__AUDIT_ASSERT(asx__lanes_are_valid(rt));
 }
 

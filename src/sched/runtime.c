@@ -64,6 +64,12 @@ static void apply_profile(asx_runtime_config *config)
     }
     if (config->workers > ASX__WORKERS_MAX)
         config->workers = ASX__WORKERS_MAX;
+    if (config->workers_max == 0)
+        config->workers_max = 2 * config->workers;
+    if (config->workers_max < config->workers || config->workers_fixed)
+        config->workers_max = config->workers;
+    if (config->workers_max > ASX__WORKERS_MAX)
+        config->workers_max = ASX__WORKERS_MAX;
 }
 
 static bool config_ok(const asx_runtime_config *c)
@@ -347,7 +353,7 @@ asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **re
     apply_profile(&rt->config);
     asx_status st = init_runtime(rt);
     if (st == ASX_OK && rt->config.workers > 1)
-        st = asx__engine_create(rt, rt->config.workers);
+        st = asx__engine_create(rt, rt->config.workers, rt->config.workers_max);
     if (st < 0) {
         (void)deinit_runtime(rt);
         free_runtime(rt);

@@ -82,8 +82,6 @@ static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *t
     size_t stack_size = options != NULL ? options->stack_size : 0;
     if (options != NULL && (options->flags & ~(uint32_t)ASX_PINNED) != 0)
         return ASX_E_INVALID_ARGUMENT;
-    if (options != NULL && (options->flags & ASX_PINNED) != 0 && rt->engine != NULL)
-        asx__pin(rt, task);
     task->priority = budget.priority;
     if (budget.priority != 0)
         task->flags |= ASX__T_RAISED;
@@ -230,6 +228,8 @@ static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_reque
             asx__task_free(rt, task);
             return asx__region_sticky(region, st);
         }
+        if (options != NULL && (options->flags & ASX_PINNED) != 0 && rt->engine != NULL)
+            asx__pin(rt, task);
     }
     *ret_task = task;
     return ASX_OK;

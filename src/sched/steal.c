@@ -99,13 +99,13 @@ static uint32_t take_some(asx_runtime *rt, asx__node *from, const asx__worker *v
 }
 
 /* What a worker keeps to run next, and has not come to. */
-static void take_next_up(asx_runtime *rt, asx__worker *victim)
+static asx__task *take_next_up(asx_runtime *rt, asx__worker *victim)
 {
     asx__task *task = victim->r.next_up;
     victim->r.next_up = NULL;
     task->flags &= ~(uint32_t)ASX__T_INLINE;
     asx__enqueue(rt, task);
-    tell_steal(rt, rt->engine->loaded, victim, task);
+    return task;
 }
 
 /* The first worker, in this order, that has something to take; NULL: none has. */
@@ -118,6 +118,15 @@ static asx__worker *find_victim(asx__engine *e, asx__scan scan, bool next_up)
             return w;
     }
     return NULL;
+}
+
+void asx__local_drain(asx_runtime *rt, asx__worker *w)
+{
+    ASX__DEBUG_ASSERT(rt->engine->loaded == &rt->engine->visitor);
+    move_all(&w->local, &rt->ready.queue[0]); /* the visitor's, now */
+    hint(rt);
+    if (w->r.next_up != NULL)
+        (void)take_next_up(rt, w);
 }
 
 bool asx__steal(asx_runtime *rt)
@@ -135,7 +144,7 @@ bool asx__steal(asx_runtime *rt)
     if (robbed != NULL)
         e->stolen += take_some(rt, &robbed->local, robbed);
     if (kept != NULL) {
-        take_next_up(rt, kept);
+        tell_steal(rt, self, kept, take_next_up(rt, kept));
         e->stolen++;
     }
     return robbed != NULL || kept != NULL;
@@ -190,18 +199,46 @@ bool asx__locals_forget(asx_runtime *rt, const asx__task *task)
 
 /* ---- tasks that only one worker may run ------------------------------------------------------ */
 
+static void pin_to(asx__worker *w, asx__task *task)
+{
+    task->pinned = (uint8_t)(w->index + 1);
+    w->pins++;
+}
+
 void asx__pin(asx_runtime *rt, asx__task *task)
 {
-    const asx__engine *e = rt->engine;
-    uint32_t index = e->loaded != &e->visitor ? e->loaded->index : 0;
-    task->pinned = (uint8_t)(index + 1);
+    asx__engine *e = rt->engine;
+    pin_to(e->loaded != &e->visitor ? e->loaded : &e->workers[0], task);
     task->flags |= ASX__T_PINNED;
+}
+
+void asx__unpin(asx_runtime *rt, const asx__task *task)
+{
+    asx__worker *w = &rt->engine->workers[task->pinned - 1];
+    ASX__DEBUG_ASSERT(w->pins > 0);
+    if (--w->pins == 0 && w->index >= rt->engine->workers_base)
+        asx__worker_call(rt, w); /* it may go now: see pool.c */
+}
+
+void asx__pinned_rehome(asx_runtime *rt, asx__worker *worker)
+{
+    asx__worker *first = &rt->engine->workers[0];
+    while (!asx__list_empty(&worker->pinned)) {
+        asx__task *task = (asx__task *)asx__list_pop_front(&worker->pinned);
+        asx__unpin(rt, task);
+        pin_to(first, task);
+        asx__list_push_back(&first->pinned, &task->node);
+    }
 }
 
 void asx__pinned_put(asx_runtime *rt, asx__task *task)
 {
     asx__worker *w = &rt->engine->workers[task->pinned - 1];
     asx__list_push_back(&w->pinned, &task->node);
+    if (asx__worker_is(w, ASX__WORKER_DEAD) && w->index != 0) {
+        asx__pinned_rehome(rt, w);
+        w = &rt->engine->workers[0];
+    }
     asx__worker_call(rt, w);
 }
 

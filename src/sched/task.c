@@ -217,6 +217,8 @@ static void end_execution(asx_runtime *rt, asx__task *task)
     if (!rt->fast)
         rt->fibers_live -= (task->flags & ASX__T_POLL) == 0;
     rt->timed_tasks -= (task->flags & ASX__T_TIMED) != 0;
+    if (ASX__UNLIKELY((task->flags & ASX__T_PINNED) != 0))
+        asx__unpin(rt, task);
 }
 
 /* Finalizers that their task could not run (no stack, forced, panicked) run here. */

@@ -67,7 +67,7 @@ static inline void asx__task_recycle_plain(asx_runtime *rt, asx__task *task)
 /* A task with any of these has something to be taken care of when it ends. */
 #define ASX__T_NOT_PLAIN                                                                           \
     (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_FORCED | ASX__T_PANICKED |             \
-     ASX__T_EXTRA | ASX__T_JOINER)
+     ASX__T_EXTRA | ASX__T_JOINER | ASX__T_PINNED)
 
 /* The end of a task that has nothing of the kind; false: asx__task_finish() must do it. */
 static inline bool asx__task_finish_plain(asx_runtime *rt, asx__task *task, asx_status returned)

@@ -1,11 +1,13 @@
 /* workers.c - the threads of a shared runtime: who works, who sleeps, who watches.
  *
  * The thread that drives is worker 0; the others are made when it begins and end when it is done.
- * One that cannot be made is done without.
+ * One that cannot be made is done without. Those beyond the configured number come and go: pool.c.
  *
  * Sleeping. A worker with nothing to do sleeps on a futex of its own. One of the sleepers is the
  * watch: it sleeps until the next timer. Its bell is counted up with the engine held, and a
- * sleeper reads it with the engine held before it lets go, so no ringing is lost.
+ * sleeper reads it with the engine held before it lets go, so no ringing is lost. Before it asks
+ * the system to sleep it looks at the bell for a moment (IDLE_SPIN): whoever is woken then is there
+ * at once. Surplus workers are woken last, so that they have time to see that they are not needed.
  *
  * Spreading. A hand-over of a few cache lines costs more than a tiny task does, and waking a core
  * costs hundreds of them. So nobody is woken because something is runnable, as long as those who
@@ -37,6 +39,8 @@
 #define TIMER_SLACK_NS (200 * ASX_US)
 /* Dispatches between two looks of a worker at how things go. */
 #define STRETCH (4 * ASX__TURN)
+/* Looks at the bell before the system is asked to sleep: some two microseconds. */
+#define SPIN_LOOKS 64u
 
 /* ---- bells ---------------------------------------------------------------------------------- */
 
@@ -50,6 +54,20 @@ static void forget_sleeper(asx__engine *e, asx__worker *w)
     e->sleepers--;
     if (e->watch == w)
         e->watch = NULL;
+    if (e->sleepers == 0)
+        asx__pool_all_awake(e);
+}
+
+/* Surplus workers behind all others. */
+static void add_sleeper(asx__engine *e, asx__worker *w)
+{
+    asx__worker **at = &e->asleep;
+    while (w->index >= e->workers_base && *at != NULL)
+        at = &(*at)->next_asleep;
+    w->asleep = true;
+    w->next_asleep = *at;
+    *at = w;
+    e->sleepers++;
 }
 
 static asx__worker *ring(asx__worker *w)
@@ -77,7 +95,7 @@ static bool holds_any(const asx__queue *queue)
     return false;
 }
 
-static bool has_backlog(const asx_runtime *rt)
+bool asx__workers_have_backlog(const asx_runtime *rt)
 {
     return !asx__list_empty(&rt->ready.queue[0]) || rt->next_up != NULL || rt->timed_len != 0 ||
            asx__pinned_any(rt) || holds_any(&rt->ready) || holds_any(&rt->cancel) ||
@@ -103,14 +121,14 @@ asx__worker *asx__workers_whom_to_wake(asx_runtime *rt)
     if (due != NULL)
         return due;
     bool all_asleep = e->sleepers == e->workers_here;
-    if ((e->coarse || all_asleep) && has_backlog(rt)) {
+    if ((e->coarse || all_asleep) && asx__workers_have_backlog(rt)) {
         asx__worker *w = e->asleep;
         forget_sleeper(e, w);
         return ring(w);
     }
     if (e->polling || e->watch == NULL)
         return NULL;
-    if (!timer_before_watch(rt) && (all_asleep || !has_backlog(rt)))
+    if (!timer_before_watch(rt) && (all_asleep || !asx__workers_have_backlog(rt)))
         return NULL;
     e->polling = true;
     e->quiet_looks = 0;
@@ -155,7 +173,7 @@ static bool look(asx_runtime *rt)
 {
     asx__engine *e = rt->engine;
     uint64_t between = grain(rt, &e->entries_seen, &e->looked_at);
-    if (!has_backlog(rt)) {
+    if (!asx__workers_have_backlog(rt)) {
         if (++e->quiet_looks >= QUIET_LOOKS)
             e->polling = false;
         return false;
@@ -190,7 +208,7 @@ static asx_time sooner(asx_time a, asx_time b)
 static asx_time wake_time(asx_runtime *rt, asx__worker *w, asx_time until)
 {
     asx__engine *e = rt->engine;
-    asx_time own = w->index == 0 ? until : ASX_TIME_NEVER;
+    asx_time own = w->index == 0 ? until : asx__pool_retire_at(w);
     asx_time next = asx__next_deadline(rt);
     if (e->sleepers < e->workers_here)
         next = asx_time_add(next, TIMER_SLACK_NS);
@@ -205,6 +223,14 @@ static asx_time wake_time(asx_runtime *rt, asx__worker *w, asx_time until)
     return sooner(next, own);
 }
 
+/* Somebody may ring in a moment. */
+static void spin(asx__worker *w, uint32_t bell)
+{
+    for (uint32_t i = 0; i < SPIN_LOOKS && asx__load_relaxed(&w->bell) == bell; i++)
+        asx__cpu_relax();
+    asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_SLEEP);
+}
+
 static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
 {
     if (at == ASX_TIME_NEVER)
@@ -217,6 +243,7 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
 static void doze(asx__engine *e, asx__worker *w, uint32_t bell, uint64_t deadline, bool looks_in)
 {
     uint64_t before = asx__engine_calls(e);
+    spin(w, bell);
     while (!asx__futex_wait(&w->bell, bell, deadline) && looks_in) {
         uint64_t entries = asx__engine_calls(e);
         if ((entries - before) * COARSE_NS < LOOK_NS)
@@ -231,17 +258,16 @@ static bool is_stuck(asx_runtime *rt)
 {
     const asx__engine *e = rt->engine;
     return rt->shut_down && rt->jobs_out == 0 && e->sleepers == e->workers_here &&
-           !has_backlog(rt) && asx__next_deadline(rt) == ASX_TIME_NEVER;
+           !asx__workers_have_backlog(rt) && asx__next_deadline(rt) == ASX_TIME_NEVER;
 }
 
 /* Sleeps until there is something for this worker to do, or its time has come. */
 static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
 {
     asx__engine *e = rt->engine;
-    w->asleep = true;
-    w->next_asleep = e->asleep;
-    e->asleep = w;
-    e->sleepers++;
+    if (e->asleep == NULL || e->asleep->index >= e->workers_base)
+        w->needed_at = asx__clock_read(rt); /* nobody else could have done what it has done */
+    add_sleeper(e, w);
     for (;;) {
         (void)asx__clock_read(rt);
         if (is_stuck(rt)) {
@@ -253,6 +279,7 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
         asx_time at = wake_time(rt, w, until);
         bool looks_in = e->watch == w && e->polling && at != until;
         uint64_t deadline = futex_deadline(rt, at);
+        asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_IDLE_SPIN);
         asx__engine_give_up(rt);
         asx__engine_leave(rt, false);
         doze(e, w, bell, deadline, looks_in);
@@ -262,11 +289,13 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
         asx_time now = asx__clock_read(rt);
         bool due = e->watch == w && asx__next_deadline(rt) <= now;
         if (e->stop || rt->finished || (w->index == 0 && now >= until) || due ||
-            (e->watch == w && e->polling && look(rt))) {
+            (e->watch == w && e->polling && look(rt)) || asx__pool_retires(rt, w)) {
             forget_sleeper(e, w);
             break;
         }
     }
+    if (!asx__worker_is(w, ASX__WORKER_DRAINING))
+        asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_ACTIVE);
     w->entries_seen = asx__engine_calls(e);
     w->looked_at = rt->now;
 }
@@ -311,10 +340,11 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
     asx_status st = ASX_OK;
     w->entries_seen = asx__engine_calls(e);
     w->looked_at = asx__clock_read(rt);
-    while (!rt->finished && !e->stop) {
+    while (!rt->finished && !e->stop && !asx__worker_is(w, ASX__WORKER_DRAINING)) {
         asx__local_adopt(rt); /* so that nobody's own work keeps it from its turn */
-        bool more = asx__run_some(rt, e->coarse ? ASX__TURN : STRETCH) || has_backlog(rt);
-        if (rt->finished || e->stop)
+        bool more = asx__run_some(rt, e->coarse ? ASX__TURN : STRETCH) ||
+                    asx__workers_have_backlog(rt);
+        if (rt->finished || e->stop || asx__worker_is(w, ASX__WORKER_DRAINING))
             break;
         if (w->index == 0 && rt->now >= until) {
             st = ASX_E_TIMEOUT;
@@ -326,8 +356,13 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
         rest(rt, w, until);
     }
     give_back(rt);
-    e->stop = true;
-    ring_all(e);
+    if (asx__worker_is(w, ASX__WORKER_DRAINING) && !rt->finished) {
+        if (e->asleep != NULL && asx__workers_have_backlog(rt))
+            asx__worker_call(rt, e->asleep); /* it has left something behind */
+    } else {
+        e->stop = true;
+        ring_all(e);
+    }
     asx__engine_give_up(rt);
     return st;
 }
@@ -344,7 +379,7 @@ static void serve(asx__worker *w)
 {
     asx_runtime *rt = w->rt;
     (void)work(rt, w, ASX_TIME_NEVER);
-    rt->engine->workers_here--;
+    asx__pool_worker_ends(rt, w);
     asx__engine_leave(rt, false);
 }
 
@@ -354,10 +389,14 @@ static asx_status conduct(asx__worker *w, asx_time until)
     asx_runtime *rt = w->rt;
     asx__engine *e = rt->engine;
     asx_status st = work(rt, w, until);
-    e->workers_here--;
+    asx__pool_worker_ends(rt, w);
     asx__engine_leave(rt, false);
-    for (uint32_t i = 1; i <= e->threads_made; i++)
-        pthread_join(e->workers[i].thread, NULL);
+    asx__pool_end(rt);
+    for (uint32_t i = 1; i < e->workers_cap; i++) {
+        if (e->workers[i].made)
+            pthread_join(e->workers[i].thread, NULL);
+        e->workers[i].made = false;
+    }
     (void)asx__engine_enter(rt);
     rt->driving = false;
     if (rt->finished)
@@ -400,38 +439,50 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Makes the other threads; returns how many there are. They get none of the process's signals but
- * those that a thread brings upon itself, and the one by which dumps ask where it is. */
-static uint32_t start_threads(asx_runtime *rt)
+/* Threads get none of the process's signals but those that a thread brings upon itself, and the one
+ * by which dumps ask where it is. */
+static void signals_for_threads(sigset_t *ret_set)
 {
-    asx__engine *e = rt->engine;
     static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
-    sigset_t all, before;
-    sigfillset(&all);
+    sigfillset(ret_set);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        sigdelset(&all, own[i]);
+        sigdelset(ret_set, own[i]);
     uint32_t ask = asx__load_relaxed(&asx__process.ask_signo);
     if (ask != 0)
-        sigdelset(&all, (int)ask);
+        sigdelset(ret_set, (int)ask);
+}
+
+bool asx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+    sigset_t all, before;
+    signals_for_threads(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    uint32_t made = 0;
-    for (uint32_t i = 1; i < e->workers_max; i++) {
-        asx__worker *w = &e->workers[i];
-        e->workers_here++;
-        if (pthread_create(&w->thread, NULL, worker_main, w) != 0) {
-            e->workers_here--;
-            break;
-        }
-        made++;
-    }
+    bool made = pthread_create(thread, NULL, fn, arg) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    for (uint32_t i = made + 1; i < e->workers_max; i++) /* whoever was theirs alone has moved */
-        while (!asx__list_empty(&e->workers[i].pinned)) {
-            asx__task *task = (asx__task *)asx__list_pop_front(&e->workers[i].pinned);
-            task->pinned = 1;
-            asx__list_push_back(&e->workers[0].pinned, &task->node);
-        }
     return made;
+}
+
+bool asx__worker_start(asx__worker *w)
+{
+    w->made = asx__thread_start(&w->thread, worker_main, w);
+    return w->made;
+}
+
+/* Makes the other threads, inside. */
+static void start_threads(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    bool all = true;
+    for (uint32_t i = 0; i < e->workers_base; i++) {
+        asx__worker *w = &e->workers[i];
+        all = all && (i == 0 || asx__worker_start(w));
+        asx__store_relaxed(&w->state,
+                           (uint32_t)(all ? ASX__WORKER_ACTIVE : ASX__WORKER_DEAD));
+        e->workers_here += all;
+    }
+    for (uint32_t i = 1; i < e->workers_max; i++) /* whoever was theirs alone has moved */
+        if (!e->workers[i].made)
+            asx__pinned_rehome(rt, &e->workers[i]);
 }
 
 asx_status asx__drive_shared(asx_runtime *rt, asx_time until)
@@ -443,8 +494,9 @@ asx_status asx__drive_shared(asx_runtime *rt, asx_time until)
     rt->driving = true;
     e->stop = false;
     e->coarse = false;
-    e->workers_here = 1;
-    e->threads_made = start_threads(rt);
+    e->workers_here = 0;
+    start_threads(rt);
+    asx__pool_begin(rt);
     begin_driving(&e->workers[0], until);
     asx_status st = conduct(&e->workers[0], until);
     asx__driving_end(&e->workers[0].drives);

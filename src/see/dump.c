@@ -2,6 +2,8 @@
  *
  *     asx: process 4711, 1 runtime
  *     runtime 1, driven by thread 4711, 3 tasks
+ *     workers 2 to 4: 1 active, 0 searching, 1 asleep, 0 draining; stuck 0, promoted 1, retired 1;
+ *     looks 9: no work 7, ...                    (several workers only; both lines are one)
  *     region 2 root/pipe (app.c:30): Open, 2 tasks, 0 regions, 1 obligation
  *     task 2 "producer" (app.c:32) in root/pipe: Running, parked: channel-reserve 1
  *         #0  asx_channel_reserve+0x41 (/usr/bin/app+0x12345)
@@ -380,6 +382,58 @@ static void put_drivers(asx__look *look, const asx_runtime *rt)
     }
 }
 
+/* How many workers there are in each state, and what the pool has decided. */
+static void put_pool(asx__look *look, const asx_runtime *rt)
+{
+    static const char *const states[] = {
+#define X(name, text) text,
+        ASX__WORKER_STATE_LIST(X)
+#undef X
+    };
+    enum { STATES = sizeof states / sizeof *states };
+    const asx__engine *e = NULL;
+    const asx__worker *w = NULL;
+    uint32_t count = 0, base = 0, cap = 0, in[STATES] = { 0 };
+    asx_pool_stats pool;
+    if (!PEEK_FIELD(look, rt, engine, &e) || e == NULL || !PEEK_FIELD(look, e, workers, &w) ||
+        !PEEK_FIELD(look, e, workers_max, &count) || !PEEK_FIELD(look, e, workers_base, &base) ||
+        !PEEK_FIELD(look, e, workers_cap, &cap) || !PEEK_FIELD(look, e, pool.counts, &pool))
+        return;
+    for (uint32_t i = 0; i < count && i < ASX__WORKERS_MAX; i++) {
+        uint32_t state = STATES;
+        if (PEEK_FIELD(look, &w[i], state, &state) && state < STATES)
+            in[state]++;
+    }
+    asx__put(look, "workers ");
+    asx__put_number(look, base);
+    asx__put(look, " to ");
+    asx__put_number(look, cap);
+    asx__put(look, ":");
+    for (unsigned i = ASX__WORKER_ACTIVE; i < STATES; i++) {
+        asx__put(look, i == ASX__WORKER_ACTIVE ? " " : ", ");
+        asx__put_number(look, in[i]);
+        asx__put(look, " ");
+        asx__put(look, states[i]);
+    }
+    const struct { const char *text; uint64_t number; } counts[] = {
+        { "; stuck ", pool.stuck },
+        { ", promoted ", pool.promoted },
+        { ", retired ", pool.retired_idle + pool.retired_surplus },
+        { "; looks ", pool.looks },
+        { ": no work ", pool.gate_no_work },
+        { ", nonpositive ", pool.gate_nonpositive },
+        { ", idle capacity ", pool.gate_idle_capacity },
+        { ", not stuck ", pool.gate_not_stuck },
+        { ", at max ", pool.gate_at_max },
+        { ", no thread ", pool.gate_no_thread },
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        asx__put(look, counts[i].text);
+        asx__put_number(look, counts[i].number);
+    }
+    asx__put(look, "\n");
+}
+
 void asx__dump_runtime(asx__look *look, const asx_runtime *rt)
 {
     uint16_t number = 0;
@@ -399,6 +453,7 @@ void asx__dump_runtime(asx__look *look, const asx_runtime *rt)
     asx__put(look, ", ");
     COUNTED(look, asx__serial(spawned) - ended, "task");
     asx__put(look, "\n");
+    put_pool(look, rt);
     dump_regions(look, &regions);
     dump_tasks(look, &tasks);
 }

@@ -45,7 +45,9 @@ ASX_TEST(no_runtime_is_refused_everywhere)
     CHECK_STATUS(asx_runtime_root(NULL, &region), bad);
     CHECK_STATUS(asx_runtime_set_governor(NULL, ASX_GOVERNOR_NO_PREFERENCE), bad);
     CHECK_STATUS(asx_runtime_certificate(NULL, &certificate), bad);
+    asx_pool_stats pool;
     CHECK_STATUS(asx_runtime_stats(NULL, &stats), bad);
+    CHECK_STATUS(asx_runtime_pool_stats(NULL, &pool), bad);
     CHECK_STATUS(asx_runtime_trace_status(NULL), bad);
     CHECK_STATUS(asx_runtime_trace_write(NULL, refuse_bytes, NULL), bad);
     CHECK_STATUS(asx_runtime_observe(NULL, NULL, NULL), bad);
@@ -66,6 +68,7 @@ ASX_TEST(places_that_are_none_are_refused_by_a_runtime)
     REFUSED(rt, asx_runtime_root(rt, NULL), bad);
     REFUSED(rt, asx_runtime_certificate(rt, NULL), bad);
     REFUSED(rt, asx_runtime_stats(rt, NULL), bad);
+    REFUSED(rt, asx_runtime_pool_stats(rt, NULL), bad);
     REFUSED(rt, asx_runtime_divergence(rt, NULL), bad);
     REFUSED(rt, asx_runtime_set_governor(rt, (asx_governor)99), bad);
     REFUSED(rt, asx_runtime_expect(rt, NULL), bad);
