@@ -9,7 +9,7 @@
  *             entry frame and a small call chain share the top page, the only resident one.
  *   colour    a few unused cache lines above the header, different from slot to slot:
  *             without them the hot lines of all stacks fall into the same cache sets.
- *   cold      an idle stack whose pages went back to the system; only its address is kept.
+ *   cold      an idle stack whose pages went back to the system; a mark of it is kept.
  *
  * Invariants
  *   base <= every live stack pointer < (char *)header;  size == (char *)header - base
@@ -110,7 +110,7 @@ enum asx__stack_guard {
 
 /* The header of a stack. The alignment is that of the first frame. */
 typedef struct asx__stack {
-    _Alignas(16) struct asx__stack *next; /* free list, or list of ledgers of cold stacks */
+    _Alignas(16) struct asx__stack *next; /* free list */
     char *base;                           /* lowest usable address, right above the guard */
     void *owner;                          /* for the scheduler: who runs here; NULL in a new one */
     size_t size;                          /* usable bytes: (char *)this - base */
@@ -156,7 +156,7 @@ struct asx__stack_arena;
 
 typedef struct asx__stack_pool {
     asx__stack *free;                /* hot stacks, last released first */
-    asx__stack *cold;                /* ledgers of cold stacks: see stack.c */
+    uint32_t cold_count;             /* idle stacks without memory: see stack.c */
     char *fresh;                     /* next slot that was never handed out */
     uint32_t fresh_count;            /* so many follow from there with their guards in place */
     uint32_t fresh_guard;            /* which are of this kind */

@@ -1,7 +1,7 @@
 /* stack.c - where the stacks of fibers come from.
  *
  * Memory is mapped in arenas that double up to ARENA_MAX and stay until deinit:
- *     [ page: struct asx__stack_arena | slot 0 | slot 1 | ... ]
+ *     [ pages: struct asx__stack_arena | slot 0 | slot 1 | ... ]
  *     slot: [ guard page | usable ... | asx__stack | colour ]
  * Slots are carved upwards. Guards are placed GUARD_BATCH slots ahead of use, in one system call
  * where the kernel has it; nothing else of a slot is touched before it is handed out.
@@ -11,10 +11,9 @@
  *                                   ^---------acquire--------'
  * acquire looks at free, then cold, then fresh: the hot ones first, never grow without need.
  *
- * Cold stacks have no page left that could hold a list link. One cold stack in about 500 keeps
- * its top page and is a ledger: right below its header stand a count and the addresses of cold
- * slots, each with its kind of guard in the low bits. A ledger whose count is 0 is itself the
- * next stack to hand out. So an idle stack costs 8 bytes and trim allocates nothing.
+ * Cold stacks have no page left that could hold a list link: two bits of each slot in the head of its
+ * arena say that it is cold, and which kind of guard it has. So an idle stack costs nothing, trim
+ * allocates nothing, and neighbours go back to the system in one call.
  *
  * Untouched words of a stack read as one value: 0 in mapped memory, PATTERN in a caller's block.
  * Both the high-water mark and the canary rest on it. The canary of a mapped stack is therefore
@@ -68,6 +67,8 @@ enum {
     GUARD_BATCH = 64,
     COLOURS = 16,
     COLOUR_SIZE = 64,
+    COLD_BITS = 2,
+    COLD_PER_WORD = 64 / COLD_BITS,
     CANARY_SIZE = 128, /* checked below base; the whole guard of a stack in a block */
     /* Two mappings each; leaves some 9,000 of the default 65,530 to the process. */
     MPROTECT_GUARDS_MAX = 28000,
@@ -80,7 +81,11 @@ struct asx__stack_arena {
     char *slots;
     size_t map_size;
     uint32_t slot_count;
-    uint32_t guarded; /* slots [0, guarded) have their guards */
+    uint32_t guarded;   /* slots [0, guarded) have their guards */
+    uint32_t cold;      /* so many are */
+    uint32_t cold_from; /* in no word of kinds before this */
+    bool trimmed;       /* in the trim that is under way */
+    uint64_t kinds[];   /* COLD_BITS for each slot: the guard of a cold one; 0: it is not cold */
 };
 
 /* ---- system calls -------------------------------------------------------------------------- */
@@ -316,14 +321,31 @@ static asx__stack *slot_build(asx__stack_pool *pool, char *slot, uint32_t guard)
     return stack;
 }
 
-static void slots_forget(asx__stack_pool *pool, char *slots, uint32_t count)
+/* The guard of a cold slot; 0: it is not cold. */
+static uint32_t cold_kind(const struct asx__stack_arena *arena, uint32_t slot)
+{
+    return (uint32_t)(arena->kinds[slot / COLD_PER_WORD] >> slot % COLD_PER_WORD * COLD_BITS) &
+           ((1u << COLD_BITS) - 1u);
+}
+
+static void cold_set(struct asx__stack_arena *arena, uint32_t slot, uint32_t kind)
+{
+    unsigned shift = slot % COLD_PER_WORD * COLD_BITS;
+    uint64_t *word = &arena->kinds[slot / COLD_PER_WORD];
+    uint64_t mask = ((UINT64_C(1) << COLD_BITS) - 1u) << shift;
+    *word = (*word & ~mask) | (uint64_t)kind << shift;
+}
+
+/* `arena` is NULL for the slots of a caller's block. */
+static void slots_forget(asx__stack_pool *pool, const struct asx__stack_arena *arena, char *slots,
+                         uint32_t count)
 {
     if (!ASX__FIBER_ASAN && !ASX__FIBER_TSAN && !pool->on_valgrind)
         return;
     for (uint32_t i = 0; i < count; i++) {
         asx__stack *stack = slot_stack(pool, slots + i * pool->slot_size);
-        if (stack->base == NULL)
-            continue; /* cold */
+        if (arena != NULL && cold_kind(arena, i) != 0)
+            continue;
         asx__stack_renew(stack);
         asx__stack_discard(stack);
         tools_deregister(stack);
@@ -399,6 +421,14 @@ static uint32_t guards_place(asx__stack_pool *pool, char *slot, uint32_t count,
 
 /* ---- growth -------------------------------------------------------------------------------- */
 
+/* Pages before the first slot. */
+static size_t arena_head(const asx__stack_pool *pool, size_t slots)
+{
+    size_t words = (slots + COLD_PER_WORD - 1) / COLD_PER_WORD;
+    size_t bytes = sizeof(struct asx__stack_arena) + words * sizeof(uint64_t);
+    return (bytes + pool->page_size - 1) & ~(pool->page_size - 1);
+}
+
 static bool arena_grow(asx__stack_pool *pool)
 {
     size_t want = pool->arenas != NULL ? (size_t)pool->arenas->slot_count * 2 : ARENA_SLOTS_MIN;
@@ -409,9 +439,10 @@ static bool arena_grow(asx__stack_pool *pool)
         want = most > 0 ? most : 1;
 
     void *addr = NULL;
-    size_t size = 0;
+    size_t size = 0, head = 0;
     for (; want > 0 && addr == NULL; want /= 2) {
-        size = pool->page_size + want * pool->slot_size;
+        head = arena_head(pool, want);
+        size = head + want * pool->slot_size;
         addr = pool->os.map(pool->os.ctx, size);
         if (addr != NULL)
             break;
@@ -423,13 +454,11 @@ static bool arena_grow(asx__stack_pool *pool)
      * and nothing is lost. */
     (void)pool->os.advise(pool->os.ctx, addr, size, MADV_NOHUGEPAGE);
 
-    struct asx__stack_arena *arena = addr;
-    *arena = (struct asx__stack_arena){
-        .next = pool->arenas,
-        .slots = (char *)addr + pool->page_size,
-        .map_size = size,
-        .slot_count = (uint32_t)want,
-    };
+    struct asx__stack_arena *arena = addr; /* all zero */
+    arena->next = pool->arenas;
+    arena->slots = (char *)addr + head;
+    arena->map_size = size;
+    arena->slot_count = (uint32_t)want;
     pool->fresh = arena->slots;
     pool->fresh_count = 0;
     /* A fault handler on this thread walks the list: link only what is complete. */
@@ -459,62 +488,61 @@ static bool fresh_refill(asx__stack_pool *pool)
 
 /* ---- cold stacks --------------------------------------------------------------------------- */
 
-/* The words of a ledger: [-1] is the count, [-2 - i] the i-th cold slot. */
-static uintptr_t *ledger_words(asx__stack *ledger)
+static asx__stack *cold_take(asx__stack_pool *pool)
 {
-    return (uintptr_t *)ledger;
+    struct asx__stack_arena *arena = pool->arenas;
+    while (arena->cold == 0)
+        arena = arena->next;
+    while (arena->kinds[arena->cold_from] == 0)
+        arena->cold_from++;
+    unsigned bit = (unsigned)__builtin_ctzll(arena->kinds[arena->cold_from]);
+    uint32_t slot = arena->cold_from * COLD_PER_WORD + bit / COLD_BITS;
+    uint32_t guard = cold_kind(arena, slot);
+    cold_set(arena, slot, 0);
+    arena->cold--;
+    pool->cold_count--;
+    return slot_build(pool, arena->slots + slot * pool->slot_size, guard);
 }
 
-static size_t ledger_capacity(const asx__stack_pool *pool, const asx__stack *ledger)
+static void cold_put(asx__stack_pool *pool, asx__stack *stack)
 {
-    return ((uintptr_t)ledger & (pool->page_size - 1)) / sizeof(uintptr_t) - 1;
-}
-
-static void ledger_open(asx__stack_pool *pool, asx__stack *stack)
-{
-    size_t kept = (uintptr_t)stack & (pool->page_size - 1);
+    struct asx__stack_arena *arena = pool->arenas;
+    const char *at = (const char *)stack;
+    while (at < arena->slots || at >= (const char *)arena + arena->map_size)
+        arena = arena->next;
+    uint32_t slot = (uint32_t)((size_t)(at - arena->slots) / pool->slot_size);
     tools_zeroed(stack);
-    if (stack->size > kept)
-        (void)pool->os.advise(pool->os.ctx, stack->base, stack->size - kept, MADV_DONTNEED);
-    memset((char *)stack - kept, 0, kept);
-    stack->next = pool->cold;
-    pool->cold = stack;
+    tools_deregister(stack);
+    cold_set(arena, slot, stack->guard);
+    if (slot / COLD_PER_WORD < arena->cold_from)
+        arena->cold_from = slot / COLD_PER_WORD;
+    arena->cold++;
+    arena->trimmed = true;
+    pool->cold_count++;
 }
 
-static asx__stack *ledger_take(asx__stack_pool *pool)
+/* Gives the memory of all cold slots back, neighbours in one call: guards in between stay what they
+ * are. What the system does not take stays resident; the stack is as idle as the others. */
+static void arena_give_back(asx__stack_pool *pool, struct asx__stack_arena *arena)
 {
-    asx__stack *ledger = pool->cold;
-    uintptr_t *words = ledger_words(ledger);
-    size_t count = words[-1];
-    if (count == 0) {
-        pool->cold = ledger->next;
-        return ledger;
+    struct iovec runs[GUARD_BATCH];
+    uint32_t count = 0, used = arena_used(pool, arena);
+    for (uint32_t slot = 0; slot < used; slot++) {
+        if (cold_kind(arena, slot) == 0)
+            continue;
+        uint32_t first = slot;
+        while (slot + 1 < used && cold_kind(arena, slot + 1) != 0)
+            slot++;
+        runs[count].iov_base = arena->slots + first * pool->slot_size + pool->guard_size;
+        runs[count].iov_len = (slot - first + 1) * pool->slot_size - pool->guard_size;
+        if (++count == GUARD_BATCH) {
+            (void)advise_ranges(pool, runs, count, MADV_DONTNEED);
+            count = 0;
+        }
     }
-    uintptr_t entry = words[-1 - (ptrdiff_t)count];
-    words[-1 - (ptrdiff_t)count] = 0;
-    words[-1] = count - 1;
-    uintptr_t guard = entry & (pool->page_size - 1);
-    return slot_build(pool, (char *)(entry - guard), (uint32_t)guard);
-}
-
-/* Stacks on their way from the free list to the ledger at the head of pool->cold. */
-struct freezer {
-    uint32_t count;
-    uint32_t guard[GUARD_BATCH];
-    struct iovec ranges[GUARD_BATCH];
-};
-
-/* What the system does not take stays resident; the stack is as idle as the others. */
-static void freezer_flush(asx__stack_pool *pool, struct freezer *freezer)
-{
-    (void)advise_ranges(pool, freezer->ranges, freezer->count, MADV_DONTNEED);
-    uintptr_t *words = ledger_words(pool->cold);
-    for (uint32_t i = 0; i < freezer->count; i++) {
-        uintptr_t slot = (uintptr_t)freezer->ranges[i].iov_base - pool->guard_size;
-        words[-1]++;
-        words[-1 - (ptrdiff_t)words[-1]] = slot | freezer->guard[i];
-    }
-    freezer->count = 0;
+    if (count > 0)
+        (void)advise_ranges(pool, runs, count, MADV_DONTNEED);
+    arena->trimmed = false;
 }
 
 void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep)
@@ -526,28 +554,13 @@ void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep)
         tail = &(*tail)->next;
     asx__stack *stack = *tail;
     *tail = NULL;
-
-    struct freezer freezer;
-    freezer.count = 0;
     for (asx__stack *next; stack != NULL; stack = next) {
         next = stack->next;
-        size_t used = pool->cold != NULL ? ledger_words(pool->cold)[-1] + freezer.count : 0;
-        if (pool->cold == NULL || used >= ledger_capacity(pool, pool->cold)) {
-            if (freezer.count > 0)
-                freezer_flush(pool, &freezer);
-            ledger_open(pool, stack);
-            continue;
-        }
-        tools_zeroed(stack);
-        tools_deregister(stack);
-        freezer.guard[freezer.count] = stack->guard;
-        freezer.ranges[freezer.count].iov_base = stack->base;
-        freezer.ranges[freezer.count].iov_len = pool->slot_size - pool->guard_size;
-        if (++freezer.count == GUARD_BATCH)
-            freezer_flush(pool, &freezer);
+        cold_put(pool, stack);
     }
-    if (freezer.count > 0)
-        freezer_flush(pool, &freezer);
+    for (struct asx__stack_arena *arena = pool->arenas; arena != NULL; arena = arena->next)
+        if (arena->trimmed)
+            arena_give_back(pool, arena);
 }
 
 /* ---- pool ---------------------------------------------------------------------------------- */
@@ -573,9 +586,7 @@ uint32_t asx__stack_pool_in_use(const asx__stack_pool *pool)
     uint32_t in_use = pool->stacks_carved;
     for (const asx__stack *stack = pool->free; stack != NULL; stack = stack->next)
         in_use--;
-    for (asx__stack *ledger = pool->cold; ledger != NULL; ledger = ledger->next)
-        in_use -= 1 + (uint32_t)ledger_words(ledger)[-1];
-    return in_use;
+    return in_use - pool->cold_count;
 }
 
 static asx_status pool_init_block(asx__stack_pool *pool, const asx__stack_config *config)
@@ -656,19 +667,20 @@ void asx__stack_pool_deinit(asx__stack_pool *pool)
     ASX__AUDIT_ASSERT(asx__stack_pool_is_valid(pool));
     if (pool->block != NULL) {
         size_t used = (size_t)(pool->fresh - pool->block) / pool->slot_size;
-        slots_forget(pool, pool->block, (uint32_t)used);
+        slots_forget(pool, NULL, pool->block, (uint32_t)used);
     }
     struct asx__stack_arena *arena = pool->arenas;
     while (arena != NULL) {
         struct asx__stack_arena *next = arena->next;
-        slots_forget(pool, arena->slots, arena_used(pool, arena));
+        slots_forget(pool, arena, arena->slots, arena_used(pool, arena));
         int error = pool->os.unmap(pool->os.ctx, arena, arena->map_size);
         if (error < 0)
             pool->os_error = -error;
         arena = next;
     }
     pool->arenas = NULL;
-    pool->free = pool->cold = NULL;
+    pool->free = NULL;
+    pool->cold_count = 0;
     pool->fresh = pool->block = NULL;
     pool->fresh_count = 0;
 }
@@ -676,8 +688,8 @@ void asx__stack_pool_deinit(asx__stack_pool *pool)
 asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool)
 {
     ASX__AUDIT_ASSERT(asx__stack_pool_is_valid(pool));
-    if (pool->cold != NULL)
-        return ledger_take(pool);
+    if (pool->cold_count != 0)
+        return cold_take(pool);
     if (pool->stacks_max != 0 && pool->stacks_carved == pool->stacks_max)
         return NULL;
     if (pool->fresh_count == 0 && !fresh_refill(pool))
