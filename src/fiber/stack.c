@@ -11,9 +11,9 @@
  *                                   ^---------acquire--------'
  * acquire looks at free, then cold, then fresh: the hot ones first, never grow without need.
  *
- * Cold stacks have no page left that could hold a list link: two bits of each slot in the head of its
- * arena say that it is cold, and which kind of guard it has. So an idle stack costs nothing, trim
- * allocates nothing, and neighbours go back to the system in one call.
+ * Cold stacks have no page left that could hold a list link: two bits of each slot in the head of
+ * its arena say that it is cold, and which kind of guard it has. So an idle stack costs nothing,
+ * trim allocates nothing, and neighbours go back to the system in one call.
  *
  * Untouched words of a stack read as one value: 0 in mapped memory, PATTERN in a caller's block.
  * Both the high-water mark and the canary rest on it. The canary of a mapped stack is therefore

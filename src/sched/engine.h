@@ -92,7 +92,8 @@ typedef struct asx__worker {
     asx__atomic_u64 turns;     /* A: it has begun; the monitor looks from outside ... */
     uint64_t turns_seen;       /* ... and has seen so many; its own */
     asx__progress progress;    /* L: at the monitor's last look ... */
-    uint32_t same_looks;       /* L: ... and how often it has been the same before */
+    uint32_t same_looks;       /* L: ... how often it has been the same before ... */
+    asx_time same_since;       /* L: ... and since when */
     uint32_t pins;             /* L: tasks that only it may run, and have not ended */
     asx_time needed_at;        /* L: surplus: had work when no base worker was idle */
     asx__registers r;          /* L: while they are not loaded */

@@ -6,7 +6,8 @@
  *             long function or a system call while tasks wait, and go when they are idle.
  *   stuck     has run the same task without a single dispatch for STUCK_LOOKS looks. What it does
  *             meanwhile does not matter: no progress is measured, not processor time. A look that
- *             comes late says nothing: where the monitor waits for a core, so may the worker.
+ *             comes late says nothing: where the monitor waits for a core, so may the worker. But
+ *             after STUCK_NS it is stuck whatever the reason.
  *   backlog   tasks that wait and that any worker may run; pinned ones wait for theirs
  *   pressure  backlog minus idle workers. Signed: negative means that there are more workers than
  *             work. Both are counted at the look and nothing is added up, so it cannot drift.
@@ -48,6 +49,7 @@
 
 #define LOOK_NS (2 * ASX_MS)
 #define STUCK_LOOKS 3u
+#define STUCK_NS (40 * ASX_MS)
 #define DULL_LOOKS 20u
 #define RETIRE_NS (100 * ASX_MS)
 #define SPARE_LOOKS 50u /* with the time between looks: as long */
@@ -90,25 +92,30 @@ static bool has_moved(const asx__progress *a, const asx__progress *b)
            a->turn_left != b->turn_left;
 }
 
-static bool is_stuck(asx__worker *w, bool late)
+static bool is_stuck(asx__worker *w, asx_time at, bool late)
 {
     const asx__task *task = w->r.current;
     asx__progress now = { task, task != NULL ? task->generation : 0, asx__load_relaxed(&w->turns),
                           w->r.turn_left };
-    if (task == NULL || w->asleep || has_moved(&now, &w->progress))
+    if (task == NULL || w->asleep || has_moved(&now, &w->progress)) {
         w->same_looks = 0;
-    else if (w->same_looks < STUCK_LOOKS && !late)
+        w->same_since = at;
+    } else if (at - w->same_since >= STUCK_NS) {
+        w->same_looks = STUCK_LOOKS;
+    } else if (w->same_looks < STUCK_LOOKS && !late) {
         w->same_looks++;
+    }
     w->progress = now;
     return w->same_looks == STUCK_LOOKS;
 }
 
-static uint32_t count_stuck(asx__engine *e, bool late)
+static uint32_t count_stuck(asx_runtime *rt, bool late)
 {
+    asx__engine *e = rt->engine;
     uint32_t stuck = 0;
     for (uint32_t i = 0; i < e->workers_max; i++)
         if (!asx__worker_is(&e->workers[i], ASX__WORKER_DEAD))
-            stuck += is_stuck(&e->workers[i], late);
+            stuck += is_stuck(&e->workers[i], rt->now, late);
     return stuck;
 }
 
@@ -228,7 +235,7 @@ static void look(asx_runtime *rt, bool late)
     asx__engine *e = rt->engine;
     asx__pool *pool = &e->pool;
     int64_t waiting = backlog(rt);
-    pool->counts.stuck = count_stuck(e, late);
+    pool->counts.stuck = count_stuck(rt, late);
     count_pressure(pool, waiting - (int64_t)e->sleepers);
     if (pool->counts.stuck != 0)
         free_the_stuck(rt);

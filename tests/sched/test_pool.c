@@ -150,7 +150,7 @@ static void stuck(uint32_t workers, bool computes)
     scene s = { .hogs = workers, .computes = computes };
     asx_pool_stats end = run(&config, stage, &s);
     CHECK_EQ(atomic_load(&s.thirds), 1);
-    CHECK_LE(s.took_ns, 300 * ASX_MS * asx_test_scale()); /* else for as long as they hog */
+    CHECK_LE(s.took_ns, ASX_SEC * asx_test_scale()); /* else for as long as they hog: 10 s */
     CHECK_GE(s.stats.promoted, 1u);
     CHECK_GE(s.stats.stuck, 1u);
     CHECK_EQ(s.stats.workers_base, workers);
@@ -192,7 +192,7 @@ ASX_TEST(workers_that_are_all_stuck_do_not_stop_the_clock)
     asx_runtime_config config = { .workers = 2 };
     scene s = { .hogs = 2 };
     asx_pool_stats end = run(&config, sleeps_through, &s);
-    CHECK_LE(s.took_ns, 350 * ASX_MS * asx_test_scale());
+    CHECK_LE(s.took_ns, ASX_SEC * asx_test_scale());
     CHECK_GE(end.promoted, 1u);
 }
 
