@@ -34,9 +34,9 @@
  * that steer it, no state left over from the last execution. What it sets up before it starts its
  * first task, and what it looks at after it has closed its region, need not go through operations.
  * Between operations tasks may compute, spawn, join and close. Everything that tasks do to each
- * other through channels, mutexes, read-write locks, semaphores, cancellation and time is an
- * operation too; so are joins and ends of tasks if the test cancels. Poll tasks, conditions and
- * other means are not explored: a test that uses them is refused with ASX_E_NOT_SUPPORTED.
+ * other through the objects of this library, cancellation and time is an operation too; so are
+ * joins and ends of tasks if the test cancels. The little that is not explored is refused with
+ * ASX_E_NOT_SUPPORTED.
  *
  * A cell is known by its address, or by its place on the stack of a task; it must not be at another
  * address in the next execution (memory that tasks allocate).
@@ -123,6 +123,41 @@ ASX_API asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *s
 /* Any of 0 .. n - 1: the explorer tries them all. Accesses nothing. 0 outside of an exploration. */
 #define asx_lab_choose(cx, n) asx_lab_choose_at((cx), (n), ASX_SITE)
 ASX_API uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site);
+
+/* ---- devices: what a simulated network or disk adds ----------------------------------------- */
+
+/* What an operation does to its object in a state. */
+typedef struct asx_lab_effect {
+    bool enabled;   /* false: not now; its task waits until somebody has changed the object */
+    bool writes;    /* others that access the object can tell whether they come before or after */
+    uint64_t after; /* state of the object then, if it writes */
+} asx_lab_effect;
+
+/* A sort of objects outside of the library: a link that loses packets, a disk that reorders. What
+ * tasks can tell of such an object is a word of state; what an operation does to it is a function
+ * of nothing but `what`, `argument` and that word: it is also asked what would have been.
+ * Everything else (buffers, contents) the device changes after its operation has been done, before
+ * the next one. What chance decides (lost or not, which comes first) it asks asx_lab_choose(). */
+typedef struct asx_lab_device {
+    const char *name;
+    const char *const *operations; /* names by `what`, for the lines of a failure; NULL: none */
+    unsigned operations_len;
+    asx_lab_effect (*eval)(unsigned what, uint64_t argument, uint64_t state);
+} asx_lab_device;
+
+/* An object of a device; zero-initialized its state is 0. It is known by its address: see above. */
+typedef struct asx_lab_object {
+    uint64_t state;
+} asx_lab_object;
+
+/* Does an operation when its turn has come and it is enabled; `ret_found` (may be NULL) gets the
+ * state that it found. The device is borrowed for ever. ASX_E_INVALID_ARGUMENT (also: more than
+ * its operations_len); ASX_E_WOULD_DEADLOCK outside of an exploration, if it is not enabled. */
+#define asx_lab_operate(cx, device, object, what, argument, ret_found)                             \
+    asx_lab_operate_at((cx), (device), (object), (what), (argument), (ret_found), ASX_SITE)
+ASX_API asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device,
+                                      asx_lab_object *object, unsigned what, uint64_t argument,
+                                      uint64_t *ret_found, const char *site);
 
 /* Fails the execution if `expr` is false; it goes on. */
 #define asx_lab_check(cx, expr) asx_lab_check_at((cx), (expr), #expr, ASX_SITE)

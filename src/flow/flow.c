@@ -42,7 +42,7 @@ static asx_status enter(asx_cx *cx, const asx_branch *branches, size_t count, as
     for (size_t i = 0; i < count; i++)
         if (branches[i].fn == NULL)
             return ASX_E_INVALID_ARGUMENT;
-    if (task->flags & ASX__T_POLL)
+    if (task->flags & (ASX__T_POLL | ASX__T_EXPLORED))
         return ASX_E_NOT_SUPPORTED;
     if (rt->in_cleanup)
         return ASX_E_WRONG_CONTEXT;
@@ -229,7 +229,9 @@ static asx_status spawn_watcher(const asx_region *region, watcher *w)
     asx_spawn_options options = { .name = "watcher" };
     asx_task handle;
     asx__task *task;
+    region->rt_->own_poll = true;
     asx_status st = asx_spawn_poll_task(region, &options, watch, w, &handle);
+    region->rt_->own_poll = false;
     if (st == ASX_OK)
         st = asx__task_resolve(&handle, &task);
     if (st == ASX_OK && asx__task_extra(region->rt_, task) == NULL)
@@ -264,11 +266,12 @@ static asx_status start_race(race *r, const asx_region *outer, const asx_region 
 }
 
 /* Waits until somebody has finished, and says who wins. ASX_E_CANCELLED. */
-static asx_status await_first(asx_cx *cx, race *r, size_t *ret_winner)
+static asx_status await_first(asx_cx *cx, race *r, const asx_region *branches, size_t *ret_winner)
 {
-    ASX__GATE_CX(cx, await_first(&in, r, ret_winner));
+    ASX__GATE_CX(cx, await_first(&in, r, branches, ret_winner));
     asx_runtime *rt = cx->rt_;
     asx__task *task = cx->task_;
+    asx__turn(rt, task, ASX__TURN_FIRST_OF, asx__serial(branches->id.generation), 0);
     while (asx__race_next(r->count, r->finished, false) == ASX__RACE_WAIT) {
         asx_status st = asx__checkpoint(rt, task);
         if (st < 0)
@@ -311,7 +314,7 @@ asx_status asx_race(asx_cx *cx, const asx_branch *branches, size_t count, size_t
     size_t winner = 0;
     st = start_race(&r, &outer, &inner, branches);
     if (st == ASX_OK)
-        st = await_first(cx, &r, &winner);
+        st = await_first(cx, &r, &inner, &winner);
     if (st < 0) {
         (void)asx_region_close(&inner, st);
         asx_status end = asx_region_close(&outer, st);

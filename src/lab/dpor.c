@@ -147,15 +147,30 @@ uint32_t asx__dpor_clock_task(asx__dpor *d)
     return task;
 }
 
-uint32_t asx__dpor_timer_task(asx__dpor *d, uint32_t owner, uint32_t nth)
+static uint32_t hidden_task(asx__dpor *d, uint32_t owner, uint32_t nth)
 {
-    uint32_t task = asx__dpor_name(d, owner, 0x80000000u | nth);
+    uint32_t task = asx__dpor_name(d, owner, nth);
     if (task == ASX__DPOR_NONE || d->tasks[task].present)
         return task;
     memcpy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, owner),
            d->stride * sizeof *d->task_clocks);
     enter(d, task);
     return task;
+}
+
+uint32_t asx__dpor_timer_task(asx__dpor *d, uint32_t owner, uint32_t nth)
+{
+    return hidden_task(d, owner, 0x80000000u | nth);
+}
+
+uint32_t asx__dpor_finalizer_task(asx__dpor *d, uint32_t owner, uint32_t nth)
+{
+    return hidden_task(d, owner, 0x40000000u | nth);
+}
+
+uint32_t asx__dpor_done(const asx__dpor *d, uint32_t task)
+{
+    return d->tasks[task].done;
 }
 
 void asx__dpor_joined(asx__dpor *d, uint32_t task, uint32_t ended)

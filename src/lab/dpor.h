@@ -67,7 +67,48 @@
     X(SLEEP, "sleep")                                                                              \
     X(ADVANCE, "advance the clock")                                                                \
     X(FIRE, "time out")                                                                            \
-    X(CLOSE_REGION, "close region")
+    X(CLOSE_REGION, "close region")                                                                \
+    X(DEVICE, "operate")                                                                           \
+    X(FIRST_OF, "wait for the first")                                                              \
+    X(LINK, "link")                                                                                \
+    X(SPAWN, "spawn")                                                                              \
+    X(WAKE, "wake")                                                                                \
+    X(WAIT_EXTERNAL, "wait to be woken")                                                           \
+    X(CONDITION_WAIT, "wait for condition")                                                        \
+    X(NOTIFY_WAIT, "wait for notification")                                                        \
+    X(CONDITION_GO_ON, "lock again")                                                               \
+    X(GO_ON, "go on")                                                                              \
+    X(SIGNAL, "signal")                                                                            \
+    X(SIGNAL_ALL, "signal all")                                                                    \
+    X(NOTIFY_ONE, "notify one")                                                                    \
+    X(NOTIFY_ALL, "notify all")                                                                    \
+    X(BARRIER_WAIT, "wait at barrier")                                                             \
+    X(ONCE_CALL, "call once")                                                                      \
+    X(ONCE_END, "end once")                                                                        \
+    X(ONCE_LOOK, "ask whether once is done")                                                       \
+    X(ONESHOT_SEND, "send oneshot")                                                                \
+    X(ONESHOT_RECV, "receive oneshot")                                                             \
+    X(ONESHOT_TRY_RECV, "try-receive oneshot")                                                     \
+    X(ONESHOT_DROP, "drop oneshot sender")                                                         \
+    X(ONESHOT_CLOSE, "drop oneshot receiver")                                                      \
+    X(WATCH_SEND, "set watch")                                                                     \
+    X(WATCH_CHANGED, "wait for change")                                                            \
+    X(WATCH_GET, "look at watch")                                                                  \
+    X(WATCH_CLOSE, "close watch")                                                                  \
+    X(BROADCAST_SEND, "broadcast")                                                                 \
+    X(BROADCAST_RECV, "receive broadcast")                                                         \
+    X(BROADCAST_TRY_RECV, "try-receive broadcast")                                                 \
+    X(SUBSCRIBE, "subscribe")                                                                      \
+    X(UNSUBSCRIBE, "unsubscribe")                                                                  \
+    X(BROADCAST_CLOSE, "close broadcast")                                                          \
+    X(MPMC_SEND, "send to any")                                                                    \
+    X(MPMC_TRY_SEND, "try-send to any")                                                            \
+    X(MPMC_TAKEN, "wait until taken")                                                              \
+    X(MPMC_RECV, "receive from any")                                                               \
+    X(MPMC_TRY_RECV, "try-receive from any")                                                       \
+    X(MPMC_CLOSE, "close")                                                                         \
+    X(MPMC_CLONE, "clone end")                                                                     \
+    X(MPMC_DROP, "drop end")
 
 typedef enum asx__op_kind {
 #define ASX__OP_ENUM_(name, text) ASX__OP_##name,
@@ -86,9 +127,13 @@ typedef struct asx__op {
                         time */
     const char *site;
     uint64_t name;   /* of the object or channel, the same in every execution; 0: its address */
+    uint64_t other;  /* name of a second object: a condition's mutex, a receiver; 0: none */
     uint64_t cx;     /* name of the task's cancel flag; 0: this is no cancellation point */
-    const uint64_t *targets; /* names of the cancel flags that it sets, or of the ends that it waits
-                                for; borrowed until the end of the execution */
+    union {
+        const uint64_t *targets; /* names of the cancel flags that it sets, or of the ends that it
+                                    waits for; borrowed until the end of the execution */
+        const struct asx_lab_device *device; /* DEVICE: who tells what it does */
+    };
     uint32_t targets_len;
 } asx__op;
 
@@ -97,8 +142,12 @@ typedef enum asx__found {
     ASX__FOUND_DONE,
     ASX__FOUND_NOTHING,  /* no room, no message, held */
     ASX__FOUND_CLOSED,
-    ASX__FOUND_CANCELLED
+    ASX__FOUND_CANCELLED,
+    ASX__FOUND_TICKET = 16 /* it waits; plus the number of its place */
 } asx__found;
+
+/* How a task ended, as its end tells. */
+enum { ASX__FIN_OK = 1, ASX__FIN_FAILED = 2 };
 
 /* A made name: what, of which task, its how manyeth; the low bits are free for parts. Below 2^63,
  * and never an address. */
@@ -109,12 +158,15 @@ typedef enum asx__name_tag {
     ASX__NAME_CANCEL,
     ASX__NAME_FIN,
     ASX__NAME_CLOCK,
-    ASX__NAME_REGION
+    ASX__NAME_REGION,
+    ASX__NAME_WAKER,
+    ASX__NAME_LINK     /* between two tasks */
 } asx__name_tag;
 #define ASX__NAME_PART_BITS 28
 #define ASX__NAME(tag, task, nth)                                                                  \
     ((UINT64_C(1) << 62) | ((uint64_t)(tag) << 58) | ((uint64_t)(task) & 0x3ffff) << 40 |          \
      ((uint64_t)(nth) & 0xfff) << ASX__NAME_PART_BITS)
+#define ASX__NAME_TAG_OF(name) ((asx__name_tag)((name) >> 58 & 0xf))
 
 /* Parts of a channel. */
 enum {
@@ -124,7 +176,9 @@ enum {
     ASX__PART_TAIL,
     ASX__PART_HEAD,
     ASX__PART_UNACKED,
-    ASX__PART_SLOT = 8
+    ASX__PART_SLOT = 8,
+    ASX__PART_ENDPOINT = 1 << 26, /* and its number */
+    ASX__PART_ENDPOINT_MASK = ASX__PART_ENDPOINT - 1
 };
 
 typedef struct asx__op_effect {
@@ -166,6 +220,8 @@ bool asx__op_is_wide(const asx__op *op);
 /* It is never disabled and always accesses the same object. */
 bool asx__op_is_plain(const asx__op *op);
 uint64_t asx__op_name(const asx__op *op);
+/* It may access any part of what `name` names. */
+bool asx__op_has_parts(const asx__op *op);
 
 /* State of an object of 1, 2, 4 or 8 bytes. */
 uint64_t asx__state_read(const void *object, uint32_t size);
@@ -278,6 +334,11 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task);
 /* `task` has waited for the end of `ended`. */
 void asx__dpor_joined(asx__dpor *d, uint32_t task, uint32_t ended);
 void asx__dpor_ended(asx__dpor *d, uint32_t task);
+/* How many events the task has done. */
+uint32_t asx__dpor_done(const asx__dpor *d, uint32_t task);
+/* A task that the runtime itself starts for the nth region that `owner` has opened: its finalizers.
+ * The same number in every execution. ASX__DPOR_NONE: no memory. */
+uint32_t asx__dpor_finalizer_task(asx__dpor *d, uint32_t owner, uint32_t nth);
 /* The execution is over; `stuck`: tasks are left and none can go. True: there is another one. */
 bool asx__dpor_finish(asx__dpor *d, bool stuck);
 

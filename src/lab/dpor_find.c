@@ -163,10 +163,10 @@ static bool is_related(const asx__dpor *d, const asx__op *op, uint32_t event)
     const asx__wide_event *w = &d->wide_events[event];
     const uint64_t *at = d->prints.at + w->accesses;
     uint64_t name = asx__op_name(op);
-    bool parts = op->kind >= ASX__OP_SEND && op->kind <= ASX__OP_CLOSE;
+    bool parts = asx__op_has_parts(op);
     for (uint32_t i = 0; i < w->len; i++) {
         uint64_t other = at[i] >> 1;
-        if (other == name || other == op->cx ||
+        if (other == name || other == op->cx || other == op->other ||
             (parts && (other ^ name) >> ASX__NAME_PART_BITS == 0))
             return true;
         for (uint32_t k = 0; k < op->targets_len; k++)

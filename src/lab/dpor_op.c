@@ -22,7 +22,9 @@
  *
  * Every state is 0 at first.
  */
-#include "lab/dpor_int.h"
+#include "lab/dpor_work.h"
+
+#include <asx/explore.h>
 
 #define RX_GONE 1u
 #define TX_GONE 2u
@@ -30,6 +32,9 @@
 #define REQUEST (UINT64_C(1) << 32)
 #define READERS (REQUEST - 1)
 #define REQUESTS (~(WRITER | READERS))
+#define REGION_TIMED_OUT 1u
+#define REGION_CLOSED 2u
+#define REGION_CANCELLED 4u
 
 static const char *const op_names[] = {
 #define OP_NAME(name, text) text,
@@ -50,6 +55,12 @@ uint64_t asx__op_name(const asx__op *op)
 bool asx__op_is_wide(const asx__op *op)
 {
     return op->kind > ASX__OP_CHOOSE || op->cx != 0 || op->name != 0;
+}
+
+bool asx__op_has_parts(const asx__op *op)
+{
+    return (op->kind >= ASX__OP_SEND && op->kind <= ASX__OP_CLOSE) ||
+           op->kind >= ASX__OP_CONDITION_WAIT;
 }
 
 bool asx__op_is_plain(const asx__op *op)
@@ -79,6 +90,13 @@ bool asx__op_is_plain(const asx__op *op)
 }
 
 /* ---- one object ----------------------------------------------------------------------------- */
+
+/* What somebody else has defined; the state it leaves counts only if it can be done and writes. */
+static asx__op_effect eval_device(const asx__op *op, uint64_t state)
+{
+    asx_lab_effect effect = op->device->eval((unsigned)op->b, op->a, state);
+    return (asx__op_effect){ effect.enabled, effect.writes, effect.writes ? effect.after : state };
+}
 
 asx__op_effect asx__op_eval(const asx__op *op, uint64_t state)
 {
@@ -115,6 +133,8 @@ asx__op_effect asx__op_eval(const asx__op *op, uint64_t state)
                           : (asx__op_effect){ true, false, state };
     case ASX__OP_WRITE_UNLOCK:
         return (asx__op_effect){ true, true, state & ~WRITER };
+    case ASX__OP_DEVICE:
+        return eval_device(op, state);
     default:
         return (asx__op_effect){ true, false, state };
     }
@@ -154,87 +174,38 @@ void asx__state_write(void *object, uint32_t size, uint64_t state)
 
 /* ---- several objects ------------------------------------------------------------------------ */
 
-/* An operation at work. */
-typedef struct work {
-    const asx__op *op;
-    asx__state_fn *state;
-    void *ctx;
-    asx__deed *deed;
-} work;
-
-static bool room(asx__deed *deed, size_t more)
-{
-    if (deed->len + more <= deed->cap)
-        return true;
-    size_t cap = (deed->len + more) * 2;
-    asx__touch *larger = realloc(deed->touches, cap * sizeof *larger);
-    if (larger == NULL)
-        return false;
-    deed->touches = larger;
-    deed->cap = cap;
-    return true;
-}
-
-static uint64_t reads(work *w, uint64_t name)
-{
-    w->deed->touches[w->deed->len++] = (asx__touch){ .name = name };
-    return w->state(w->ctx, name, w->op);
-}
-
-/* What was read is written too, or what was not. */
-static void writes(work *w, uint64_t name, uint64_t after)
-{
-    asx__deed *deed = w->deed;
-    asx__touch *touch = deed->touches;
-    while (touch != deed->touches + deed->len && touch->name != name)
-        touch++;
-    deed->len += touch == deed->touches + deed->len;
-    *touch = (asx__touch){ .name = name, .after = after, .writes = true };
-}
-
-static void finds(work *w, asx__found found)
-{
-    w->deed->found = found;
-    w->deed->short_cut = found != ASX__FOUND_DONE;
-}
-
-static uint64_t part(const work *w, uint64_t which)
-{
-    return w->op->name + which;
-}
-
-static uint64_t slot(const work *w, uint64_t number)
+static uint64_t slot(const asx__work *w, uint64_t number)
 {
     return w->op->name + ASX__PART_SLOT + number % w->op->a;
 }
 
 /* Is there room for one more claim? Its number is *ret_claim. */
-static bool has_room(work *w, uint64_t *ret_claim)
+static bool has_room(asx__work *w, uint64_t *ret_claim)
 {
-    uint64_t claim = reads(w, part(w, ASX__PART_CLAIMS));
+    uint64_t claim = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
     *ret_claim = claim;
-    return reads(w, slot(w, claim)) / 2 == claim / w->op->a;
+    return asx__work_reads(w, slot(w, claim)) / 2 == claim / w->op->a;
 }
 
 /* Puts a message at the end. */
-static void put(work *w, uint64_t number)
+static void put(asx__work *w, uint64_t number)
 {
     uint64_t state = w->state(w->ctx, slot(w, number), w->op);
-    writes(w, part(w, ASX__PART_TAIL), number + 1);
-    writes(w, slot(w, number), state | 1);
+    asx__work_writes(w, asx__work_part(w, ASX__PART_TAIL), number + 1);
+    asx__work_writes(w, slot(w, number), state | 1);
 }
 
-static void run_send(work *w)
+static void run_send(asx__work *w)
 {
     uint64_t claim;
-    if (reads(w, part(w, ASX__PART_CLOSED)) & RX_GONE) {
-        finds(w, ASX__FOUND_CLOSED);
+    if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & RX_GONE) {
+        asx__work_finds(w, ASX__FOUND_CLOSED);
         return;
     }
     bool some = has_room(w, &claim);
-    uint64_t tail = reads(w, part(w, ASX__PART_TAIL));
+    uint64_t tail = asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL));
     if (some) {
-        writes(w, part(w, ASX__PART_CLAIMS), claim + 1);
+        asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claim + 1);
         put(w, tail);
         return;
     }
@@ -243,131 +214,132 @@ static void run_send(work *w)
         return;
     }
     if (w->op->kind == ASX__OP_TRY_SEND) {
-        finds(w, ASX__FOUND_NOTHING);
+        asx__work_finds(w, ASX__FOUND_NOTHING);
         return;
     }
-    uint64_t head = reads(w, part(w, ASX__PART_HEAD)) / 2;
+    uint64_t head = asx__work_reads(w, asx__work_part(w, ASX__PART_HEAD)) / 2;
     if (head == tail) {
-        finds(w, ASX__FOUND_NOTHING);
+        asx__work_finds(w, ASX__FOUND_NOTHING);
         return;
     }
     uint64_t oldest = w->state(w->ctx, slot(w, head), w->op);
-    writes(w, part(w, ASX__PART_HEAD), (head + 1) * 2);
-    writes(w, part(w, ASX__PART_CLAIMS), claim + 1);
-    writes(w, part(w, ASX__PART_TAIL), tail + 1);
-    writes(w, slot(w, head), (oldest & ~UINT64_C(1)) + 2);
+    asx__work_writes(w, asx__work_part(w, ASX__PART_HEAD), (head + 1) * 2);
+    asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claim + 1);
+    asx__work_writes(w, asx__work_part(w, ASX__PART_TAIL), tail + 1);
+    asx__work_writes(w, slot(w, head), (oldest & ~UINT64_C(1)) + 2);
     if (slot(w, head) == slot(w, tail))
-        writes(w, slot(w, tail), ((oldest & ~UINT64_C(1)) + 2) | 1);
+        asx__work_writes(w, slot(w, tail), ((oldest & ~UINT64_C(1)) + 2) | 1);
     else
         put(w, tail);
 }
 
-static void run_reserve(work *w)
+static void run_reserve(asx__work *w)
 {
     uint64_t claim;
-    if (reads(w, part(w, ASX__PART_CLOSED)) & RX_GONE) {
-        finds(w, ASX__FOUND_CLOSED);
+    if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & RX_GONE) {
+        asx__work_finds(w, ASX__FOUND_CLOSED);
         return;
     }
     if (has_room(w, &claim))
-        writes(w, part(w, ASX__PART_CLAIMS), claim + 1);
+        asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claim + 1);
     else if (w->op->kind == ASX__OP_RESERVE)
         w->deed->enabled = false;
     else
-        finds(w, ASX__FOUND_NOTHING);
+        asx__work_finds(w, ASX__FOUND_NOTHING);
 }
 
-static void run_permit(work *w)
+static void run_permit(asx__work *w)
 {
     if (w->op->kind == ASX__OP_PERMIT_SEND) {
-        if ((reads(w, part(w, ASX__PART_CLOSED)) & RX_GONE) == 0) {
-            put(w, reads(w, part(w, ASX__PART_TAIL)));
+        if ((asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & RX_GONE) == 0) {
+            put(w, asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL)));
             return;
         }
-        finds(w, ASX__FOUND_CLOSED);
+        asx__work_finds(w, ASX__FOUND_CLOSED);
     }
-    uint64_t claims = reads(w, part(w, ASX__PART_CLAIMS));
-    writes(w, part(w, ASX__PART_CLAIMS), claims - 1);
+    uint64_t claims = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
+    asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claims - 1);
 }
 
 /* Nothing is queued: can something still come? */
-static void run_empty(work *w)
+static void run_empty(asx__work *w)
 {
-    if (reads(w, part(w, ASX__PART_CLOSED)) & TX_GONE) {
-        uint64_t claims = reads(w, part(w, ASX__PART_CLAIMS));
-        uint64_t tail = reads(w, part(w, ASX__PART_TAIL));
-        if (claims - tail == reads(w, part(w, ASX__PART_UNACKED))) {
-            finds(w, ASX__FOUND_CLOSED);
+    if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & TX_GONE) {
+        uint64_t claims = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
+        uint64_t tail = asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL));
+        if (claims - tail == asx__work_reads(w, asx__work_part(w, ASX__PART_UNACKED))) {
+            asx__work_finds(w, ASX__FOUND_CLOSED);
             return;
         }
     }
     if (w->op->kind == ASX__OP_TRY_RECV)
-        finds(w, ASX__FOUND_NOTHING);
+        asx__work_finds(w, ASX__FOUND_NOTHING);
     else
         w->deed->enabled = false;
 }
 
-static void run_recv(work *w)
+static void run_recv(asx__work *w)
 {
-    uint64_t head = reads(w, part(w, ASX__PART_HEAD));
+    uint64_t head = asx__work_reads(w, asx__work_part(w, ASX__PART_HEAD));
     if (head & 1) {
-        finds(w, ASX__FOUND_CLOSED);
+        asx__work_finds(w, ASX__FOUND_CLOSED);
         return;
     }
-    uint64_t state = reads(w, slot(w, head / 2));
+    uint64_t state = asx__work_reads(w, slot(w, head / 2));
     if ((state & 1) == 0) {
         run_empty(w);
         return;
     }
-    writes(w, part(w, ASX__PART_HEAD), head + 2);
-    writes(w, slot(w, head / 2), state + 1); /* one more taken, none in it */
+    asx__work_writes(w, asx__work_part(w, ASX__PART_HEAD), head + 2);
+    asx__work_writes(w, slot(w, head / 2), state + 1); /* one more taken, none in it */
     if (w->op->kind != ASX__OP_RECV_ACK)
         return;
-    uint64_t claims = reads(w, part(w, ASX__PART_CLAIMS));
-    uint64_t unacked = reads(w, part(w, ASX__PART_UNACKED));
-    writes(w, part(w, ASX__PART_CLAIMS), claims + 1);
-    writes(w, part(w, ASX__PART_UNACKED), unacked + 1);
+    uint64_t claims = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
+    uint64_t unacked = asx__work_reads(w, asx__work_part(w, ASX__PART_UNACKED));
+    asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claims + 1);
+    asx__work_writes(w, asx__work_part(w, ASX__PART_UNACKED), unacked + 1);
 }
 
-static void run_ack(work *w)
+static void run_ack(asx__work *w)
 {
-    uint64_t claims = reads(w, part(w, ASX__PART_CLAIMS));
-    uint64_t unacked = reads(w, part(w, ASX__PART_UNACKED));
-    writes(w, part(w, ASX__PART_CLAIMS), claims - 1);
-    writes(w, part(w, ASX__PART_UNACKED), unacked - 1);
+    uint64_t claims = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
+    uint64_t unacked = asx__work_reads(w, asx__work_part(w, ASX__PART_UNACKED));
+    asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claims - 1);
+    asx__work_writes(w, asx__work_part(w, ASX__PART_UNACKED), unacked - 1);
     if (w->op->kind == ASX__OP_ACK_COMMIT)
         return;
-    uint64_t head = reads(w, part(w, ASX__PART_HEAD));
+    uint64_t head = asx__work_reads(w, asx__work_part(w, ASX__PART_HEAD));
     if (head & 1)
         return; /* discarded */
     uint64_t back = slot(w, head / 2 - 1);
-    writes(w, part(w, ASX__PART_HEAD), head - 2);
-    writes(w, back, w->state(w->ctx, back, w->op) - 1);
+    asx__work_writes(w, asx__work_part(w, ASX__PART_HEAD), head - 2);
+    asx__work_writes(w, back, w->state(w->ctx, back, w->op) - 1);
 }
 
-static void run_endpoint(work *w)
+static void run_endpoint(asx__work *w)
 {
     if (w->op->kind == ASX__OP_CLOSE) {
-        uint64_t closed = reads(w, part(w, ASX__PART_CLOSED));
-        uint64_t head = reads(w, part(w, ASX__PART_HEAD));
-        writes(w, part(w, ASX__PART_CLOSED), closed | RX_GONE);
-        writes(w, part(w, ASX__PART_HEAD), head | 1);
+        uint64_t closed = asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED));
+        uint64_t head = asx__work_reads(w, asx__work_part(w, ASX__PART_HEAD));
+        asx__work_writes(w, asx__work_part(w, ASX__PART_CLOSED), closed | RX_GONE);
+        asx__work_writes(w, asx__work_part(w, ASX__PART_HEAD), head | 1);
         return;
     }
-    uint64_t senders = reads(w, part(w, ASX__PART_SENDERS));
+    uint64_t senders = asx__work_reads(w, asx__work_part(w, ASX__PART_SENDERS));
     if (w->op->kind == ASX__OP_CLONE) {
-        writes(w, part(w, ASX__PART_SENDERS), senders + 1);
+        asx__work_writes(w, asx__work_part(w, ASX__PART_SENDERS), senders + 1);
         return;
     }
-    writes(w, part(w, ASX__PART_SENDERS), senders - 1);
+    asx__work_writes(w, asx__work_part(w, ASX__PART_SENDERS), senders - 1);
     if (senders == 0)
-        writes(w, part(w, ASX__PART_CLOSED), reads(w, part(w, ASX__PART_CLOSED)) | TX_GONE);
+        asx__work_writes(w, asx__work_part(w, ASX__PART_CLOSED),
+                         asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) | TX_GONE);
 }
 
-static void run_read_lock(work *w)
+static void run_read_lock(asx__work *w)
 {
     uint64_t name = asx__op_name(w->op);
-    uint64_t state = reads(w, name);
+    uint64_t state = asx__work_reads(w, name);
     asx__touch *touch = &w->deed->touches[w->deed->len - 1];
     if (w->op->kind == ASX__OP_READ_UNLOCK)
         touch->change = UINT64_MAX;
@@ -376,102 +348,128 @@ static void run_read_lock(work *w)
     else if (w->op->kind == ASX__OP_READ_LOCK)
         w->deed->enabled = false;
     else
-        finds(w, ASX__FOUND_NOTHING);
+        asx__work_finds(w, ASX__FOUND_NOTHING);
 }
 
-static void run_targets(work *w)
+/* Flags of tasks are set; those of regions say that nothing can be started there any more. What
+ * stands behind a link is set if there is that link. */
+static void run_targets(asx__work *w)
 {
-    for (uint32_t i = 0; i < w->op->targets_len; i++)
-        writes(w, w->op->targets[i], 1);
+    bool linked = true;
+    for (uint32_t i = 0; i < w->op->targets_len; i++) {
+        uint64_t name = w->op->targets[i];
+        if (ASX__NAME_TAG_OF(name) == ASX__NAME_LINK) {
+            linked = asx__work_reads(w, name) != 0;
+            continue;
+        }
+        if (!linked)
+            continue;
+        bool region = ASX__NAME_TAG_OF(name) == ASX__NAME_REGION;
+        asx__work_writes(w, name,
+                         region ? w->state(w->ctx, name, w->op) | REGION_CANCELLED : 1);
+    }
 }
 
 /* Tasks, cancellation and time. */
-static void run_task(work *w)
+static void run_task(asx__work *w)
 {
-    uint64_t name = asx__op_name(w->op);
+    uint64_t name = asx__op_name(w->op), state;
     switch (w->op->kind) {
     case ASX__OP_JOIN:
-        w->deed->enabled = reads(w, name) != 0;
+        w->deed->enabled = asx__work_reads(w, name) != 0;
         break;
-    case ASX__OP_END:
-        writes(w, name, 1);
+    case ASX__OP_END: /* b: it has failed */
+        asx__work_writes(w, name, w->op->b != 0 ? ASX__FIN_FAILED : ASX__FIN_OK);
         run_targets(w);
         break;
     case ASX__OP_SLEEP: /* a: until when; b: whenever */
         if (w->op->b == 0)
-            w->deed->enabled = reads(w, name) >= w->op->a;
+            w->deed->enabled = asx__work_reads(w, name) >= w->op->a;
         break;
     case ASX__OP_ADVANCE:
         w->deed->all = true;
-        writes(w, name, w->op->a);
+        asx__work_writes(w, name, w->op->a);
         run_targets(w);
         break;
     case ASX__OP_CANCEL:
         run_targets(w);
         break;
-    case ASX__OP_FIRE: /* the region's flag: 1 timed out, 2 closed */
-        w->deed->enabled = reads(w, name) == 0;
+    case ASX__OP_FIRE: /* name: the region's flag, or the task's whose deadline it is */
+        state = asx__work_reads(w, name);
+        w->deed->enabled = (state & (REGION_TIMED_OUT | REGION_CLOSED)) == 0;
         if (!w->deed->enabled)
             break;
-        writes(w, name, 1);
         run_targets(w);
+        asx__work_writes(w, name, state | REGION_TIMED_OUT);
         break;
     case ASX__OP_CLOSE_REGION:
         for (uint32_t i = 0; i < w->op->targets_len && w->deed->enabled; i++)
-            w->deed->enabled = reads(w, w->op->targets[i]) != 0;
+            w->deed->enabled = asx__work_reads(w, w->op->targets[i]) != 0;
         if (w->deed->enabled)
-            writes(w, name, reads(w, name) | 2);
+            asx__work_writes(w, name, asx__work_reads(w, name) | REGION_CLOSED);
         break;
     default: /* CHECKPOINT */
         break;
     }
 }
 
-static void run_one(work *w)
+static void run_one(asx__work *w)
 {
     uint64_t name = asx__op_name(w->op);
-    uint64_t state = reads(w, name);
+    uint64_t state = asx__work_reads(w, name);
     asx__op_effect effect = asx__op_eval(w->op, state);
     w->deed->found = state;
     w->deed->enabled = effect.enabled;
     if (effect.enabled && effect.writes)
-        writes(w, name, effect.after);
+        asx__work_writes(w, name, effect.after);
+}
+
+static void run_wide(asx__work *w)
+{
+    asx__op_kind kind = w->op->kind;
+    if (kind >= ASX__OP_FIRST_OF)
+        asx__op_run_sync(w);
+    else if (kind < ASX__OP_CHOOSE || kind == ASX__OP_WRITE_REQUEST ||
+             kind == ASX__OP_WRITE_LOCK || kind == ASX__OP_TRY_WRITE_LOCK ||
+             kind == ASX__OP_WRITE_UNLOCK || kind == ASX__OP_DEVICE)
+        run_one(w);
+    else if (kind <= ASX__OP_READ_UNLOCK && kind != ASX__OP_CHOOSE)
+        run_read_lock(w);
+    else if (kind <= ASX__OP_EVICT && kind >= ASX__OP_SEND)
+        run_send(w);
+    else if (kind == ASX__OP_RESERVE || kind == ASX__OP_TRY_RESERVE)
+        run_reserve(w);
+    else if (kind == ASX__OP_PERMIT_SEND || kind == ASX__OP_PERMIT_ABORT)
+        run_permit(w);
+    else if (kind >= ASX__OP_RECV && kind <= ASX__OP_RECV_ACK)
+        run_recv(w);
+    else if (kind == ASX__OP_ACK_COMMIT || kind == ASX__OP_ACK_NACK)
+        run_ack(w);
+    else if (kind >= ASX__OP_CLONE && kind <= ASX__OP_CLOSE)
+        run_endpoint(w);
+    else if (kind >= ASX__OP_CHECKPOINT)
+        run_task(w);
+}
+
+/* These look at the cancel flag only if they have to go on waiting. */
+static bool looks_late(asx__op_kind kind)
+{
+    return kind == ASX__OP_CONDITION_GO_ON || kind == ASX__OP_GO_ON || kind == ASX__OP_MPMC_TAKEN;
 }
 
 bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed)
 {
-    work w = { op, state, ctx, ret_deed };
+    asx__work w = { op, state, ctx, ret_deed, false };
     ret_deed->len = 0;
     ret_deed->enabled = true;
     ret_deed->all = ret_deed->short_cut = false;
     ret_deed->found = 0;
-    if (!room(ret_deed, 12 + (size_t)op->targets_len))
-        return false;
-    if (op->cx != 0 && reads(&w, op->cx) != 0) {
-        finds(&w, ASX__FOUND_CANCELLED);
+    if (op->cx != 0 && !looks_late(op->kind) && asx__work_reads(&w, op->cx) != 0) {
+        asx__work_finds(&w, ASX__FOUND_CANCELLED);
         if (op->kind == ASX__OP_WRITE_LOCK && op->a != 0) /* the request goes too */
-            writes(&w, asx__op_name(op), w.state(ctx, asx__op_name(op), op) - REQUEST);
-        return true;
+            asx__work_writes(&w, asx__op_name(op), w.state(ctx, asx__op_name(op), op) - REQUEST);
+    } else {
+        run_wide(&w);
     }
-    if (op->kind < ASX__OP_CHOOSE || op->kind == ASX__OP_WRITE_REQUEST ||
-        op->kind == ASX__OP_WRITE_LOCK || op->kind == ASX__OP_TRY_WRITE_LOCK ||
-        op->kind == ASX__OP_WRITE_UNLOCK)
-        run_one(&w);
-    else if (op->kind <= ASX__OP_READ_UNLOCK && op->kind != ASX__OP_CHOOSE)
-        run_read_lock(&w);
-    else if (op->kind <= ASX__OP_EVICT && op->kind >= ASX__OP_SEND)
-        run_send(&w);
-    else if (op->kind == ASX__OP_RESERVE || op->kind == ASX__OP_TRY_RESERVE)
-        run_reserve(&w);
-    else if (op->kind == ASX__OP_PERMIT_SEND || op->kind == ASX__OP_PERMIT_ABORT)
-        run_permit(&w);
-    else if (op->kind >= ASX__OP_RECV && op->kind <= ASX__OP_RECV_ACK)
-        run_recv(&w);
-    else if (op->kind == ASX__OP_ACK_COMMIT || op->kind == ASX__OP_ACK_NACK)
-        run_ack(&w);
-    else if (op->kind >= ASX__OP_CLONE && op->kind <= ASX__OP_CLOSE)
-        run_endpoint(&w);
-    else if (op->kind >= ASX__OP_CHECKPOINT)
-        run_task(&w);
-    return true;
+    return !w.no_memory;
 }

@@ -71,6 +71,46 @@ bool asx__explorer_room(asx__explorer *x, void **memory, size_t *cap, size_t nee
     return true;
 }
 
+static bool region_is_in(const asx__explorer *x, uint64_t serial, uint64_t outer)
+{
+    while (serial != outer) {
+        const asx__lab_region *region = asx__explorer_region(x, serial);
+        if (region == NULL)
+            return false;
+        serial = region->parent;
+    }
+    return true;
+}
+
+/* `task` comes after everything in the region. */
+static void comes_after(asx__explorer *x, uint32_t task, uint64_t region)
+{
+    for (size_t i = 0; i < x->tasks_len; i++)
+        if (x->tasks[i].id != ASX__DPOR_NONE && region_is_in(x, x->tasks[i].region, region))
+            asx__dpor_joined(x->dpor, task, x->tasks[i].id);
+}
+
+/* The number of a task that was started by another, or by the runtime to run the finalizers of a
+ * region. NONE: no memory. */
+static uint32_t number_of(asx__explorer *x, const asx_event *event)
+{
+    const asx__lab_region *region = asx__explorer_region(x, event->a);
+    const asx__lab_task *owner = region != NULL ? asx__explorer_task(x, region->owner) : NULL;
+    const asx__lab_task *parent = asx__explorer_task(x, event->task);
+    if (owner != NULL && asx__explorer_finalizes(x, region, event->object)) {
+        uint32_t id = asx__dpor_finalizer_task(x->dpor, owner->id, region->nth);
+        if (id != ASX__DPOR_NONE)
+            comes_after(x, id, event->a);
+        return id;
+    }
+    if (parent != NULL && parent->id != ASX__DPOR_NONE)
+        return asx__dpor_spawn(x->dpor, parent->id);
+    x->unsupported = event->kind;
+    return ASX__DPOR_NONE;
+}
+
+/* A poll task that is still one is the runtime's own: it does nothing that others could tell from
+ * what they see, and runs at once whenever it can. */
 static void on_spawn(asx__explorer *x, const asx_event *event)
 {
     uint64_t serial = event->object;
@@ -81,16 +121,8 @@ static void on_spawn(asx__explorer *x, const asx_event *event)
                             sizeof *x->tasks))
         return;
     uint32_t id = 0;
-    if (index != 0) {
-        const asx__lab_task *parent = asx__explorer_task(x, event->task);
-        id = parent != NULL ? asx__dpor_spawn(x->dpor, parent->id) : ASX__DPOR_NONE;
-        if (id == ASX__DPOR_NONE) { /* no memory, or started by the runtime itself */
-            x->unsupported = parent == NULL ? ASX_EVENT_TASK_SPAWN : x->unsupported;
-            return;
-        }
-    }
-    if (event->b != ASX__VEHICLE_FIBER)
-        x->unsupported = ASX_EVENT_TASK_SPAWN;
+    if (index != 0)
+        id = event->b == ASX__VEHICLE_POLL ? ASX__DPOR_NONE : number_of(x, event);
     for (; x->tasks_len <= index; x->tasks_len++)
         x->tasks[x->tasks_len] = (asx__lab_task){ .id = ASX__DPOR_NONE };
     x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id };
@@ -113,22 +145,12 @@ static void on_open(asx__explorer *x, const asx_event *event)
     x->regions[x->regions_len++] = (asx__lab_region){
         .serial = event->object, .parent = event->a, .owner = event->task,
         .nth = owner != NULL ? owner->opened++ : 0, .timer = ASX__DPOR_NONE,
+        .opened_at = owner != NULL ? asx__dpor_done(x->dpor, owner->id) : 0,
     };
 }
 
-static bool region_is_in(const asx__explorer *x, uint64_t serial, uint64_t outer)
-{
-    while (serial != outer) {
-        const asx__lab_region *region = asx__explorer_region(x, serial);
-        if (region == NULL)
-            return false;
-        serial = region->parent;
-    }
-    return true;
-}
-
-/* The owner comes after everything in it, if it is closing it; else the region has ended for
- * another reason, and who comes after that is not explored. */
+/* The owner comes after everything in it, if it is closing it. If it has ended and left it open,
+ * whoever closes an outer one does. */
 static void on_closed(asx__explorer *x, const asx_event *event)
 {
     asx__lab_region *region = asx__explorer_region(x, event->object);
@@ -136,13 +158,9 @@ static void on_closed(asx__explorer *x, const asx_event *event)
         return;
     region->closed = true;
     const asx__lab_task *owner = asx__explorer_task(x, region->owner);
-    if (owner == NULL || (event->task != region->owner && owner->waits != ASX__WAIT_REGION_CLOSE)) {
-        x->unsupported = event->kind;
-        return;
-    }
-    for (size_t i = 0; i < x->tasks_len; i++)
-        if (x->tasks[i].id != ASX__DPOR_NONE && region_is_in(x, x->tasks[i].region, event->object))
-            asx__dpor_joined(x->dpor, owner->id, x->tasks[i].id);
+    if (owner != NULL && owner->id != ASX__DPOR_NONE &&
+        (event->task == region->owner || owner->waits == ASX__WAIT_REGION_CLOSE))
+        comes_after(x, owner->id, event->object);
 }
 
 static void on_join(asx__explorer *x, const asx_event *event)
@@ -151,7 +169,7 @@ static void on_join(asx__explorer *x, const asx_event *event)
     const asx__lab_task *ended = asx__explorer_task(x, event->object);
     if (joiner == NULL || ended == NULL)
         x->unsupported = event->kind;
-    else
+    else if (joiner->id != ASX__DPOR_NONE && ended->id != ASX__DPOR_NONE)
         asx__dpor_joined(x->dpor, joiner->id, ended->id);
 }
 
@@ -170,7 +188,7 @@ void asx__explorer_fail(asx__explorer *x, const char *text, const char *site)
 static void on_complete(asx__explorer *x, const asx_event *event)
 {
     asx__lab_task *task = asx__explorer_task(x, event->object);
-    if (task == NULL)
+    if (task == NULL || task->id == ASX__DPOR_NONE)
         return;
     asx__dpor_ended(x->dpor, task->id);
     if (event->a != ASX_OUTCOME_OK && event->a != ASX_OUTCOME_CANCELLED)
@@ -180,8 +198,13 @@ static void on_complete(asx__explorer *x, const asx_event *event)
 static void on_park(asx__explorer *x, const asx_event *event, uint64_t waits)
 {
     asx__lab_task *task = asx__explorer_task(x, event->object);
-    if (task != NULL)
-        task->waits = (uint32_t)waits;
+    if (task == NULL)
+        return;
+    task->waits = (uint32_t)waits;
+    /* Whoever waits stands before an operation, or for the end of what it has started. */
+    if (task->id != ASX__DPOR_NONE && waits != ASX__WAIT_NONE && waits != ASX__WAIT_EXTERNAL &&
+        waits != ASX__WAIT_JOIN && waits != ASX__WAIT_REGION_CLOSE && x->failed_text == NULL)
+        x->unsupported = event->kind;
 }
 
 static void on_task_event(asx__explorer *x, const asx_event *event)
@@ -219,7 +242,13 @@ static void on_complaint(asx__explorer *x)
 /* What is told of operations that were announced, or of what nobody can tell from what it sees. */
 static bool orders_nothing(uint32_t kind)
 {
+    if ((kind >= ASX_EVENT_MPMC_SEND && kind <= ASX_EVENT_MPMC_DROP) ||
+        (kind > ASX_EVENT_CONDITION_CREATE && kind <= ASX_EVENT_WATCH_CLOSE))
+        return true;
     switch (kind) {
+    case ASX_EVENT_FINALIZER_RUN:
+    case ASX_EVENT_TASK_LINK:
+    case ASX_EVENT_BUDGET_EXHAUSTED:
     case ASX_EVENT_REGION_STATE:
     case ASX_EVENT_REGION_CANCEL:
     case ASX_EVENT_USER:
@@ -277,6 +306,13 @@ static void on_event(void *ctx, const asx_event *event)
         asx__explorer_cancelled(x, event);
         break;
     case ASX_EVENT_CHANNEL_CREATE:
+    case ASX_EVENT_MPMC_CREATE:
+    case ASX_EVENT_CONDITION_CREATE:
+    case ASX_EVENT_NOTIFY_CREATE:
+    case ASX_EVENT_BARRIER_CREATE:
+    case ASX_EVENT_ONCE_CREATE:
+    case ASX_EVENT_BROADCAST_CREATE:
+    case ASX_EVENT_WATCH_CREATE:
     case ASX_EVENT_MUTEX_CREATE:
     case ASX_EVENT_RWLOCK_CREATE:
     case ASX_EVENT_SEMAPHORE_CREATE:
@@ -372,6 +408,8 @@ static uint32_t choose(asx__explorer *x)
 {
     if (ASX__UNLIKELY(x->rt->timers.live != 0 && !x->timed))
         begin_time(x);
+    if (x->aims_seen != x->tasks_len + x->links_len)
+        asx__explorer_aim_again(x);
     if (x->timed && x->options->clock == ASX_EXPLORE_QUIESCENT)
         announce_clock(x);
     else if (x->timed)
@@ -559,6 +597,7 @@ static void begin(asx__explorer *x)
     x->tasks_len = 0;
     x->regions_len = 0;
     x->things_len = 0;
+    x->links_len = x->aims_seen = 0;
     asx__explorer_forget_targets(x);
     x->advancing = x->timed = false;
     x->clock = ASX__DPOR_NONE;
@@ -606,9 +645,12 @@ static void clear_away(asx__explorer *x)
                        asx__reason_make(rt, region, ASX_CANCEL_USER, region, NULL, NULL, NULL));
     for (uint32_t i = 0; i < rt->tasks.carved; i++) {
         asx__task *task = asx__slab_at(&rt->tasks, i);
-        if (task->generation != 0 && task->phase != ASX_TASK_COMPLETED &&
-            asx__serial(task->generation) >= x->first_serial && task->reason != NULL)
-            asx__task_force(rt, task);
+        if (task->generation == 0 || task->phase == ASX_TASK_COMPLETED ||
+            asx__serial(task->generation) < x->first_serial)
+            continue;
+        if (task->reason == NULL) /* finalizers, which no region tells */
+            asx__task_cancel(rt, task, region->reason);
+        asx__task_force(rt, task);
     }
 }
 
@@ -789,6 +831,7 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
     free(x.tasks);
     free(x.regions);
     free(x.things);
+    free(x.links);
     asx__explorer_forget_targets(&x);
     free(x.known);
     free(x.text.bytes);

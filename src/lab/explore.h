@@ -30,7 +30,11 @@ typedef struct asx__lab_task {
     uint32_t waits;      /* ASX__WAIT_... */
     uint32_t made;       /* channels and locks */
     uint32_t opened;     /* regions */
+    uint64_t ticket;     /* its place in what it waits for */
     bool faulty;         /* it was cancelled by a fault */
+    bool aims;           /* stands before something that concerns other tasks: ... */
+    asx__turn_kind aim_kind; /* ... this */
+    uint64_t aim_object, aim_a;
 } asx__lab_task;
 
 /* A task of any execution, by the engine's number. */
@@ -53,11 +57,17 @@ typedef struct asx__lab_targets {
     uint64_t names[];
 } asx__lab_targets;
 
+/* If one of the two fails, the other is cancelled. Serials. */
+typedef struct asx__lab_link {
+    uint64_t a, b;
+} asx__lab_link;
+
 typedef struct asx__lab_region {
     uint64_t serial, parent;
     uint64_t owner;      /* serial of the task that opened it ... */
     uint32_t nth;        /* ... as its nth */
     uint32_t timer;      /* the engine's number of its deadline; NONE: it has none */
+    uint32_t opened_at;  /* how many events its owner had done then */
     size_t tasks_seen;   /* when the deadline was announced */
     bool closed;
 } asx__lab_region;
@@ -77,6 +87,9 @@ typedef struct asx__explorer {
     asx__waitable turn;  /* tasks before an operation */
     asx__seam seam;
     bool cancels;        /* the test cancels: everything that this concerns is an operation */
+    bool late_spawns;    /* tasks are started where others may have cancelled, and ... */
+    bool far_cancels;    /* ... others than the owner cancel: ... */
+    bool spawns;         /* ... then starts are operations too */
     uint32_t clock;      /* the engine's number of the clock; NONE: nobody has slept */
     asx_status status;
     uint32_t unsupported; /* event kind */
@@ -92,6 +105,9 @@ typedef struct asx__explorer {
     asx__lab_thing *things;
     size_t things_len, things_cap;
     asx__lab_targets *targets;
+    asx__lab_link *links;
+    size_t links_len, links_cap;
+    size_t aims_seen;    /* tasks and links that standing operations know of */
     bool timed;          /* somebody has waited for a time */
     bool advancing;      /* the clock was moved and nobody has gone since */
     bool clearing;       /* it is over and its tasks are being ended */
@@ -146,6 +162,11 @@ void asx__explorer_announce_deadlines(asx__explorer *x);
 /* The deadline behind this number comes; false: there is none. */
 bool asx__explorer_fire(asx__explorer *x, uint32_t timer);
 bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task);
+/* Does this task run the finalizers of the region? */
+bool asx__explorer_finalizes(const asx__explorer *x, const asx__lab_region *region,
+                             uint64_t serial);
+/* Tasks or links have come: who stands before something that concerns them is told. */
+void asx__explorer_aim_again(asx__explorer *x);
 /* Begins again, with this explored too. */
 void asx__explorer_prepare(asx__explorer *x, bool *feature);
 void asx__explorer_forget_targets(asx__explorer *x);

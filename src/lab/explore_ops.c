@@ -134,6 +134,25 @@ uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site)
     return (uint32_t)choice;
 }
 
+asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device, asx_lab_object *object,
+                              unsigned what, uint64_t argument, uint64_t *ret_found,
+                              const char *site)
+{
+    if (cx == NULL || device == NULL || device->eval == NULL || object == NULL ||
+        (device->operations != NULL && what >= device->operations_len))
+        return ASX_E_INVALID_ARGUMENT;
+    asx__op op = word_op(ASX__OP_DEVICE, &object->state, argument, site);
+    op.b = what;
+    op.device = device;
+    uint64_t found;
+    if (!asx__explorer_do(cx, &op, &found))
+        return ASX_E_WOULD_DEADLOCK;
+    note(cx, &op, 2);
+    if (ret_found != NULL)
+        *ret_found = found;
+    return ASX_OK;
+}
+
 void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site)
 {
     if (good)

@@ -26,6 +26,8 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
         !asx__explorer_room(x, (void **)&x->things, &x->things_cap, x->things_len + 1,
                             sizeof *x->things))
         return;
+    if (task->id == ASX__DPOR_NONE)
+        return;
     uint64_t name = ASX__NAME(type == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL : ASX__NAME_LOCK,
                               task->id, task->made++);
     x->things[x->things_len++] = (asx__lab_thing){ type, serial, name };
@@ -65,6 +67,13 @@ uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell)
 
 /* ---- cancellation --------------------------------------------------------------------------- */
 
+static uint64_t flag_of_region(const asx__explorer *x, uint64_t serial)
+{
+    const asx__lab_region *r = asx__explorer_region(x, serial);
+    const asx__lab_task *owner = r != NULL ? asx__explorer_task(x, r->owner) : NULL;
+    return owner != NULL ? ASX__NAME(ASX__NAME_REGION, owner->id, r->nth) : 0;
+}
+
 /* Is the task cancelled when these are? By its region, or because it lives in what one of them has
  * opened. */
 static bool falls_with(const asx__explorer *x, const asx__lab_task *task, uint64_t region,
@@ -84,19 +93,51 @@ static bool falls_with(const asx__explorer *x, const asx__lab_task *task, uint64
     return false;
 }
 
-/* The flags that a cancel of the task `serial` (0: none) or the region sets; or the ends of the
- * same tasks. NULL: no memory. */
-static uint64_t *find_targets(asx__explorer *x, uint64_t serial, uint64_t region,
-                              asx__name_tag tag, uint32_t *ret_count)
+/* Room for names, kept until the execution ends. NULL: no memory. */
+static uint64_t *make_targets(asx__explorer *x, size_t count)
+{
+    asx__lab_targets *targets = malloc(sizeof *targets + (count + 1) * sizeof *targets->names);
+    if (targets == NULL) {
+        x->status = ASX_E_RESOURCE_EXHAUSTED;
+        return NULL;
+    }
+    targets->next = x->targets;
+    x->targets = targets;
+    return targets->names;
+}
+
+static bool region_falls(const asx__explorer *x, const asx__lab_region *r, uint64_t region,
+                         const bool *falls)
+{
+    asx__lab_task in_it = { .region = r->serial };
+    return falls_with(x, &in_it, region, falls);
+}
+
+/* Does the end of `serial` cancel the other of this link? Returns whom; 0: nobody. */
+static uint64_t linked_to(const asx__lab_link *link, uint64_t serial)
+{
+    return link->a == serial ? link->b : link->b == serial ? link->a : 0;
+}
+
+/* Whom a cancel, or a time-out, or a failure reaches. */
+typedef struct lab_aim {
+    uint64_t task;       /* serial of a task; 0: none */
+    uint64_t region;     /* of a region; 0: none */
+    asx__name_tag tag;   /* their cancel flags or their ends */
+} lab_aim;
+
+/* The flags, or the ends. Where tasks are started while others may cancel, also the flags of the
+ * regions that are cancelled. NULL: no memory. */
+static uint64_t *find_targets(asx__explorer *x, const lab_aim *aim, uint32_t *ret_count)
 {
     bool *falls = calloc(x->tasks_len + 1, sizeof *falls);
-    asx__lab_targets *targets =
-        malloc(sizeof *targets + (x->tasks_len + 1) * sizeof *targets->names);
-    const asx__lab_task *task = asx__explorer_task(x, serial);
+    uint64_t *names = make_targets(x, x->tasks_len + x->regions_len);
+    const asx__lab_task *task = asx__explorer_task(x, aim->task);
+    uint64_t region = aim->region;
     uint32_t count = 0;
-    if (falls == NULL || targets == NULL) {
+    *ret_count = 0;
+    if (falls == NULL || names == NULL) {
         free(falls);
-        free(targets);
         x->status = ASX_E_RESOURCE_EXHAUSTED;
         return NULL;
     }
@@ -111,12 +152,15 @@ static uint64_t *find_targets(asx__explorer *x, uint64_t serial, uint64_t region
     }
     for (size_t i = 0; i < x->tasks_len; i++)
         if (falls[i])
-            targets->names[count++] = ASX__NAME(tag, x->tasks[i].id, 0);
+            names[count++] = ASX__NAME(aim->tag, x->tasks[i].id, 0);
+    for (size_t i = 0; i < x->regions_len && x->spawns && aim->tag == ASX__NAME_CANCEL; i++) {
+        uint64_t flag = flag_of_region(x, x->regions[i].serial);
+        if (flag != 0 && region_falls(x, &x->regions[i], region, falls))
+            names[count++] = flag;
+    }
     free(falls);
-    targets->next = x->targets;
-    x->targets = targets;
     *ret_count = count;
-    return targets->names;
+    return names;
 }
 
 void asx__explorer_forget_targets(asx__explorer *x)
@@ -131,7 +175,7 @@ void asx__explorer_forget_targets(asx__explorer *x)
 void asx__explorer_cancelled(asx__explorer *x, const asx_event *event)
 {
     const asx__lab_task *task = asx__explorer_task(x, event->object);
-    if (task == NULL)
+    if (task == NULL || task->id == ASX__DPOR_NONE)
         return;
     uint64_t flag = cancel_flag(task->id);
     if (asx__dpor_state(x->dpor, flag) != 0)
@@ -150,27 +194,53 @@ void asx__explorer_prepare(asx__explorer *x, bool *feature)
     asx__dpor_restart(x->dpor);
 }
 
+/* Starts are operations if there are late ones, and regions that are cancelled from elsewhere. */
+static void expect_spawns(asx__explorer *x)
+{
+    if (x->late_spawns && x->far_cancels && !x->spawns)
+        asx__explorer_prepare(x, &x->spawns);
+}
+
+/* Somebody cancels a region; NULL: its deadline does. */
+static void note_cancel(asx__explorer *x, const asx__lab_task *self, uint64_t region)
+{
+    const asx__lab_region *r = asx__explorer_region(x, region);
+    if (r == NULL || (self != NULL && asx__explorer_task(x, r->owner) == self))
+        return;
+    x->far_cancels = true;
+    expect_spawns(x);
+}
+
 /* ---- deadlines of regions, when time is adversarial
  * ------------------------------------------- */
 
-static uint64_t flag_of_region(const asx__explorer *x, uint64_t serial)
+/* NULL: it is gone. */
+static asx__region *any_record_of(const asx__explorer *x, const asx__lab_region *r)
 {
-    const asx__lab_region *r = asx__explorer_region(x, serial);
-    const asx__lab_task *owner = r != NULL ? asx__explorer_task(x, r->owner) : NULL;
-    return owner != NULL ? ASX__NAME(ASX__NAME_REGION, owner->id, r->nth) : 0;
+    for (uint32_t i = 0; i < x->rt->regions.carved; i++) {
+        asx__region *region = asx__slab_at(&x->rt->regions, i);
+        if (region->generation != 0 && asx__serial(region->generation) == r->serial)
+            return region;
+    }
+    return NULL;
+}
+
+bool asx__explorer_finalizes(const asx__explorer *x, const asx__lab_region *region,
+                             uint64_t serial)
+{
+    const asx__region *record = any_record_of(x, region);
+    return record != NULL && record->finalizing && record->finalizer_task != NULL &&
+           asx__serial(record->finalizer_task->generation) == serial;
 }
 
 /* NULL: it is gone, or has no deadline. */
 static asx__region *record_of(const asx__explorer *x, const asx__lab_region *r)
 {
-    for (uint32_t i = 0; i < x->rt->regions.carved; i++) {
-        asx__region *region = asx__slab_at(&x->rt->regions, i);
-        if (region->generation != 0 && asx__serial(region->generation) == r->serial)
-            return region->timeout_at != ASX_TIME_NEVER || region->deadline_at != ASX_TIME_NEVER
-                       ? region
-                       : NULL;
-    }
-    return NULL;
+    asx__region *region = any_record_of(x, r);
+    return region != NULL && (region->timeout_at != ASX_TIME_NEVER ||
+                              region->deadline_at != ASX_TIME_NEVER)
+               ? region
+               : NULL;
 }
 
 void asx__explorer_announce_deadlines(asx__explorer *x)
@@ -182,10 +252,12 @@ void asx__explorer_announce_deadlines(asx__explorer *x)
             continue;
         if (!x->cancels)
             asx__explorer_prepare(x, &x->cancels);
+        note_cancel(x, NULL, r->serial);
         r->timer = asx__dpor_timer_task(x->dpor, owner->id, r->nth);
         r->tasks_seen = x->tasks_len;
         asx__op op = { .kind = ASX__OP_FIRE, .site = "", .name = flag_of_region(x, r->serial) };
-        op.targets = find_targets(x, 0, r->serial, ASX__NAME_CANCEL, &op.targets_len);
+        lab_aim at = { .region = r->serial, .tag = ASX__NAME_CANCEL };
+        op.targets = find_targets(x, &at, &op.targets_len);
         if (r->timer != ASX__DPOR_NONE && asx__dpor_state(x->dpor, op.name) == 0)
             asx__dpor_announce(x->dpor, r->timer, &op);
     }
@@ -230,22 +302,36 @@ typedef struct turn_row {
     bool can_cancel;    /* cancellation point */
 } turn_row;
 
+#define CHANNEL ASX_EVENT_CHANNEL_CREATE
+#define MUTEX ASX_EVENT_MUTEX_CREATE
+#define RWLOCK ASX_EVENT_RWLOCK_CREATE
+#define SEMAPHORE ASX_EVENT_SEMAPHORE_CREATE
+#define CONDITION ASX_EVENT_CONDITION_CREATE
+#define NOTIFY ASX_EVENT_NOTIFY_CREATE
+#define BARRIER ASX_EVENT_BARRIER_CREATE
+#define ONCE ASX_EVENT_ONCE_CREATE
+#define ONESHOT ASX_EVENT_ONESHOT_CREATE
+#define WATCH ASX_EVENT_WATCH_CREATE
+#define BROADCAST ASX_EVENT_BROADCAST_CREATE
+#define RECEIVER ASX_EVENT_BROADCAST_SUBSCRIBE
+#define MPMC ASX_EVENT_MPMC_CREATE
+
 static const turn_row rows[ASX__TURN_COUNT] = {
-    [ASX__TURN_SEND] = { ASX__OP_SEND, ASX_EVENT_CHANNEL_CREATE, true },
-    [ASX__TURN_TRY_SEND] = { ASX__OP_TRY_SEND, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_EVICT] = { ASX__OP_EVICT, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_RESERVE] = { ASX__OP_RESERVE, ASX_EVENT_CHANNEL_CREATE, true },
-    [ASX__TURN_TRY_RESERVE] = { ASX__OP_TRY_RESERVE, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_PERMIT_SEND] = { ASX__OP_PERMIT_SEND, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_PERMIT_ABORT] = { ASX__OP_PERMIT_ABORT, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_RECV] = { ASX__OP_RECV, ASX_EVENT_CHANNEL_CREATE, true },
-    [ASX__TURN_TRY_RECV] = { ASX__OP_TRY_RECV, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_RECV_ACK] = { ASX__OP_RECV_ACK, ASX_EVENT_CHANNEL_CREATE, true },
-    [ASX__TURN_ACK_COMMIT] = { ASX__OP_ACK_COMMIT, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_ACK_NACK] = { ASX__OP_ACK_NACK, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_CLONE] = { ASX__OP_CLONE, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_DROP] = { ASX__OP_DROP, ASX_EVENT_CHANNEL_CREATE, false },
-    [ASX__TURN_CLOSE] = { ASX__OP_CLOSE, ASX_EVENT_CHANNEL_CREATE, false },
+    [ASX__TURN_SEND] = { ASX__OP_SEND, CHANNEL, true },
+    [ASX__TURN_TRY_SEND] = { ASX__OP_TRY_SEND, CHANNEL, false },
+    [ASX__TURN_EVICT] = { ASX__OP_EVICT, CHANNEL, false },
+    [ASX__TURN_RESERVE] = { ASX__OP_RESERVE, CHANNEL, true },
+    [ASX__TURN_TRY_RESERVE] = { ASX__OP_TRY_RESERVE, CHANNEL, false },
+    [ASX__TURN_PERMIT_SEND] = { ASX__OP_PERMIT_SEND, CHANNEL, false },
+    [ASX__TURN_PERMIT_ABORT] = { ASX__OP_PERMIT_ABORT, CHANNEL, false },
+    [ASX__TURN_RECV] = { ASX__OP_RECV, CHANNEL, true },
+    [ASX__TURN_TRY_RECV] = { ASX__OP_TRY_RECV, CHANNEL, false },
+    [ASX__TURN_RECV_ACK] = { ASX__OP_RECV_ACK, CHANNEL, true },
+    [ASX__TURN_ACK_COMMIT] = { ASX__OP_ACK_COMMIT, CHANNEL, false },
+    [ASX__TURN_ACK_NACK] = { ASX__OP_ACK_NACK, CHANNEL, false },
+    [ASX__TURN_CLONE] = { ASX__OP_CLONE, CHANNEL, false },
+    [ASX__TURN_DROP] = { ASX__OP_DROP, CHANNEL, false },
+    [ASX__TURN_CLOSE] = { ASX__OP_CLOSE, CHANNEL, false },
     [ASX__TURN_CHECKPOINT] = { ASX__OP_CHECKPOINT, 0, true },
     [ASX__TURN_JOIN] = { ASX__OP_JOIN, 0, true },
     [ASX__TURN_CANCEL_TASK] = { ASX__OP_CANCEL, 0, false },
@@ -253,60 +339,229 @@ static const turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_CLOSE_REGION] = { ASX__OP_CLOSE_REGION, 0, false },
     [ASX__TURN_END] = { ASX__OP_END, 0, false },
     [ASX__TURN_SLEEP] = { ASX__OP_SLEEP, 0, true },
-    [ASX__TURN_LOCK] = { ASX__OP_LOCK, ASX_EVENT_MUTEX_CREATE, true },
-    [ASX__TURN_TRY_LOCK] = { ASX__OP_TRY_LOCK, ASX_EVENT_MUTEX_CREATE, false },
-    [ASX__TURN_UNLOCK] = { ASX__OP_UNLOCK, ASX_EVENT_MUTEX_CREATE, false },
-    [ASX__TURN_READ_LOCK] = { ASX__OP_READ_LOCK, ASX_EVENT_RWLOCK_CREATE, true },
-    [ASX__TURN_TRY_READ_LOCK] = { ASX__OP_TRY_READ_LOCK, ASX_EVENT_RWLOCK_CREATE, false },
-    [ASX__TURN_READ_UNLOCK] = { ASX__OP_READ_UNLOCK, ASX_EVENT_RWLOCK_CREATE, false },
-    [ASX__TURN_WRITE_LOCK] = { ASX__OP_WRITE_LOCK, ASX_EVENT_RWLOCK_CREATE, true },
-    [ASX__TURN_TRY_WRITE_LOCK] = { ASX__OP_TRY_WRITE_LOCK, ASX_EVENT_RWLOCK_CREATE, false },
-    [ASX__TURN_WRITE_UNLOCK] = { ASX__OP_WRITE_UNLOCK, ASX_EVENT_RWLOCK_CREATE, false },
-    [ASX__TURN_ACQUIRE] = { ASX__OP_ACQUIRE, ASX_EVENT_SEMAPHORE_CREATE, true },
-    [ASX__TURN_TRY_ACQUIRE] = { ASX__OP_TRY_ACQUIRE, ASX_EVENT_SEMAPHORE_CREATE, false },
-    [ASX__TURN_RELEASE] = { ASX__OP_RELEASE, ASX_EVENT_SEMAPHORE_CREATE, false },
+    [ASX__TURN_LOCK] = { ASX__OP_LOCK, MUTEX, true },
+    [ASX__TURN_TRY_LOCK] = { ASX__OP_TRY_LOCK, MUTEX, false },
+    [ASX__TURN_UNLOCK] = { ASX__OP_UNLOCK, MUTEX, false },
+    [ASX__TURN_READ_LOCK] = { ASX__OP_READ_LOCK, RWLOCK, true },
+    [ASX__TURN_TRY_READ_LOCK] = { ASX__OP_TRY_READ_LOCK, RWLOCK, false },
+    [ASX__TURN_READ_UNLOCK] = { ASX__OP_READ_UNLOCK, RWLOCK, false },
+    [ASX__TURN_WRITE_LOCK] = { ASX__OP_WRITE_LOCK, RWLOCK, true },
+    [ASX__TURN_TRY_WRITE_LOCK] = { ASX__OP_TRY_WRITE_LOCK, RWLOCK, false },
+    [ASX__TURN_WRITE_UNLOCK] = { ASX__OP_WRITE_UNLOCK, RWLOCK, false },
+    [ASX__TURN_ACQUIRE] = { ASX__OP_ACQUIRE, SEMAPHORE, true },
+    [ASX__TURN_TRY_ACQUIRE] = { ASX__OP_TRY_ACQUIRE, SEMAPHORE, false },
+    [ASX__TURN_RELEASE] = { ASX__OP_RELEASE, SEMAPHORE, false },
+    [ASX__TURN_IS_CANCELLED] = { ASX__OP_CHECKPOINT, 0, false },
+    [ASX__TURN_SPAWN] = { ASX__OP_SPAWN, 0, false },
+    [ASX__TURN_LINK] = { ASX__OP_LINK, 0, false },
+    [ASX__TURN_FIRST_OF] = { ASX__OP_FIRST_OF, 0, true },
+    [ASX__TURN_WAKE] = { ASX__OP_WAKE, 0, false },
+    [ASX__TURN_WAIT_EXTERNAL] = { ASX__OP_WAIT_EXTERNAL, 0, true },
+    [ASX__TURN_CONDITION_WAIT] = { ASX__OP_CONDITION_WAIT, CONDITION, true },
+    [ASX__TURN_CONDITION_GO_ON] = { ASX__OP_CONDITION_GO_ON, CONDITION, true },
+    [ASX__TURN_SIGNAL] = { ASX__OP_SIGNAL, CONDITION, false },
+    [ASX__TURN_SIGNAL_ALL] = { ASX__OP_SIGNAL_ALL, CONDITION, false },
+    [ASX__TURN_NOTIFY_WAIT] = { ASX__OP_NOTIFY_WAIT, NOTIFY, true },
+    [ASX__TURN_NOTIFY_GO_ON] = { ASX__OP_GO_ON, NOTIFY, true },
+    [ASX__TURN_NOTIFY_ONE] = { ASX__OP_NOTIFY_ONE, NOTIFY, false },
+    [ASX__TURN_NOTIFY_ALL] = { ASX__OP_NOTIFY_ALL, NOTIFY, false },
+    [ASX__TURN_BARRIER_WAIT] = { ASX__OP_BARRIER_WAIT, BARRIER, true },
+    [ASX__TURN_BARRIER_GO_ON] = { ASX__OP_GO_ON, BARRIER, true },
+    [ASX__TURN_ONCE_CALL] = { ASX__OP_ONCE_CALL, ONCE, true },
+    [ASX__TURN_ONCE_END] = { ASX__OP_ONCE_END, ONCE, false },
+    [ASX__TURN_ONCE_LOOK] = { ASX__OP_ONCE_LOOK, ONCE, false },
+    [ASX__TURN_ONESHOT_SEND] = { ASX__OP_ONESHOT_SEND, ONESHOT, false },
+    [ASX__TURN_ONESHOT_RECV] = { ASX__OP_ONESHOT_RECV, ONESHOT, true },
+    [ASX__TURN_ONESHOT_TRY_RECV] = { ASX__OP_ONESHOT_TRY_RECV, ONESHOT, false },
+    [ASX__TURN_ONESHOT_DROP] = { ASX__OP_ONESHOT_DROP, ONESHOT, false },
+    [ASX__TURN_ONESHOT_CLOSE] = { ASX__OP_ONESHOT_CLOSE, ONESHOT, false },
+    [ASX__TURN_WATCH_SEND] = { ASX__OP_WATCH_SEND, WATCH, false },
+    [ASX__TURN_WATCH_CHANGED] = { ASX__OP_WATCH_CHANGED, WATCH, true },
+    [ASX__TURN_WATCH_GET] = { ASX__OP_WATCH_GET, WATCH, false },
+    [ASX__TURN_WATCH_CLOSE] = { ASX__OP_WATCH_CLOSE, WATCH, false },
+    [ASX__TURN_BROADCAST_SEND] = { ASX__OP_BROADCAST_SEND, BROADCAST, false },
+    [ASX__TURN_BROADCAST_RECV] = { ASX__OP_BROADCAST_RECV, BROADCAST, true },
+    [ASX__TURN_BROADCAST_TRY_RECV] = { ASX__OP_BROADCAST_TRY_RECV, BROADCAST, false },
+    [ASX__TURN_SUBSCRIBE] = { ASX__OP_SUBSCRIBE, BROADCAST, false },
+    [ASX__TURN_UNSUBSCRIBE] = { ASX__OP_UNSUBSCRIBE, BROADCAST, false },
+    [ASX__TURN_BROADCAST_CLOSE] = { ASX__OP_BROADCAST_CLOSE, BROADCAST, false },
+    [ASX__TURN_MPMC_SEND] = { ASX__OP_MPMC_SEND, MPMC, true },
+    [ASX__TURN_MPMC_TRY_SEND] = { ASX__OP_MPMC_TRY_SEND, MPMC, false },
+    [ASX__TURN_MPMC_TAKEN] = { ASX__OP_MPMC_TAKEN, MPMC, true },
+    [ASX__TURN_MPMC_RECV] = { ASX__OP_MPMC_RECV, MPMC, true },
+    [ASX__TURN_MPMC_TRY_RECV] = { ASX__OP_MPMC_TRY_RECV, MPMC, false },
+    [ASX__TURN_MPMC_CLOSE] = { ASX__OP_MPMC_CLOSE, MPMC, false },
+    [ASX__TURN_MPMC_CLONE] = { ASX__OP_MPMC_CLONE, MPMC, false },
+    [ASX__TURN_MPMC_DROP] = { ASX__OP_MPMC_DROP, MPMC, false },
 };
+
+static void expect_cancels(asx__explorer *x)
+{
+    if (!x->cancels)
+        asx__explorer_prepare(x, &x->cancels);
+}
+
+static uint64_t name_of_link(const asx__lab_task *a, const asx__lab_task *b)
+{
+    uint32_t first = a->id < b->id ? a->id : b->id, second = a->id < b->id ? b->id : a->id;
+    return ASX__NAME(ASX__NAME_LINK, first, second);
+}
+
+/* The ends of both, and whom the failure of either would reach through this link. */
+static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
+{
+    const asx__lab_task *one = asx__explorer_task(x, a), *two = asx__explorer_task(x, b);
+    if (one == NULL || two == NULL)
+        return false;
+    expect_cancels(x);
+    lab_aim first = { .task = b, .tag = ASX__NAME_CANCEL };
+    lab_aim second = { .task = a, .tag = ASX__NAME_CANCEL };
+    uint32_t reached_len = 0, others_len = 0;
+    const uint64_t *reached = find_targets(x, &first, &reached_len);
+    const uint64_t *others = find_targets(x, &second, &others_len);
+    uint64_t *names = make_targets(x, (size_t)reached_len + others_len + 2);
+    if (reached == NULL || others == NULL || names == NULL)
+        return false;
+    op->name = name_of_link(one, two);
+    names[0] = ASX__NAME(ASX__NAME_FIN, one->id, 0);
+    names[1] = ASX__NAME(ASX__NAME_FIN, two->id, 0);
+    memcpy(names + 2, reached, reached_len * sizeof *names);
+    memcpy(names + 2 + reached_len, others, others_len * sizeof *names);
+    op->targets = names;
+    op->targets_len = 2 + reached_len + others_len;
+    op->a = reached_len;
+    return true;
+}
+
+/* Who starts something in a region that was opened by others, or by itself before it did something
+ * else, may find it cancelled. Else nobody can have done so. */
+static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t region, asx__op *op)
+{
+    const asx__lab_region *r = asx__explorer_region(x, region);
+    if (r == NULL || r->owner == x->driver ||
+        (asx__explorer_task(x, r->owner) == self &&
+         asx__dpor_done(x->dpor, self->id) == r->opened_at))
+        return false;
+    x->late_spawns = true;
+    expect_spawns(x);
+    op->name = flag_of_region(x, region);
+    return x->spawns && op->name != 0;
+}
+
+/* Each link of the task, and whom its failure reaches through it. */
+static void add_linked(asx__explorer *x, const asx__lab_task *self, asx__op *op)
+{
+    uint64_t serial = x->first_serial + (uint64_t)(self - x->tasks);
+    for (size_t i = 0; i < x->links_len; i++) {
+        const asx__lab_task *other = asx__explorer_task(x, linked_to(&x->links[i], serial));
+        if (other == NULL)
+            continue;
+        lab_aim at = { .task = linked_to(&x->links[i], serial), .tag = ASX__NAME_CANCEL };
+        uint32_t count = 0;
+        const uint64_t *reached = find_targets(x, &at, &count);
+        uint64_t *names = make_targets(x, (size_t)op->targets_len + count + 1);
+        if (reached == NULL || names == NULL)
+            return;
+        if (op->targets_len != 0)
+            memcpy(names, op->targets, op->targets_len * sizeof *names);
+        names[op->targets_len] = name_of_link(self, other);
+        memcpy(names + op->targets_len + 1, reached, count * sizeof *names);
+        op->targets = names;
+        op->targets_len += count + 1;
+    }
+}
+
+static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t region, uint64_t fails,
+                     asx__op *op)
+{
+    op->name = ASX__NAME(ASX__NAME_FIN, self->id, 0);
+    op->b = (fails & ASX__END_FAILED) != 0;
+    op->targets_len = 0;
+    if ((fails & ASX__END_CANCELS_REGION) != 0) {
+        lab_aim at = { .region = region, .tag = ASX__NAME_CANCEL };
+        expect_cancels(x);
+        note_cancel(x, self, region);
+        op->targets = find_targets(x, &at, &op->targets_len);
+    }
+    if (op->b != 0)
+        add_linked(x, self, op);
+    return x->cancels;
+}
 
 /* What concerns tasks and time. False: nothing that anybody could tell. */
 static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
                          uint64_t object, uint64_t a, asx__op *op)
 {
-    const asx__lab_task *other;
+    const asx__lab_task *other = asx__explorer_task(x, object);
+    lab_aim at = { .tag = ASX__NAME_CANCEL };
     switch (kind) {
     case ASX__TURN_CANCEL_TASK:
     case ASX__TURN_CANCEL_REGION:
-        if (!x->cancels)
-            asx__explorer_prepare(x, &x->cancels);
-        op->targets = find_targets(x, kind == ASX__TURN_CANCEL_TASK ? object : 0,
-                                   kind == ASX__TURN_CANCEL_REGION ? object : 0, ASX__NAME_CANCEL,
-                                   &op->targets_len);
+        expect_cancels(x);
+        at.task = kind == ASX__TURN_CANCEL_TASK ? object : 0;
+        at.region = kind == ASX__TURN_CANCEL_REGION ? object : 0;
+        note_cancel(x, self, at.region);
+        op->targets = find_targets(x, &at, &op->targets_len);
         return true;
     case ASX__TURN_END:
-        if (a != 0 && !x->cancels)
-            asx__explorer_prepare(x, &x->cancels);
-        op->name = ASX__NAME(ASX__NAME_FIN, self->id, 0);
-        if (a != 0)
-            op->targets = find_targets(x, 0, object, ASX__NAME_CANCEL, &op->targets_len);
-        return x->cancels;
+        return make_end(x, self, object, a, op);
     case ASX__TURN_CLOSE_REGION:
         if (a == 0 || x->options->clock != ASX_EXPLORE_ADVERSARIAL)
             return false;
-        if (!x->cancels)
-            asx__explorer_prepare(x, &x->cancels);
+        expect_cancels(x);
+        at = (lab_aim){ .region = object, .tag = ASX__NAME_FIN };
         op->name = flag_of_region(x, object);
-        op->targets = find_targets(x, 0, object, ASX__NAME_FIN, &op->targets_len);
+        op->targets = find_targets(x, &at, &op->targets_len);
         return op->name != 0;
+    case ASX__TURN_FIRST_OF:
+        expect_cancels(x);
+        at = (lab_aim){ .region = object, .tag = ASX__NAME_FIN };
+        op->targets = find_targets(x, &at, &op->targets_len);
+        return true;
+    case ASX__TURN_LINK:
+        return make_link(x, object, a, op);
+    case ASX__TURN_SPAWN:
+        return make_spawn(x, self, object, op);
+    case ASX__TURN_WAKE:
+        op->name = other != NULL ? ASX__NAME(ASX__NAME_WAKER, other->id, 0) : 0;
+        return other != NULL && other->id != ASX__DPOR_NONE;
+    case ASX__TURN_WAIT_EXTERNAL:
+        op->name = ASX__NAME(ASX__NAME_WAKER, self->id, 0);
+        return true;
     case ASX__TURN_JOIN:
-        other = asx__explorer_task(x, object);
         op->name = other != NULL ? ASX__NAME(ASX__NAME_FIN, other->id, 0) : 0;
-        return x->cancels && other != NULL;
+        return x->cancels && other != NULL && other->id != ASX__DPOR_NONE;
     case ASX__TURN_SLEEP:
         op->name = ASX__NAME(ASX__NAME_CLOCK, 0, 0);
         op->a = a;
         op->b = x->options->clock == ASX_EXPLORE_ADVERSARIAL;
         return true;
+    case ASX__TURN_IS_CANCELLED:
+        op->cx = cancel_flag(self->id);
+        return x->cancels;
     default:
         return x->cancels;
+    }
+}
+
+/* Tasks that came since the operation was announced may be among its targets. */
+static bool aims_at_tasks(asx__turn_kind kind)
+{
+    return kind == ASX__TURN_CANCEL_TASK || kind == ASX__TURN_CANCEL_REGION ||
+           kind == ASX__TURN_END || kind == ASX__TURN_LINK || kind == ASX__TURN_CLOSE_REGION;
+}
+
+void asx__explorer_aim_again(asx__explorer *x)
+{
+    x->aims_seen = x->tasks_len + x->links_len;
+    for (size_t i = 0; i < x->tasks_len; i++) {
+        const asx__lab_task *self = &x->tasks[i];
+        const asx__op *pending = asx__dpor_pending(x->dpor, self->id);
+        if (!self->aims || pending == NULL || pending->kind != rows[self->aim_kind].kind)
+            continue;
+        asx__op op = *pending;
+        if (make_task_op(x, self, self->aim_kind, self->aim_object, self->aim_a, &op))
+            asx__dpor_announce(x->dpor, self->id, &op);
     }
 }
 
@@ -322,47 +577,145 @@ static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self)
         return;
     asx__explorer_task(x, serial)->faulty = true;
     asx__op cancel = { .kind = ASX__OP_CANCEL, .site = "fault" };
-    cancel.targets = find_targets(x, serial, 0, ASX__NAME_CANCEL, &cancel.targets_len);
+    lab_aim at = { .task = serial, .tag = ASX__NAME_CANCEL };
+    cancel.targets = find_targets(x, &at, &cancel.targets_len);
     (void)asx__explorer_stand(x, task, &cancel);
     asx__task_cancel(x->rt, task,
                      asx__reason_make(x->rt, task->region, ASX_CANCEL_USER, task->region, task,
                                       "fault", NULL));
 }
 
-static void turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t object, uint64_t a)
+/* Each point at which it could wait is a resumption of a task that may have only so many. */
+static void charge_poll(asx__explorer *x, asx__task *task)
+{
+    asx_cancel_kind kind;
+    if (!asx__budget_poll(x->rt, task, &kind))
+        return;
+    expect_cancels(x);
+    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = "budget" };
+    lab_aim at = { .task = asx__serial(task->generation), .tag = ASX__NAME_CANCEL };
+    cancel.targets = find_targets(x, &at, &cancel.targets_len);
+    (void)asx__explorer_stand(x, task, &cancel);
+    asx__budget_exhaust(x->rt, task, kind);
+}
+
+/* What else the operation is about. */
+static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
+                        uint64_t a, uint64_t b, asx__op *op)
+{
+    switch (kind) {
+    case ASX__TURN_LOCK:
+    case ASX__TURN_TRY_LOCK:
+    case ASX__TURN_UNLOCK:
+        op->a = (uint64_t)self->id + 1;
+        if (op->kind == ASX__OP_LOCK && asx__dpor_state(x->dpor, op->name) == op->a)
+            op->kind = ASX__OP_TRY_LOCK; /* refused: it would wait for itself */
+        break;
+    case ASX__TURN_CONDITION_WAIT:
+    case ASX__TURN_CONDITION_GO_ON:
+        op->other = name_of_thing(x, MUTEX, a);
+        op->a = self->ticket;
+        op->b = (uint64_t)self->id + 1;
+        break;
+    case ASX__TURN_NOTIFY_GO_ON:
+    case ASX__TURN_BARRIER_GO_ON:
+    case ASX__TURN_MPMC_TAKEN:
+        op->a = self->ticket;
+        break;
+    case ASX__TURN_MPMC_SEND:
+    case ASX__TURN_MPMC_TRY_SEND:
+    case ASX__TURN_MPMC_RECV:
+    case ASX__TURN_MPMC_TRY_RECV:
+    case ASX__TURN_MPMC_CLOSE:
+    case ASX__TURN_MPMC_CLONE:
+    case ASX__TURN_MPMC_DROP:
+        op->other = op->name + ASX__PART_ENDPOINT + (b & ASX__PART_ENDPOINT_MASK);
+        break;
+    case ASX__TURN_BARRIER_WAIT:
+        op->b = a;
+        break;
+    case ASX__TURN_BROADCAST_SEND:
+        op->b = b;
+        break;
+    case ASX__TURN_BROADCAST_RECV:
+    case ASX__TURN_BROADCAST_TRY_RECV:
+    case ASX__TURN_UNSUBSCRIBE:
+        op->other = name_of_thing(x, RECEIVER, b);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool gives_tickets(asx__turn_kind kind)
+{
+    return kind == ASX__TURN_CONDITION_WAIT || kind == ASX__TURN_NOTIFY_WAIT ||
+           kind == ASX__TURN_BARRIER_WAIT || kind == ASX__TURN_MPMC_SEND;
+}
+
+/* The operation, if there is anything to be told apart. */
+static bool make_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
+                    uint64_t object, uint64_t a, asx__op *op)
+{
+    if (rows[kind].made_by == 0)
+        return make_task_op(x, self, kind, object, a, op);
+    op->name = name_of_thing(x, rows[kind].made_by, object);
+    return op->name != 0;
+}
+
+/* Something was done by an operation that others will ask for. */
+static void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind, uint64_t object,
+                       uint64_t a, uint64_t found)
+{
+    self->aims = false;
+    if (gives_tickets(kind) && found >= ASX__FOUND_TICKET)
+        self->ticket = found - ASX__FOUND_TICKET;
+    if (kind == ASX__TURN_LINK && asx__explorer_room(x, (void **)&x->links, &x->links_cap,
+                                                     x->links_len + 1, sizeof *x->links))
+        x->links[x->links_len++] = (asx__lab_link){ object, a };
+}
+
+static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t object, uint64_t a,
+                     uint64_t b)
 {
     asx__explorer *x = ctx;
-    asx__lab_task *self;
     if (task == NULL || x->clearing || x->rt->in_cleanup || (task->flags & ASX__T_POLL) != 0)
-        return;
-    self = asx__explorer_task(x, asx__serial(task->generation));
+        return ASX__TURN_GOES;
+    uint64_t serial = asx__serial(task->generation);
+    asx__lab_task *self = asx__explorer_task(x, serial);
     if (self == NULL || self->id == ASX__DPOR_NONE)
-        return;
+        return ASX__TURN_GOES;
+    if (kind == ASX__TURN_MADE) {
+        asx__explorer_made(x, (uint32_t)b, object, serial, a);
+        return ASX__TURN_GOES;
+    }
     asx__op op = { .kind = rows[kind].kind, .a = a, .site = x->here != NULL ? x->here : "" };
     x->here = NULL;
-    if (rows[kind].made_by != 0) {
-        op.name = name_of_thing(x, rows[kind].made_by, object);
-        if (op.name == 0)
-            return;
-    } else if (!make_task_op(x, self, kind, object, a, &op)) {
-        return;
+    if (rows[kind].can_cancel && (task->flags & ASX__T_METERED) != 0) {
+        charge_poll(x, task);
+        self = asx__explorer_task(x, serial);
     }
+    if (!make_op(x, self, kind, object, a, &op))
+        return ASX__TURN_GOES;
     if (x->cancels && rows[kind].can_cancel && !asx__task_masked(task)) {
-        uint32_t id = self->id;
-        may_cancel(x, task, self); /* others may have been started meanwhile */
-        op.cx = cancel_flag(id);
-        self = asx__explorer_task(x, asx__serial(task->generation));
+        op.cx = cancel_flag(self->id);
+        may_cancel(x, task, self);
+        self = asx__explorer_task(x, serial); /* others may have been started meanwhile */
     }
-    if (op.kind == ASX__OP_LOCK || op.kind == ASX__OP_TRY_LOCK || op.kind == ASX__OP_UNLOCK)
-        op.a = (uint64_t)self->id + 1;
-    if (op.kind == ASX__OP_LOCK && asx__dpor_state(x->dpor, op.name) == op.a)
-        op.kind = ASX__OP_TRY_LOCK; /* refused: it would wait for itself */
+    complete_op(x, self, kind, a, b, &op);
     if (op.kind == ASX__OP_WRITE_LOCK) {
         asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op.name, .site = op.site };
         (void)asx__explorer_stand(x, task, &request);
+        self = asx__explorer_task(x, serial);
         op.a = 1;
     }
-    (void)asx__explorer_stand(x, task, &op);
+    self->aims = aims_at_tasks(kind);
+    self->aim_kind = kind;
+    self->aim_object = object;
+    self->aim_a = a;
+    uint64_t found = asx__explorer_stand(x, task, &op);
+    after_turn(x, asx__explorer_task(x, serial), kind, object, a, found);
+    return found;
 }
 
 void asx__explorer_seam_init(asx__explorer *x)

@@ -374,8 +374,9 @@ asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg)
         return st;
     if (fn == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    if (has_no_threads(rt) || (task->flags & ASX__T_POLL))
+    if (has_no_threads(rt) || (task->flags & (ASX__T_POLL | ASX__T_EXPLORED)))
         return ASX_E_NOT_SUPPORTED;
+    asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
     st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

@@ -329,23 +329,34 @@ void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason 
         cancel_scopes(rt, task);
 }
 
+/* A handle of an explored runtime whose task was joined, or lived in a region that is closed. */
+static bool may_be_joined(const asx_task *handle, asx_status st)
+{
+    return st == ASX_E_STALE_HANDLE && handle->task_->region != NULL &&
+           handle->task_->region->rt->seam != NULL;
+}
+
 asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reason)
 {
     asx__task *task;
     if (!reason_ok(reason))
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__task_resolve(handle, &task);
+    if (ASX__UNLIKELY(st == ASX_OK ? task->region->rt->seam != NULL : may_be_joined(handle, st))) {
+        /* In another order it would not be too late: it is a turn either way. Who has joined it
+         * before or after makes no difference: it has completed. */
+        asx_runtime *explored = handle->task_->region->rt;
+        asx__turn(explored, explored->current, ASX__TURN_CANCEL_TASK,
+                  asx__serial(handle->id.generation), 0);
+        st = asx__task_resolve(handle, &task);
+        if (st < 0)
+            return st == ASX_E_STALE_HANDLE ? ASX_OK : st;
+    }
     if (st < 0) {
         ASX__GATE_TASK(handle, asx_task_cancel(&in, reason));
         return st;
     }
     asx_runtime *rt = task->region->rt;
-    if (rt->seam != NULL) { /* in another order it would not be too late: it is a turn either way */
-        asx__turn(rt, rt->current, ASX__TURN_CANCEL_TASK, asx__serial(task->generation), 0);
-        st = asx__task_resolve(handle, &task); /* others may have had theirs */
-        if (st < 0)
-            return st;
-    }
     if (task->phase == ASX_TASK_COMPLETED)
         return ASX_OK;
     const asx_cancel_reason *copy = asx__reason_copy(rt, task->region, reason);
@@ -475,7 +486,7 @@ static void acknowledge(asx_runtime *rt, asx__task *task)
         journal_ack(rt, task);
 }
 
-static void exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind)
+void asx__budget_exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind)
 {
     if (rt->tracing)
         asx__journal(rt, ASX_EVENT_BUDGET_EXHAUSTED, asx__serial(task->generation), (uint64_t)kind,
@@ -493,7 +504,7 @@ asx_status asx__tell(asx_runtime *rt, asx__task *task)
         time_only.cost_quota = ASX_COST_UNLIMITED;
         if (!asx__budget_exhausted(&time_only, rt->now, &kind))
             return ASX_OK;
-        exhaust(rt, task, kind);
+        asx__budget_exhaust(rt, task, kind);
     }
     if (asx__task_masked(task))
         return ASX_OK;
@@ -531,6 +542,7 @@ bool asx_is_cancelled(const asx_cx *cx)
     if (cx == NULL || cx->task_ == NULL)
         return false;
     ASX__GATE_CX_AS(bool, cx, asx_is_cancelled(&in));
+    asx__turn(cx->rt_, cx->task_, ASX__TURN_IS_CANCELLED, 0, 0);
     return (cx->task_->flags & ASX__T_CANCEL) != 0;
 }
 
@@ -843,18 +855,30 @@ void asx__budget_charge(asx_runtime *rt, asx__task *task)
     asx_budget *budget = &task->extra->budget;
     if (task->flags & ASX__T_CANCEL || task->phase == ASX_TASK_COMPLETED)
         return;
-    bool resuming = asx__exec_state(task) == ASX__EXEC_RUNNING;
+    /* How often an explored task is resumed is nobody's business: asx__budget_poll(). */
+    bool resuming = asx__exec_state(task) == ASX__EXEC_RUNNING && rt->seam == NULL;
     asx_budget check = *budget;
     if (!resuming) {
         check.cost_quota = ASX_COST_UNLIMITED;
         check.poll_quota = ASX_QUOTA_UNLIMITED;
     }
     if (asx__budget_exhausted(&check, rt->now, &kind)) {
-        exhaust(rt, task, kind);
+        asx__budget_exhaust(rt, task, kind);
     } else if (resuming) {
         asx_status st = asx_budget_consume_poll(budget);
         ASX__ASSERT(st == ASX_OK);
     }
+}
+
+bool asx__budget_poll(asx_runtime *rt, asx__task *task, asx_cancel_kind *ret_kind)
+{
+    asx_budget *budget = &task->extra->budget;
+    if ((task->flags & ASX__T_CANCEL) != 0)
+        return false;
+    if (asx__budget_exhausted(budget, rt->now, ret_kind))
+        return true;
+    (void)asx_budget_consume_poll(budget);
+    return false;
 }
 
 asx_status asx_consume_cost(asx_cx *cx, uint64_t cost)
@@ -868,78 +892,12 @@ asx_status asx_consume_cost(asx_cx *cx, uint64_t cost)
     }
     if ((task->flags & ASX__T_METERED) == 0)
         return ASX_OK;
+    if (ASX__UNLIKELY(rt->seam != NULL) && cost > task->extra->budget.cost_quota)
+        asx__turn(rt, task, ASX__TURN_CANCEL_TASK, asx__serial(task->generation), 0);
     st = asx_budget_consume_cost(&task->extra->budget, cost);
     if (st == ASX_E_BUDGET_EXHAUSTED && !(task->flags & ASX__T_CANCEL))
-        exhaust(rt, task, ASX_CANCEL_COST_BUDGET);
+        asx__budget_exhaust(rt, task, ASX_CANCEL_COST_BUDGET);
     return st;
-}
-
-/* ---- links ---------------------------------------------------------------------------------- */
-
-static asx_status link_shared(const asx_task *a, const asx_task *b)
-{
-    if (a->gate_ != b->gate_)
-        return ASX_E_INVALID_ARGUMENT;
-    asx_runtime *rt = a->gate_->behind;
-    bool had_it = asx__engine_enter(rt);
-    asx_task in_a = asx__task_inside(a), in_b = asx__task_inside(b);
-    asx_status st = in_a.task_ != NULL && in_b.task_ != NULL ? asx_task_link(&in_a, &in_b)
-                                                             : ASX_E_STALE_HANDLE;
-    asx__engine_leave(rt, had_it);
-    return st;
-}
-
-asx_status asx_task_link(const asx_task *a, const asx_task *b)
-{
-    asx__task *ta, *tb;
-    if (asx__task_is_shared(a) && asx__task_is_shared(b))
-        return link_shared(a, b);
-    asx_status st = asx__task_resolve(a, &ta);
-    if (st == ASX_OK)
-        st = asx__task_resolve(b, &tb);
-    if (st < 0)
-        return st;
-    if (ta == tb || ta->region->rt != tb->region->rt)
-        return ASX_E_INVALID_ARGUMENT;
-    asx_runtime *rt = ta->region->rt;
-    if (ta->phase == ASX_TASK_COMPLETED || tb->phase == ASX_TASK_COMPLETED) {
-        asx__task *ended = ta->phase == ASX_TASK_COMPLETED ? ta : tb;
-        asx__task *other = ended == ta ? tb : ta;
-        if (ended->outcome == ASX_OUTCOME_ERR || ended->outcome == ASX_OUTCOME_PANICKED)
-            asx__task_cancel(rt, other,
-                             asx__reason_make(rt, other->region, ASX_CANCEL_LINKED_EXIT,
-                                              ended->region, ended, NULL, NULL));
-        return ASX_OK;
-    }
-    asx__extra *xa = asx__task_extra(rt, ta), *xb = asx__task_extra(rt, tb);
-    asx__link *la = asx__region_memory(ta->region, sizeof *la);
-    asx__link *lb = asx__region_memory(tb->region, sizeof *lb);
-    if (xa == NULL || xb == NULL || la == NULL || lb == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
-    *la = (asx__link){ xa->links, lb, tb };
-    *lb = (asx__link){ xb->links, la, ta };
-    xa->links = la;
-    xb->links = lb;
-    if (rt->tracing)
-        asx__journal(rt, ASX_EVENT_TASK_LINK, asx__serial(ta->generation),
-                     asx__serial(tb->generation), 0, 0);
-    return ASX_OK;
-}
-
-void asx__task_links_fire(asx_runtime *rt, asx__task *task, bool failed)
-{
-    asx__link *links = task->extra->links;
-    task->extra->links = NULL;
-    for (asx__link *l = links; l != NULL; l = l->next) {
-        asx__task *other = l->task;
-        if (other == NULL)
-            continue;
-        l->twin->task = NULL; /* the other one must not reach us when it ends */
-        if (failed)
-            asx__task_cancel(rt, other,
-                             asx__reason_make(rt, other->region, ASX_CANCEL_LINKED_EXIT,
-                                              task->region, task, NULL, NULL));
-    }
 }
 
 /* ---- looking at it -------------------------------------------------------------------------- */

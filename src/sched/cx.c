@@ -245,6 +245,9 @@ static void wake_cell(struct asx__waker_cell *cell)
 static void wake_external(void *arg)
 {
     struct asx__waker_cell *cell = arg;
+    if (ASX__UNLIKELY(cell->rt->seam != NULL) && cell->task != NULL)
+        asx__turn(cell->rt, cell->rt->current, ASX__TURN_WAKE,
+                  asx__serial(cell->task->generation), 0);
     if (cell->rt->gate == NULL) {
         wake_cell(cell);
         return;
@@ -307,6 +310,8 @@ asx_status asx_wait_external(asx_cx *cx)
         ASX__GATE_CX(cx, asx_wait_external(&in));
         return st;
     }
+    if (task->extra != NULL && task->extra->waker != NULL)
+        asx__turn(rt, task, ASX__TURN_WAIT_EXTERNAL, 0, 0);
     st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

@@ -209,7 +209,7 @@ static asx_status prepare_release(asx_cx *cx, asx_call_fn release, void *arg,
     }
     if (release == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    if (task->flags & ASX__T_POLL)
+    if (task->flags & (ASX__T_POLL | ASX__T_EXPLORED))
         return ASX_E_NOT_SUPPORTED;
     return make_cleanup(rt, task, release, arg, ret_cleanup);
 }

@@ -553,7 +553,7 @@ static bool advance(asx_runtime *rt, asx__region *region)
     case ASX_REGION_FINALIZING:
         if (region->finalizers != NULL && !region->finalizing) {
             region->finalizing = true;
-            if (region->cleanup != ASX_CLEANUP_SOFT) {
+            if (region->cleanup != ASX_CLEANUP_SOFT && rt->seam == NULL) {
                 region->cleanup_at = asx_time_add(rt->now, region->cleanup_time_ns);
                 asx__region_arm(rt, region);
             }
@@ -714,6 +714,7 @@ static asx_status close_inner(asx_runtime *rt, asx__task *task, asx__region *reg
                 asx__region_note_left(region, inner);
             uint64_t generation = inner->generation;
             inner->left_open = true;
+            asx__turn(rt, task, ASX__TURN_CANCEL_REGION, asx__serial(generation), 0);
             asx_status st = asx__region_close_task(rt, inner, ASX_E_REGION_LEFT_OPEN, NULL, NULL);
             if (inner->generation == generation)
                 return st; /* why it could not close; else what its tasks made of it */
@@ -819,7 +820,7 @@ asx_status asx_region_close_with(asx_region *handle, asx_status body,
         return ASX_E_NOT_OWNER;
     if (body > 0)
         body = ASX_OK;
-    if (body < 0 || reason != NULL)
+    if (body < 0 || reason != NULL || region->setup < 0)
         asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
     asx__turn(rt, rt->current, ASX__TURN_CLOSE_REGION, asx__serial(region->generation),
               region->timeout_at != ASX_TIME_NEVER || region->deadline_at != ASX_TIME_NEVER);

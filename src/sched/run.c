@@ -316,9 +316,10 @@ static void end_in_turn(asx_runtime *rt, asx__task *task, asx_status st)
 {
     if (task->extra != NULL)
         asx__obligations_end_task(rt, task);
-    bool fails = st < 0 && task->phase != ASX_TASK_CANCELLING &&
-                 task->region->policy == ASX_POLICY_FAIL_FAST;
-    asx__turn(rt, task, ASX__TURN_END, asx__serial(task->region->generation), fails);
+    bool failed = st < 0 && task->phase != ASX_TASK_CANCELLING;
+    bool cancels = failed && task->region->policy == ASX_POLICY_FAIL_FAST;
+    asx__turn(rt, task, ASX__TURN_END, asx__serial(task->region->generation),
+              (failed ? ASX__END_FAILED : 0u) | (cancels ? ASX__END_CANCELS_REGION : 0u));
 }
 
 static __attribute__((noinline)) void end_slowly(asx_runtime *rt, asx__task *task, asx_status st)

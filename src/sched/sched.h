@@ -242,7 +242,8 @@ enum asx__task_flags {
     ASX__T_INLINE = 1u << 15,    /* runs in its joiner's place, who goes on when it ends */
     ASX__T_EXTRA = 1u << 16,     /* extra != NULL */
     ASX__T_JOINER = 1u << 17,    /* joiner != NULL */
-    ASX__T_PINNED = 1u << 18     /* runs on one worker only: number `pinned` - 1 */
+    ASX__T_PINNED = 1u << 18,    /* runs on one worker only: number `pinned` - 1 */
+    ASX__T_EXPLORED = 1u << 19   /* a poll function that runs on a fiber: see seam.h */
 };
 /* A task with any of these cannot be resumed by a bare switch. */
 #define ASX__T_NOT_DIRECT                                                                          \
@@ -496,6 +497,7 @@ struct asx_runtime {
     struct asx_runtime *behind; /* I: of a gate: the runtime; else NULL */
     struct asx__engine *engine; /* I: of a shared runtime; else NULL */
     const asx__seam *seam; /* of an explored runtime; else NULL */
+    bool own_poll;         /* explored: the next poll task is the runtime's own */
 
     asx__queue ready;
     asx__queue cancel;
@@ -752,11 +754,18 @@ static inline asx_status asx__tell_if_needed(asx_runtime *rt, asx__task *task)
 }
 
 /* Before an operation that others can tell from what they see; see seam.h. */
+static inline uint64_t asx__turn_on(const asx_runtime *rt, asx__task *task, asx__turn_kind kind,
+                                    uint64_t object, uint64_t a, uint64_t b)
+{
+    if (ASX__UNLIKELY(rt->seam != NULL))
+        return rt->seam->turn(rt->seam->ctx, task, kind, object, a, b);
+    return ASX__TURN_GOES;
+}
+
 static inline void asx__turn(const asx_runtime *rt, asx__task *task, asx__turn_kind kind,
                              uint64_t object, uint64_t a)
 {
-    if (ASX__UNLIKELY(rt->seam != NULL))
-        rt->seam->turn(rt->seam->ctx, task, kind, object, a);
+    (void)asx__turn_on(rt, task, kind, object, a, 0);
 }
 
 /* Does a mask defer a cancellation of the task? */
@@ -804,6 +813,10 @@ void asx__region_keep_stack(asx_runtime *rt, asx__task *task);
 void asx__task_links_fire(asx_runtime *rt, asx__task *task, bool failed);
 /* Charges a metered or timed task before a resumption; may request its cancellation. */
 void asx__budget_charge(asx_runtime *rt, asx__task *task);
+/* The same for one resumption of an explored task. True: nothing is left, and it is to be cancelled
+ * for this reason: */
+bool asx__budget_poll(asx_runtime *rt, asx__task *task, asx_cancel_kind *ret_kind);
+void asx__budget_exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind);
 
 /* ---- regions: region.c ---------------------------------------------------------------------- */
 

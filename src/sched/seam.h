@@ -4,7 +4,12 @@
  * say whose turn it is. It puts an asx__seam into the runtime. Every operation by which tasks can
  * tell what others did asks asx__turn() before it looks at anything; it returns when the operation
  * can be done without waiting, or is refused because the task was cancelled. Then the operation
- * goes on as everywhere: what is explored is what runs in production.
+ * goes on as everywhere: what is explored is what runs in production. Where somebody has to be
+ * there before something happens (conditions, notifies, barriers, channels without room) there are
+ * two turns, to come and to go on; between the two the task stands here and not in the object.
+ *
+ * Poll functions of an explored runtime run on fibers, so that they can stand before their
+ * operations too; only those of the runtime itself do not.
  *
  * An explored runtime is traced, so the short ways of channels, which do not ask, are never taken.
  * Costs others nothing but a comparison on ways that are long anyway.
@@ -38,7 +43,7 @@ struct asx__task;
     X(CANCEL_TASK)   /* task's serial */                                                           \
     X(CANCEL_REGION) /* region's serial */                                                         \
     X(CLOSE_REGION)  /* region's serial; 1: it has a deadline */                                   \
-    X(END)           /* -; 1: it fails, and its region fails with it */                            \
+    X(END)           /* region's serial; ASX__END_... */                                           \
     X(SLEEP)         /* -; until when */                                                           \
     X(LOCK)          /* mutex's serial */                                                          \
     X(TRY_LOCK)                                                                                    \
@@ -51,7 +56,50 @@ struct asx__task;
     X(WRITE_UNLOCK)                                                                                \
     X(ACQUIRE)       /* semaphore's serial; permits */                                             \
     X(TRY_ACQUIRE)                                                                                 \
-    X(RELEASE)
+    X(RELEASE)                                                                                     \
+    X(IS_CANCELLED)  /* - */                                                                       \
+    X(SPAWN)         /* region's serial */                                                         \
+    X(LINK)          /* serials of two tasks */                                                    \
+    X(FIRST_OF)      /* serial of the region whose tasks race */                                   \
+    X(WAKE)          /* task's serial */                                                           \
+    X(WAIT_EXTERNAL) /* - */                                                                       \
+    X(CONDITION_WAIT)    /* condition's serial; mutex's serial */                                  \
+    X(CONDITION_GO_ON)   /* likewise */                                                            \
+    X(SIGNAL)                                                                                      \
+    X(SIGNAL_ALL)                                                                                  \
+    X(NOTIFY_WAIT)       /* notify's serial */                                                     \
+    X(NOTIFY_GO_ON)                                                                                \
+    X(NOTIFY_ONE)                                                                                  \
+    X(NOTIFY_ALL)                                                                                  \
+    X(BARRIER_WAIT)      /* barrier's serial; parties */                                           \
+    X(BARRIER_GO_ON)                                                                               \
+    X(ONCE_CALL)         /* once's serial */                                                       \
+    X(ONCE_END)          /* ...; 0 it failed, 2 it is done */                                      \
+    X(ONCE_LOOK)                                                                                   \
+    X(ONESHOT_SEND)      /* oneshot's generation */                                                \
+    X(ONESHOT_RECV)                                                                                \
+    X(ONESHOT_TRY_RECV)                                                                            \
+    X(ONESHOT_DROP)                                                                                \
+    X(ONESHOT_CLOSE)                                                                               \
+    X(WATCH_SEND)        /* watch's serial */                                                      \
+    X(WATCH_CHANGED)     /* ...; version that was seen */                                          \
+    X(WATCH_GET)                                                                                   \
+    X(WATCH_CLOSE)                                                                                 \
+    X(BROADCAST_SEND)    /* broadcast's serial; capacity; 1: it counts the receivers */            \
+    X(BROADCAST_RECV)    /* broadcast's serial; capacity; receiver's generation */                 \
+    X(BROADCAST_TRY_RECV)                                                                          \
+    X(SUBSCRIBE)         /* broadcast's serial */                                                  \
+    X(MADE)              /* no turn: something new has this generation; state; event that tells */ \
+    X(UNSUBSCRIBE)       /* broadcast's serial; -; receiver's generation */                        \
+    X(BROADCAST_CLOSE)                                                                             \
+    X(MPMC_SEND)         /* channel's serial; capacity; endpoint's number */                       \
+    X(MPMC_TRY_SEND)                                                                               \
+    X(MPMC_TAKEN)                                                                                  \
+    X(MPMC_RECV)                                                                                   \
+    X(MPMC_TRY_RECV)                                                                               \
+    X(MPMC_CLOSE)                                                                                  \
+    X(MPMC_CLONE)        /* channel's serial; 1: a receiver; endpoint's number */                  \
+    X(MPMC_DROP)
 
 typedef enum asx__turn_kind {
 #define ASX__TURN_ENUM_(name) ASX__TURN_##name,
@@ -60,11 +108,26 @@ typedef enum asx__turn_kind {
     ASX__TURN_COUNT
 } asx__turn_kind;
 
+/* How a task ends. */
+enum {
+    ASX__END_CANCELS_REGION = 1, /* its siblings are cancelled */
+    ASX__END_FAILED = 2          /* those that are linked to it are */
+};
+
+/* How it will go, as far as the object itself cannot tell. */
+typedef enum asx__turn_found {
+    ASX__TURN_GOES = 0,
+    ASX__TURN_FINDS_NOTHING = 1,
+    ASX__TURN_IS_CLOSED = 2,
+    ASX__TURN_IS_CANCELLED_NOW = 3,
+    ASX__TURN_MUST_WAIT = 16 /* or more: there is another turn to wait for */
+} asx__turn_found;
+
 typedef struct asx__seam {
     void *ctx;
-    /* `task` runs. */
-    void (*turn)(void *ctx, struct asx__task *task, asx__turn_kind kind, uint64_t object,
-                 uint64_t a);
+    /* `task` runs. Returns asx__turn_found. */
+    uint64_t (*turn)(void *ctx, struct asx__task *task, asx__turn_kind kind, uint64_t object,
+                     uint64_t a, uint64_t b);
 } asx__seam;
 
 #endif

@@ -166,6 +166,47 @@ static void init_record(asx_runtime *rt, asx__region *region, asx__task *task,
     task->site = request->site;
 }
 
+/* ---- explored poll tasks -------------------------------------------------------------------- */
+
+typedef struct polled {
+    asx_poll_fn fn;
+    void *state;
+} polled;
+
+/* A poll function on a fiber: its operations are done when it is their turn, so what it waits for
+ * is there when the call returns. One that is pending all the same waits for its waker, if it has
+ * one, or wants to be called again. */
+static asx_status poll_on_fiber(asx_cx *cx, void *arg)
+{
+    const polled *p = arg;
+    asx_runtime *rt = cx->rt_;
+    asx__task *task = cx->task_;
+    asx_poll result;
+    while ((result = p->fn(cx, p->state)) == ASX_POLL_PENDING) {
+        if (task->extra != NULL && task->extra->waker != NULL)
+            (void)asx_wait_external(cx);
+        else
+            (void)asx_yield(cx);
+    }
+    if (result == ASX_POLL_READY)
+        return ASX_OK;
+    return rt->poll_failed == task->generation ? rt->poll_failure : ASX_E_INVALID_ARGUMENT;
+}
+
+/* False: no memory. */
+static bool put_on_fiber(asx__region *region, asx__task *task, const spawn_request *request)
+{
+    polled *p = asx__region_memory(region, sizeof *p);
+    if (p == NULL)
+        return false;
+    p->fn = (asx_poll_fn)(uintptr_t)request->code;
+    p->state = task->u.poll.state;
+    task->u.fresh.fn = poll_on_fiber;
+    task->u.fresh.arg = p;
+    task->flags = (task->flags & ~(uint32_t)ASX__T_POLL) | ASX__T_EXPLORED;
+    return true;
+}
+
 /* The record joins its region and its lane. */
 static void admit_record(asx_runtime *rt, asx__region *region, asx__task *task)
 {
@@ -202,6 +243,13 @@ static asx_status spawn_gate(asx_runtime *rt, asx__region *region, bool poll)
     return ASX_OK;
 }
 
+static void undo_extra(asx_runtime *rt, asx__task *task)
+{
+    rt->timed_tasks -= (task->flags & ASX__T_TIMED) != 0;
+    if (task->extra != NULL)
+        asx__task_release_extra(rt, task);
+}
+
 static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_request *request,
                                asx__task **ret_task)
 {
@@ -216,12 +264,15 @@ static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_reque
             task->u.fresh.arg = asx__region_memory(region, options->copy_size);
             if (task->u.fresh.arg == NULL) {
                 st = ASX_E_RESOURCE_EXHAUSTED;
-                rt->timed_tasks -= (task->flags & ASX__T_TIMED) != 0;
-                if (task->extra != NULL)
-                    asx__task_release_extra(rt, task);
+                undo_extra(rt, task);
             } else {
                 memcpy(task->u.fresh.arg, options->copy, options->copy_size);
             }
+        }
+        if (ASX__UNLIKELY(rt->seam != NULL) && st == ASX_OK && request->poll && !rt->own_poll &&
+            !put_on_fiber(region, task, request)) {
+            st = ASX_E_RESOURCE_EXHAUSTED;
+            undo_extra(rt, task);
         }
         if (st < 0) {
             rt->task_generation--;
@@ -250,6 +301,12 @@ static asx_status spawn(const asx_region *handle, spawn_request *request, asx_ta
     if (ASX__UNLIKELY(st < 0))
         return st;
     asx_runtime *rt = region->rt;
+    if (ASX__UNLIKELY(rt->seam != NULL)) { /* others may cancel the region before */
+        asx__turn(rt, rt->current, ASX__TURN_SPAWN, asx__serial(region->generation), 0);
+        st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
+        if (st < 0)
+            return st;
+    }
     rt->near_region = region;
     if (ASX__UNLIKELY(request->code == NULL))
         return asx__region_sticky(region, ASX_E_INVALID_ARGUMENT);

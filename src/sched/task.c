@@ -120,6 +120,7 @@ asx_status asx__task_wind_up(asx_runtime *rt, asx__task *task, asx_status return
         if (!extra->scopes->left_open)
             asx__region_note_left(task->region, extra->scopes);
         extra->scopes->left_open = true;
+        asx__turn(rt, task, ASX__TURN_CANCEL_REGION, asx__serial(extra->scopes->generation), 0);
         asx__region_close_task(rt, extra->scopes, ASX_E_REGION_LEFT_OPEN, NULL, NULL);
         if (returned >= 0)
             returned = ASX_E_REGION_LEFT_OPEN;

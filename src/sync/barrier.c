@@ -77,8 +77,27 @@ static void let_all_pass(asx__barrier *b)
     }
 }
 
+/* Explored: who has arrived is known outside. */
+static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__barrier *b, bool *ret_leader)
+{
+    uint64_t found = asx__sync_turn(&b->sync, ASX__TURN_BARRIER_WAIT, b->parties);
+    asx_status st = asx__checkpoint(rt, task);
+    if (st < 0)
+        return st;
+    bool leads = found < ASX__TURN_MUST_WAIT;
+    b->sync.seq = journal(b, task, ASX_EVENT_BARRIER_ARRIVE, 1);
+    if (!leads &&
+        asx__sync_turn(&b->sync, ASX__TURN_BARRIER_GO_ON, 0) == ASX__TURN_IS_CANCELLED_NOW)
+        return asx__tell(rt, task);
+    journal(b, task, ASX_EVENT_BARRIER_PASS, leads);
+    *ret_leader = leads;
+    return ASX_OK;
+}
+
 static asx_status wait_at(asx_runtime *rt, asx__task *task, asx__barrier *b, bool *ret_leader)
 {
+    if (ASX__UNLIKELY(rt->seam != NULL) && !rt->in_cleanup)
+        return wait_in_turn(rt, task, b, ret_leader);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

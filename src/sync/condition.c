@@ -155,6 +155,27 @@ static asx_status wait_poll_again(asx_runtime *rt, asx__task *task, asx__conditi
     return asx__sync_wait_in(&m->sync, task, ASX__MUTEX_RETAKE, NULL);
 }
 
+/* Explored: who is signalled, and when the mutex is free, is known outside. */
+static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__condition *c, asx__mutex *m,
+                               asx__obligation *o)
+{
+    uint64_t id = asx__obligation_id(o), serial = m->sync.waits[0].waitable.serial;
+    asx__sync_turn(&c->sync, ASX__TURN_CONDITION_WAIT, serial);
+    asx_status st = asx__checkpoint(rt, task);
+    if (st < 0)
+        return st;
+    asx__sync_journal(&c->sync, task, ASX_EVENT_CONDITION_WAIT, serial, 1, 0);
+    asx__mutex_part(m, o);
+    o->note = ASX__GUARD_PARTED;
+    bool told = asx__sync_turn(&c->sync, ASX__TURN_CONDITION_GO_ON, serial) ==
+                ASX__TURN_IS_CANCELLED_NOW;
+    st = asx__guard_find(&m->sync, id, o, ASX_E_REGION_CLOSED);
+    if (st < 0)
+        return st;
+    asx__mutex_retake(m, o, ASX__GUARD_HELD);
+    return come_back(m, o, told ? asx__tell(rt, task) : ASX_OK);
+}
+
 static asx_status wait_body(asx_runtime *rt, asx__task *task, asx__condition *c, asx__mutex *m,
                             asx__obligation *o)
 {
@@ -167,6 +188,8 @@ static asx_status wait_body(asx_runtime *rt, asx__task *task, asx__condition *c,
         return ASX_E_REGION_CLOSED;
     if (m->guard != o)
         return ASX_E_BUSY; /* a copy, while its task waits; this cannot be that task */
+    if (rt->seam != NULL && !rt->in_cleanup)
+        return wait_in_turn(rt, task, c, m, o);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
@@ -206,6 +229,7 @@ asx_status asx_condition_wait(const asx_condition *condition, asx_cx *cx, asx_mu
 
 static asx_status wake(asx__condition *c, uint32_t most)
 {
+    asx__sync_turn(&c->sync, most == 1 ? ASX__TURN_SIGNAL : ASX__TURN_SIGNAL_ALL, 0);
     uint32_t count = c->sync.waiting < most ? c->sync.waiting : most;
     if (c->sync.rt->tracing)
         asx__sync_journal(&c->sync, c->sync.rt->current, ASX_EVENT_CONDITION_SIGNAL, count, 0, 0);

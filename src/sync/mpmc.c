@@ -433,6 +433,20 @@ static bool was_sent(const asx_mpmc_sender *sender, const asx_cx *cx)
     return true;
 }
 
+/* Explored: a turn, whatever has become of the endpoint before. */
+static uint64_t take_turn(const asx_mpmc_sender *endpoint, asx__turn_kind kind, bool receives)
+{
+    asx__mpmc *ch = endpoint->mpmc_;
+    if (ASX__LIKELY(ch == NULL || ch->sync.home->seam == NULL) ||
+        ch->sync.generation != endpoint->generation_)
+        return ASX__TURN_GOES;
+    bool counts = kind == ASX__TURN_MPMC_CLONE || kind == ASX__TURN_MPMC_DROP;
+    return asx__turn_on(ch->sync.rt, ch->sync.rt->current, kind,
+                        ch->sync.waits[0].waitable.serial,
+                        counts ? receives : ch->core.capacity,
+                        (uint64_t)endpoint->index_ << 16 | (endpoint->life_ & 0xffff));
+}
+
 /* With several workers: through the gate with `in`, the endpoint, and `in_cx`. */
 #define GATE(endpoint_type, endpoint, cx, call)                                                    \
     do {                                                                                           \
@@ -586,12 +600,42 @@ static asx_status conclude_send(asx__mpmc *ch, asx__task *task, const void *mess
     return ASX_OK;
 }
 
-static asx_status send(asx_runtime *rt, asx__task *task, asx__mpmc *ch, const void *message)
+/* Explored, and there is room for none: the message lies there for whoever takes it, and its sender
+ * stands outside until somebody has. A message that is withdrawn counts as discarded. */
+static asx_status send_in_turn(asx_runtime *rt, asx__task *task, asx__mpmc *ch,
+                               const void *message)
+{
+    body *b = ch->body;
+    cell *c = make_cell(ch);
+    if (c == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    mark m = departs(ch, task);
+    c->number = m.number;
+    c->seq = m.seq;
+    copy(ch, c->message, message);
+    asx__list_push_back(&b->returned, &c->node);
+    b->n_returned++;
+    uint64_t found = asx__sync_turn(&ch->sync, ASX__TURN_MPMC_TAKEN, 0);
+    if (found == ASX__TURN_IS_CLOSED)
+        return ASX_E_DISCONNECTED;
+    if (found != ASX__TURN_IS_CANCELLED_NOW)
+        return ASX_OK;
+    asx__list_remove(&c->node);
+    free_cell(ch, c);
+    b->n_returned--;
+    b->discarded++;
+    return asx__tell(rt, task);
+}
+
+static asx_status send(asx_runtime *rt, asx__task *task, asx__mpmc *ch, const void *message,
+                       uint64_t turn)
 {
     asx__waitable *waitable = asx__sync_waitable(&ch->sync, WAIT_SEND);
     asx_status st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
+    if (ASX__UNLIKELY(turn >= ASX__TURN_MUST_WAIT))
+        return send_in_turn(rt, task, ch, message);
     if (still_waits(task, ch, WAIT_SEND)) {
         copy(ch, place_of(task), message);
         return asx__wait_on(rt, task, waitable, NULL);
@@ -622,8 +666,11 @@ asx_status asx_mpmc_send(const asx_mpmc_sender *sender, asx_cx *cx, const void *
         return ASX_E_INVALID_ARGUMENT;
     if (message != NULL && was_sent(sender, cx))
         return ASX_OK;
+    uint64_t turn = take_turn(sender, ASX__TURN_MPMC_SEND, false);
+    if (ASX__UNLIKELY(turn == ASX__TURN_IS_CANCELLED_NOW))
+        return asx__checkpoint(cx->rt_, cx->task_);
     asx_status st = enter(sender, false, cx, message, &task);
-    return st < 0 ? st : send(cx->rt_, task, sender->mpmc_, message);
+    return st < 0 ? st : send(cx->rt_, task, sender->mpmc_, message, turn);
 }
 
 static asx_status try_send(asx__task *task, asx__mpmc *ch, const void *message)
@@ -638,6 +685,7 @@ asx_status asx_mpmc_try_send(const asx_mpmc_sender *sender, asx_cx *cx, const vo
     GATE_SENDER(sender, cx, asx_mpmc_try_send(&in, in_cx, message));
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    (void)take_turn(sender, ASX__TURN_MPMC_TRY_SEND, false);
     asx_status st = enter(sender, false, cx, message, &task);
     return st < 0 ? st : try_send(task, sender->mpmc_, message);
 }
@@ -736,6 +784,9 @@ asx_status asx_mpmc_recv(const asx_mpmc_receiver *receiver, asx_cx *cx, void *re
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);
+    if (ASX__UNLIKELY(take_turn(&endpoint, ASX__TURN_MPMC_RECV, true) ==
+                      ASX__TURN_IS_CANCELLED_NOW))
+        return asx__checkpoint(cx->rt_, cx->task_);
     asx_status st = enter(&endpoint, true, cx, ret_message, &task);
     return st < 0 ? st : recv(cx->rt_, task, receiver->mpmc_, ret_message);
 }
@@ -753,6 +804,7 @@ asx_status asx_mpmc_try_recv(const asx_mpmc_receiver *receiver, asx_cx *cx, void
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);
+    (void)take_turn(&endpoint, ASX__TURN_MPMC_TRY_RECV, true);
     asx_status st = enter(&endpoint, true, cx, ret_message, &task);
     return st < 0 ? st : try_recv(task, receiver->mpmc_, ret_message);
 }
@@ -777,6 +829,7 @@ asx_status asx_mpmc_close(const asx_mpmc_sender *sender)
     GATE_SENDER(sender, NULL, asx_mpmc_close(&in));
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    (void)take_turn(sender, ASX__TURN_MPMC_CLOSE, false);
     asx_status st = resolve(sender, false, &e);
     if (st < 0)
         return st;
@@ -790,6 +843,7 @@ asx_status asx_mpmc_sender_clone(const asx_mpmc_sender *sender, asx_mpmc_sender 
     GATE_SENDER(sender, NULL, asx_mpmc_sender_clone(&in, ret_sender));
     if (sender == NULL || ret_sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    (void)take_turn(sender, ASX__TURN_MPMC_CLONE, false);
     asx_status st = resolve(sender, false, &e);
     if (st < 0)
         return st;
@@ -807,6 +861,7 @@ asx_status asx_mpmc_receiver_clone(const asx_mpmc_receiver *receiver,
     if (receiver == NULL || ret_receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);
+    (void)take_turn(&endpoint, ASX__TURN_MPMC_CLONE, true);
     asx_status st = resolve(&endpoint, true, &e);
     if (st < 0)
         return st;
@@ -834,6 +889,7 @@ asx_status asx_mpmc_sender_drop(const asx_mpmc_sender *sender)
     GATE_SENDER(sender, NULL, asx_mpmc_sender_drop(&in));
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    (void)take_turn(sender, ASX__TURN_MPMC_DROP, false);
     asx_status st = resolve(sender, false, &e);
     if (st < 0)
         return st;
@@ -844,9 +900,22 @@ asx_status asx_mpmc_sender_drop(const asx_mpmc_sender *sender)
     return ASX_OK;
 }
 
+/* Explored: messages whose senders wait until they are taken stay theirs. */
+static void leave_to_senders(asx__mpmc *ch)
+{
+    body *b = ch->body;
+    while (!asx__list_empty(&b->returned)) {
+        free_cell(ch, (cell *)(void *)asx__list_pop_front(&b->returned));
+        b->n_returned--;
+        b->discarded++;
+    }
+}
+
 /* Nobody is left to receive. */
 static void abandon(asx__mpmc *ch)
 {
+    if (ASX__UNLIKELY(ch->sync.rt->seam != NULL) && ch->core.capacity == 0)
+        leave_to_senders(ch);
     asx__mpmc_core_abandon(&ch->core);
     dismiss_all(ch, true, ASX_E_DISCONNECTED);
     dismiss_all(ch, false, ASX_E_STALE_HANDLE); /* they waited through the endpoint that went */
@@ -861,6 +930,7 @@ asx_status asx_mpmc_receiver_drop(const asx_mpmc_receiver *receiver)
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);
+    (void)take_turn(&endpoint, ASX__TURN_MPMC_DROP, true);
     asx_status st = resolve(&endpoint, true, &e);
     if (st < 0)
         return st;

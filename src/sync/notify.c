@@ -40,16 +40,24 @@ static void wake_first(asx__notify *n, unsigned sort)
     }
 }
 
+/* Explored: nobody stands in here, but somebody may wait for this. */
+static bool has_waiters(asx__notify *n)
+{
+    if (ASX__UNLIKELY(n->sync.rt->seam != NULL))
+        return asx__sync_turn(&n->sync, ASX__TURN_NOTIFY_ONE, 0) != ASX__TURN_FINDS_NOTHING;
+    return n->sync.waiting != 0;
+}
+
 static void notify_one(asx__notify *n)
 {
-    bool waits = n->sync.waiting != 0;
+    bool waits = has_waiters(n);
     if (n->sync.rt->tracing)
         n->sync.seq = asx__sync_journal(&n->sync, n->sync.rt->current, ASX_EVENT_NOTIFY_SIGNAL,
                                         waits, !waits, 0);
-    if (waits)
-        wake_first(n, FOR_ONE);
-    else
+    if (!waits)
         n->stored = true;
+    else if (n->sync.waiting != 0)
+        wake_first(n, FOR_ONE);
 }
 
 static void unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
@@ -89,8 +97,24 @@ asx_status asx_notify_create(const asx_region *region, const char *name, asx_not
     return ASX_OK;
 }
 
+static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__notify *n)
+{
+    uint64_t found = asx__sync_turn(&n->sync, ASX__TURN_NOTIFY_WAIT, 0);
+    asx_status st = asx__checkpoint(rt, task);
+    if (st < 0)
+        return st;
+    if (found < ASX__TURN_MUST_WAIT)
+        n->stored = false;
+    else if (asx__sync_turn(&n->sync, ASX__TURN_NOTIFY_GO_ON, 0) == ASX__TURN_IS_CANCELLED_NOW)
+        return asx__tell(rt, task);
+    journal_take(n, task);
+    return ASX_OK;
+}
+
 static asx_status wait_for(asx_runtime *rt, asx__task *task, asx__notify *n)
 {
+    if (ASX__UNLIKELY(rt->seam != NULL) && !rt->in_cleanup)
+        return wait_in_turn(rt, task, n);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
@@ -135,6 +159,7 @@ asx_status asx_notify_one(const asx_notify *notify)
 
 static void notify_all(asx__notify *n)
 {
+    asx__sync_turn(&n->sync, ASX__TURN_NOTIFY_ALL, 0);
     if (n->sync.rt->tracing)
         n->sync.seq = asx__sync_journal(&n->sync, n->sync.rt->current, ASX_EVENT_NOTIFY_SIGNAL,
                                         n->sync.waiting, 0, 0);

@@ -276,9 +276,9 @@ static inline asx_status asx__sync_enter(const asx__sync *s, uint64_t generation
 }
 
 /* Before an operation of the running task. */
-static inline void asx__sync_turn(const asx__sync *s, asx__turn_kind kind, uint64_t a)
+static inline uint64_t asx__sync_turn(const asx__sync *s, asx__turn_kind kind, uint64_t a)
 {
-    asx__turn(s->rt, s->rt->current, kind, s->waits[0].waitable.serial, a);
+    return asx__turn_on(s->rt, s->rt->current, kind, s->waits[0].waitable.serial, a, 0);
 }
 
 #endif

@@ -77,6 +77,7 @@ static void look(asx__watched *w, const asx__task *task, uint64_t *seen, void *r
 
 static asx_status set(asx__watched *w, const void *value)
 {
+    asx__sync_turn(&w->sync, ASX__TURN_WATCH_SEND, 0);
     if (w->closed)
         return ASX_E_DISCONNECTED;
     asx__message_copy(w->value, value, w->element_size);
@@ -107,6 +108,7 @@ asx_status asx_watch_send(const asx_watch *watch, const void *value)
 
 static asx_status close_watch(asx__watched *w)
 {
+    asx__sync_turn(&w->sync, ASX__TURN_WATCH_CLOSE, 0);
     if (w->closed)
         return ASX_E_DISCONNECTED;
     w->closed = true;
@@ -137,6 +139,7 @@ asx_status asx_watch_get(const asx_watch *watch, void *ret_value, uint64_t *ret_
     asx_status st = asx__sync_resolve(HEAD(w), watch->generation_, ASX_E_DISCONNECTED);
     if (st < 0)
         return st;
+    asx__sync_turn(&w->sync, ASX__TURN_WATCH_GET, 0);
     look(w, w->sync.rt->current, ret_version != NULL ? ret_version : &ignored, ret_value);
     return ASX_OK;
 }
@@ -144,6 +147,7 @@ asx_status asx_watch_get(const asx_watch *watch, void *ret_value, uint64_t *ret_
 static asx_status wait_for(asx_runtime *rt, asx__task *task, asx__watched *w, uint64_t *seen,
                            void *ret_value)
 {
+    asx__sync_turn(&w->sync, ASX__TURN_WATCH_CHANGED, *seen);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

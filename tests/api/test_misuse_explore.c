@@ -98,6 +98,16 @@ ASX_TEST(oracles_and_ghosts_refuse_what_makes_no_sense)
     CHECK(asx_oracle_rule(UINT32_MAX) == NULL);
 }
 
+static asx_lab_effect never(unsigned what, uint64_t argument, uint64_t state)
+{
+    (void)what;
+    (void)argument;
+    return (asx_lab_effect){ false, true, state + 1 };
+}
+
+static const char *const never_names[] = { "never" };
+static const asx_lab_device never_device = { "never", never_names, 1, never };
+
 static asx_status operations(asx_cx *cx, void *arg)
 {
     asx_runtime *rt = asx_cx_runtime(cx);
@@ -122,6 +132,13 @@ static asx_status operations(asx_cx *cx, void *arg)
     REFUSED(rt, asx_lab_semaphore_release(cx, NULL, 1), bad);
     REFUSED(rt, asx_lab_semaphore_release(NULL, &semaphore, 1), bad);
     CHECK_EQ(semaphore.units, 1u);
+    asx_lab_object object = { 0 };
+    REFUSED(rt, asx_lab_operate(NULL, &never_device, &object, 0, 0, NULL), bad);
+    REFUSED(rt, asx_lab_operate(cx, NULL, &object, 0, 0, NULL), bad);
+    REFUSED(rt, asx_lab_operate(cx, &never_device, NULL, 0, 0, NULL), bad);
+    REFUSED(rt, asx_lab_operate(cx, &never_device, &object, 1, 0, NULL), bad);
+    REFUSED(rt, asx_lab_operate(cx, &never_device, &object, 0, 0, NULL), ASX_E_WOULD_DEADLOCK);
+    CHECK_EQ(object.state, 0u);
     CHECK_EQ(asx_lab_choose(cx, 0), 0u);
     CHECK_EQ(asx_lab_choose(cx, UINT32_MAX), 0u);
     CHECK_EQ(asx_lab_choose(NULL, 5), 0u);

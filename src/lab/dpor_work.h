@@ -1,0 +1,74 @@
+/* dpor_work.h - an operation at work: what it looks at and what it leaves, for dpor_op.c and
+ * dpor_sync.c. */
+#ifndef ASX_LAB_DPOR_WORK_H
+#define ASX_LAB_DPOR_WORK_H
+
+#include "lab/dpor_int.h"
+
+typedef struct asx__work {
+    const asx__op *op;
+    asx__state_fn *state;
+    void *ctx;
+    asx__deed *deed;
+    bool no_memory;
+} asx__work;
+
+static inline bool asx__work_room(asx__work *w)
+{
+    asx__deed *deed = w->deed;
+    if (ASX__LIKELY(deed->len < deed->cap))
+        return true;
+    size_t cap = deed->cap * 2 + 16;
+    asx__touch *larger = realloc(deed->touches, cap * sizeof *larger);
+    if (larger == NULL) {
+        w->no_memory = true;
+        return false;
+    }
+    deed->touches = larger;
+    deed->cap = cap;
+    return true;
+}
+
+/* Looks at an object, which may have been looked at or written before. */
+static inline uint64_t asx__work_reads(asx__work *w, uint64_t name)
+{
+    if (asx__work_room(w))
+        w->deed->touches[w->deed->len++] = (asx__touch){ .name = name };
+    return w->state(w->ctx, name, w->op);
+}
+
+/* What was read is written too, or what was not. */
+static inline void asx__work_writes(asx__work *w, uint64_t name, uint64_t after)
+{
+    asx__deed *deed = w->deed;
+    size_t i = 0;
+    while (i < deed->len && deed->touches[i].name != name)
+        i++;
+    if (i == deed->len && !asx__work_room(w))
+        return;
+    deed->len += i == deed->len;
+    deed->touches[i] = (asx__touch){ .name = name, .after = after, .writes = true };
+}
+
+/* Adds to the state, which commutes with others who do the same. */
+static inline void asx__work_adds(asx__work *w, uint64_t name, uint64_t change)
+{
+    if (asx__work_room(w))
+        w->deed->touches[w->deed->len++] = (asx__touch){ .name = name, .change = change };
+}
+
+static inline void asx__work_finds(asx__work *w, asx__found found)
+{
+    w->deed->found = found;
+    w->deed->short_cut = found != ASX__FOUND_DONE;
+}
+
+static inline uint64_t asx__work_part(const asx__work *w, uint64_t which)
+{
+    return w->op->name + which;
+}
+
+/* dpor_sync.c: kinds from ASX__OP_FIRST_OF on. */
+void asx__op_run_sync(asx__work *w);
+
+#endif
