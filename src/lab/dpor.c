@@ -67,6 +67,10 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->marks.at);
     free(d->block.at);
     free(d->past);
+    free(d->kept.at);
+    free(d->links.at);
+    free(d->cursors.at);
+    free(d->need);
     free(d);
 }
 
@@ -95,7 +99,7 @@ void asx__dpor_begin(asx__dpor *d)
     d->stamp++;
     d->class_sum = 0;
     d->too_long = d->blocked = false;
-    d->accesses.len = d->prints.len = 0;
+    d->accesses.len = d->prints.len = d->links.len = 0;
     d->epoch = d->preemptions = d->delays = 0;
     d->world = ASX__DPOR_NONE;
     d->own_alternatives = d->alternatives.len;

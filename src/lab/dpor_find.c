@@ -15,8 +15,13 @@
  * come immediately before them are worth turning round.
  *
  * The sequence has everything that is left, not only what q needs: what is tried instead of it must
- * cover all of it. So it depends on the whole execution, and pairs that were seen before are looked
- * at again.
+ * cover all of it. What is put into the tree is less (dpor_tree.c).
+ *
+ * Cost. An f is looked at in the execution in which it is new, and again only if q would do there
+ * what f did not: then what came later matters. Candidates for e are found by going back over the
+ * events that access the same group of objects (a channel with all its parts, a lock, a flag), the
+ * last first. If f can come before e, then whatever comes before e is left for the execution in
+ * which it does. So mostly there are as many as tasks that compete with q there.
  */
 #include "lab/dpor_int.h"
 
@@ -55,22 +60,31 @@ static asx__prints prints_of(asx__dpor *d, const asx__deed *deed)
     return prints;
 }
 
-/* Does it access objects there that f did not? */
-static bool has_more(const asx__dpor *d, const mover *m, const asx__prints *there)
+/* How what it does there compares with what f did: the same or less; or it also writes what f only
+ * read; or it also accesses other objects. */
+enum { LESS, WRITES_MORE, ACCESSES_MORE };
+
+static int compare_prints(const asx__dpor *d, const mover *m, const asx__prints *there)
 {
+    if (m->at == d->events_len)
+        return ACCESSES_MORE;
     asx__prints here = asx__wide_prints(d, m->at);
+    int more = LESS;
     for (uint32_t i = 0; i < there->len; i++) {
         uint32_t k = 0;
         while (k < here.len && (here.at[k] ^ there->at[i]) > 1)
             k++;
         if (k == here.len)
-            return true;
+            return ACCESSES_MORE;
+        if (there->at[i] > here.at[k])
+            more = WRITES_MORE;
     }
-    return false;
+    return more;
 }
 
 /* The sequence: the events behind `early` that are left, then `last`. */
-static void try_it(asx__dpor *d, asx__step last, uint32_t early, const asx__prints *prints)
+static void try_it(asx__dpor *d, const uint32_t *needs, asx__step last, uint32_t early,
+                   const asx__prints *prints)
 {
     d->block.len = 0;
     for (uint32_t k = early; k < d->events_len; k++) {
@@ -80,7 +94,7 @@ static void try_it(asx__dpor *d, asx__step last, uint32_t early, const asx__prin
             return;
         d->block.at[d->block.len++] = k;
     }
-    asx__tree_insert(d, early, last, prints);
+    asx__tree_insert(d, early, needs, last, prints);
 }
 
 /* The last event that is left, behind `early`, not needed by q, and conflicts; NONE: there is
@@ -127,34 +141,47 @@ static uint32_t last_reader(const asx__dpor *d, const mover *m, uint32_t early)
     return ASX__DPOR_NONE;
 }
 
-static void turn_round(asx__dpor *d, const mover *m, uint32_t early)
+/* Takes away what is in the way of q's operation, step by step. Returns whether f could simply have
+ * come before e. */
+static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
 {
-    memset(d->marks.at, 0, d->events_len);
-    take_away(d, early);
-    if (m->at < d->events_len)
-        take_away(d, m->at);
-    for (;;) {
+    for (bool simple = true;; simple = false) {
         if (!asx__op_run(m->op, asx__wide_state_without, d, &d->other)) {
             d->status = ASX_E_RESOURCE_EXHAUSTED;
-            return;
+            return true;
         }
         asx__prints there = prints_of(d, &d->other);
         asx__prints e = asx__wide_prints(d, early);
         bool conflicts = d->other.enabled && asx__prints_conflict(&there, &e);
         if (conflicts)
-            try_it(d, (asx__step){ m->task, 0, false }, early, &there);
-        if (asx__op_is_plain(m->op) ||
-            (conflicts && m->at < d->events_len && !has_more(d, m, &there)))
-            return;
+            try_it(d, m->before, (asx__step){ m->task, 0, false }, early, &there);
+        int more = compare_prints(d, m, &there);
+        if (m->at < d->events_len && more != LESS)
+            d->nodes.at[m->at].again = true;
+        if (asx__op_is_plain(m->op) || (conflicts && more != ACCESSES_MORE))
+            return simple;
         uint32_t next = ASX__DPOR_NONE;
         if (!d->other.enabled && m->op->kind == ASX__OP_WRITE_LOCK)
             next = last_reader(d, m, early);
         if (next == ASX__DPOR_NONE)
             next = last_conflict(d, m, early, &there);
         if (next == ASX__DPOR_NONE)
-            return;
+            return false;
         take_away(d, next);
     }
+}
+
+/* Takes away e and f. Leaves no marks. */
+static bool turn_round(asx__dpor *d, const mover *m, uint32_t early)
+{
+    take_away(d, early);
+    if (m->at < d->events_len)
+        take_away(d, m->at);
+    bool simple = try_without(d, m, early);
+    if (!simple && m->at < d->events_len)
+        d->nodes.at[m->at].again = true;
+    memset(d->marks.at + early, 0, d->events_len - early);
+    return simple;
 }
 
 /* Could e matter to the operation wherever it is done? */
@@ -176,14 +203,67 @@ static bool is_related(const asx__dpor *d, const asx__op *op, uint32_t event)
     return false;
 }
 
+static void add_cursor(asx__dpor *d, const mover *m, uint64_t name)
+{
+    uint32_t group = asx__dpor_object_find(d, asx__group_of(name));
+    if (group == ASX__DPOR_NONE || !ASX__VEC_ROOM(d, d->cursors, 1))
+        return;
+    const asx__dpor_object *g = &d->objects.at[group];
+    d->cursors.at[d->cursors.len++] =
+        (asx__cursor){ g->last, g->state & ~asx__task_bit(m->task) };
+}
+
+/* Goes back to the next event before f that is not of its task and not in d->past. It ends where
+ * all that other tasks did is in the past, which is known if each of them has a bit of its own. */
+static void move_cursor(asx__dpor *d, const mover *m, asx__cursor *c)
+{
+    for (; c->link != ASX__DPOR_NONE; c->link = d->links.at[c->link].prev) {
+        uint32_t k = d->links.at[c->link].event;
+        const asx__dpor_event *event = &d->events[k];
+        if (k >= m->at || event->task == m->task)
+            continue;
+        if (!asx__clock_has(d->past, event))
+            return;
+        c->tasks &= ~asx__task_bit(event->task);
+        if (c->tasks == 0 && d->tasks_len <= 64)
+            c->link = ASX__DPOR_NONE;
+        if (c->link == ASX__DPOR_NONE)
+            return;
+    }
+}
+
+/* The last event that one of the cursors stands at, which all of them then leave; NONE: no such. */
+static uint32_t take_last(asx__dpor *d, const mover *m)
+{
+    uint32_t last = ASX__DPOR_NONE;
+    for (size_t i = 0; i < d->cursors.len; i++) {
+        asx__cursor *c = &d->cursors.at[i];
+        move_cursor(d, m, c);
+        uint32_t k = c->link != ASX__DPOR_NONE ? d->links.at[c->link].event : last;
+        last = last == ASX__DPOR_NONE || (k != ASX__DPOR_NONE && k > last) ? k : last;
+    }
+    for (size_t i = 0; i < d->cursors.len; i++) {
+        asx__cursor *c = &d->cursors.at[i];
+        if (c->link != ASX__DPOR_NONE && d->links.at[c->link].event == last)
+            c->link = d->links.at[c->link].prev;
+    }
+    return last;
+}
+
 static void find_hard(asx__dpor *d, const mover *m)
 {
-    for (uint32_t e = m->at; e-- > 0;) {
-        const asx__dpor_event *event = &d->events[e];
-        if (event->task == m->task || asx__clock_has(m->before, event) ||
-            d->wide_events[e].all || !is_related(d, m->op, e))
+    memcpy(d->past, m->before, d->stride * sizeof *d->past);
+    d->cursors.len = 0;
+    add_cursor(d, m, asx__op_name(m->op));
+    if (m->op->cx != 0)
+        add_cursor(d, m, m->op->cx);
+    for (uint32_t i = 0; i < m->op->targets_len; i++)
+        add_cursor(d, m, m->op->targets[i]);
+    for (uint32_t e = take_last(d, m); e != ASX__DPOR_NONE; e = take_last(d, m)) {
+        if (d->wide_events[e].all || !is_related(d, m->op, e))
             continue;
-        turn_round(d, m, e);
+        if (turn_round(d, m, e)) /* what comes before e can wait until f has come before e */
+            asx__clock_join(d->past, asx__dpor_clock(d, e), d->stride);
     }
 }
 
@@ -222,7 +302,7 @@ static void find_plain(asx__dpor *d, const mover *m)
             d->races.at[kept++] = e;
     }
     for (size_t i = 0; i < kept; i++)
-        turn_round(d, m, d->races.at[i]);
+        (void)turn_round(d, m, d->races.at[i]);
 }
 
 /* The other answers. */
@@ -231,17 +311,22 @@ static void find_choices(asx__dpor *d, uint32_t event)
     const asx__dpor_event *f = &d->events[event];
     asx__prints none = { NULL, 0, false, 0, 0 };
     /* Source sets keep the first step only, and it has to be this one. */
-    memset(d->marks.at, d->options.mode == ASX__DPOR_SOURCE, d->events_len);
+    memset(d->marks.at + event, d->options.mode == ASX__DPOR_SOURCE, d->events_len - event);
     take_away(d, event);
     for (uint32_t choice = 0; choice < d->wide_events[event].op.a; choice++)
         if (choice != f->choice)
-            try_it(d, (asx__step){ f->task, choice, false }, event, &none);
+            try_it(d, d->pre_clocks + (size_t)event * d->stride,
+                   (asx__step){ f->task, choice, false }, event, &none);
+    memset(d->marks.at + event, 0, d->events_len - event);
 }
 
 static void find_of_event(asx__dpor *d, uint32_t event)
 {
     const asx__wide_event *f = &d->wide_events[event];
     mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op };
+    if (event < d->branch_at && !d->nodes.at[event].again)
+        return;
+    d->nodes.at[event].again = false;
     if (f->op.kind == ASX__OP_CHOOSE)
         find_choices(d, event);
     else if (f->plain)
@@ -255,14 +340,17 @@ static bool has_scratch(asx__dpor *d)
     if (d->marks.cap < d->events_len &&
         !asx__dpor_grow(d, (void **)&d->marks.at, &d->marks.cap, d->events_len, 1))
         return false;
-    return d->past_cap >= d->stride ||
-           asx__dpor_grow(d, (void **)&d->past, &d->past_cap, d->stride, sizeof *d->past);
+    return (d->past_cap >= d->stride ||
+            asx__dpor_grow(d, (void **)&d->past, &d->past_cap, d->stride, sizeof *d->past)) &&
+           (d->need_cap >= d->stride ||
+            asx__dpor_grow(d, (void **)&d->need, &d->need_cap, d->stride, sizeof *d->need));
 }
 
 void asx__find_races(asx__dpor *d)
 {
     if (!has_scratch(d))
         return;
+    memset(d->marks.at, 0, d->events_len);
     for (uint32_t event = 0; event < d->events_len; event++)
         find_of_event(d, event);
     for (uint32_t t = 0; t < d->tasks_len; t++) {

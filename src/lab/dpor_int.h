@@ -92,6 +92,18 @@ typedef struct asx__wide_event {
     uint64_t touched, written;
 } asx__wide_event;
 
+/* An event that accesses a group of objects, and the one before it. The group is an object too,
+ * whose `last` is a link and whose `state` has a bit for each task that has accessed it. */
+typedef struct asx__link {
+    uint32_t event, prev;
+} asx__link;
+
+/* Where a walk back over a group stands. */
+typedef struct asx__cursor {
+    uint32_t link;
+    uint64_t tasks;            /* who may still have done something that is not in the past */
+} asx__cursor;
+
 /* A step to try, with what comes after it; or one that was tried. */
 typedef struct asx__branch {
     struct asx__branch *child, *next;
@@ -105,6 +117,7 @@ typedef struct asx__node {
     asx__branch *rest;   /* what to try here after the current branch, with what must follow */
     asx__branch *done;   /* what was tried */
     size_t sleepers;     /* where its part of the stack of sleepers begins */
+    bool again;          /* what its event could have done earlier depends on what came later */
 } asx__node;
 
 /* A growing array. */
@@ -194,6 +207,11 @@ struct asx__dpor {
     uint32_t branch_at;      /* the event at which this execution left the one before */
     ASX__VEC(uint8_t) marks; /* scratch: events that are taken away */
     ASX__VEC(uint32_t) block; /* scratch */
+    ASX__VEC(uint8_t) kept;  /* scratch: of the block */
+    uint32_t *need;          /* scratch: a clock */
+    size_t need_cap;
+    ASX__VEC(asx__link) links;
+    ASX__VEC(asx__cursor) cursors; /* scratch */
     uint32_t *past;          /* scratch: a clock */
     size_t past_cap;
 };
@@ -229,6 +247,20 @@ static inline void asx__clock_join(uint32_t *clock, const uint32_t *other, uint3
 {
     for (uint32_t i = 0; i < stride; i++)
         clock[i] = clock[i] > other[i] ? clock[i] : other[i];
+}
+
+static inline uint64_t asx__task_bit(uint32_t task)
+{
+    return UINT64_C(1) << (task & 63);
+}
+
+/* The objects that an operation on one of them may access somewhere: the parts of what was made. A
+ * name that no object has. */
+static inline uint64_t asx__group_of(uint64_t name)
+{
+    bool parts = name >> 62 == 1 && (name >> 58 & 15) != ASX__NAME_STACK;
+    uint64_t base = parts ? name >> ASX__NAME_PART_BITS << ASX__NAME_PART_BITS : name;
+    return base | UINT64_C(1) << 63;
 }
 
 /* dpor.c */
@@ -306,8 +338,10 @@ static inline bool asx__prints_conflict(const asx__prints *x, const asx__prints 
 void asx__tree_enter(asx__dpor *d);
 bool asx__tree_sleeps(const asx__dpor *d, uint32_t task);
 /* Something to try at `node`: the events of `block`, which are in the execution, then `last`
- * with its prints. Forgotten if what is or will be tried there covers it. */
-void asx__tree_insert(asx__dpor *d, uint32_t node, asx__step last, const asx__prints *prints);
+ * with its prints, which `needs` what is in that clock. Forgotten if what is or will be tried there
+ * covers it. */
+void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__step last,
+                      const asx__prints *prints);
 /* Plans the next execution; false: nothing is left. */
 bool asx__tree_pop(asx__dpor *d);
 void asx__tree_clear(asx__dpor *d);

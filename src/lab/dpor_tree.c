@@ -90,7 +90,7 @@ void asx__tree_enter(asx__dpor *d)
     uint32_t step = d->events_len;
     if (step < d->nodes.len || !ASX__VEC_ROOM(d, d->nodes, 1))
         return;
-    asx__node node = { NULL, NULL, d->sleepers.len };
+    asx__node node = { NULL, NULL, d->sleepers.len, false };
     if (step != 0)
         inherit_sleepers(d, step);
     if (d->chain != NULL) { /* the head of the list is what is done here */
@@ -117,7 +117,9 @@ bool asx__tree_sleeps(const asx__dpor *d, uint32_t task)
 typedef struct sequence {
     asx__dpor *d;
     uint32_t *events; /* ASX__DPOR_NONE: taken out */
+    uint8_t *kept;    /* 1: it keeps a step from covering the sequence */
     size_t len;
+    const uint32_t *needs; /* of the last */
     asx__step last;
     const asx__prints *prints; /* of the last */
     bool last_out;
@@ -136,13 +138,16 @@ static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
         if (s->events[i] == ASX__DPOR_NONE)
             continue;
         asx__step step = step_of(s, i);
-        if (step.task == branch->task) {
+        bool same = step.task == branch->task;
+        if (same && step.choice == branch->choice) {
             *ret_at = i;
-            return step.choice == branch->choice;
+            return true;
         }
         asx__prints prints = asx__wide_prints(s->d, s->events[i]);
-        if (asx__prints_conflict(&prints, &branch->prints))
+        if (same || asx__prints_conflict(&prints, &branch->prints)) {
+            s->kept[i] = 1;
             return false;
+        }
     }
     *ret_at = s->len + 1;
     if (!s->last_out && s->last.task == branch->task) {
@@ -154,10 +159,29 @@ static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
     return s->last_out || !asx__prints_conflict(s->prints, &branch->prints);
 }
 
+/* Leaves out what is not needed: by the last step, or to keep others from covering it. */
+static void cut(const sequence *s)
+{
+    asx__dpor *d = s->d;
+    memcpy(d->need, s->needs, d->stride * sizeof *d->need);
+    for (size_t i = s->len; i-- > 0;) {
+        if (s->events[i] == ASX__DPOR_NONE)
+            continue;
+        asx__prints prints = asx__wide_prints(d, s->events[i]);
+        if (s->kept[i] || asx__clock_has(d->need, &d->events[s->events[i]]) ||
+            (!s->last_out && asx__prints_conflict(&prints, s->prints)))
+            asx__clock_join(d->need, asx__dpor_clock(d, s->events[i]), d->stride);
+        else
+            s->events[i] = ASX__DPOR_NONE;
+    }
+}
+
 /* What is left of it, as a chain. */
 static asx__branch *chain_of(const sequence *s)
 {
     asx__dpor *d = s->d;
+    if (d->options.mode != ASX__DPOR_SOURCE)
+        cut(s);
     asx__branch *first = NULL, **end = &first;
     for (size_t i = 0; i < s->len; i++) {
         if (s->events[i] == ASX__DPOR_NONE)
@@ -183,9 +207,14 @@ static bool is_empty(const sequence *s)
     return s->last_out;
 }
 
-void asx__tree_insert(asx__dpor *d, uint32_t node, asx__step last, const asx__prints *prints)
+void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__step last,
+                      const asx__prints *prints)
 {
-    sequence s = { d, d->block.at, d->block.len, last, prints, false };
+    d->kept.len = 0;
+    if (!ASX__VEC_ROOM(d, d->kept, d->block.len + 1))
+        return;
+    memset(d->kept.at, 0, d->block.len + 1);
+    sequence s = { d, d->block.at, d->kept.at, d->block.len, needs, last, prints, false };
     size_t at;
     size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
     for (size_t i = d->nodes.at[node].sleepers; i < to; i++)

@@ -90,6 +90,20 @@ static void join_event(asx__dpor *d, uint32_t *clock, uint32_t access)
         asx__clock_join(clock, asx__dpor_clock(d, event), d->stride);
 }
 
+/* The event is the last of the group so far. */
+static void note_group(asx__dpor *d, uint32_t step, uint64_t name)
+{
+    uint32_t number = asx__dpor_object_of(d, asx__group_of(name));
+    if (number == ASX__DPOR_NONE || !ASX__VEC_ROOM(d, d->links, 1))
+        return;
+    asx__dpor_object *group = &d->objects.at[number];
+    if (group->last != ASX__DPOR_NONE && d->links.at[group->last].event == step)
+        return;
+    d->links.at[d->links.len] = (asx__link){ step, group->last };
+    group->last = (uint32_t)d->links.len++;
+    group->state |= asx__task_bit(d->events[step].task);
+}
+
 /* Notes one access and returns the sum over the class for it: which write it comes after. */
 static uint64_t note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op *op,
                             uint64_t sum)
@@ -151,6 +165,8 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     for (size_t i = 0; i < deed->len; i++) {
         const asx__touch *touch = &deed->touches[i];
         sum = note_access(d, step, touch, &wide->op, sum);
+        if (i == 0 || asx__group_of(touch->name) != asx__group_of(deed->touches[i - 1].name))
+            note_group(d, step, touch->name);
         uint64_t bit = asx__print_bit(touch->name);
         wide->touched |= bit;
         wide->written |= touch->writes ? bit : 0;
@@ -207,6 +223,7 @@ void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
         return;
     asx__wide_event *wide = &d->wide_events[d->events_len - 1];
     d->class_sum += note_access(d, d->events_len - 1, &touch, &none, 0);
+    note_group(d, d->events_len - 1, name);
     wide->len = (uint32_t)d->accesses.len - wide->accesses;
     uint64_t bit = asx__print_bit(name);
     wide->touched |= bit;
