@@ -56,6 +56,7 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->moved.at);
     free(d->frames.at);
     asx__tree_clear(d);
+    asx__tree_deinit(d);
     free(d->deed.touches);
     free(d->other.touches);
     free(d->wide_events);

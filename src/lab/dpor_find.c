@@ -60,24 +60,33 @@ static asx__prints prints_of(asx__dpor *d, const asx__deed *deed)
     return prints;
 }
 
+static uint64_t print_in(const asx__prints *prints, uint64_t print)
+{
+    for (uint32_t i = 0; i < prints->len; i++)
+        if ((prints->at[i] ^ print) <= 1)
+            return prints->at[i];
+    return 0;
+}
+
 /* How what it does there compares with what f did: the same or less; or it also writes what f only
- * read; or it also accesses other objects. */
+ * read; or it also accesses other objects. Whatever accesses an object that e has written comes
+ * after e and is gone, so these do not count: a send that comes before another one gets its slot. */
 enum { LESS, WRITES_MORE, ACCESSES_MORE };
 
-static int compare_prints(const asx__dpor *d, const mover *m, const asx__prints *there)
+static int compare_prints(const asx__dpor *d, const mover *m, const asx__prints *e,
+                          const asx__prints *there)
 {
     if (m->at == d->events_len)
         return ACCESSES_MORE;
     asx__prints here = asx__wide_prints(d, m->at);
     int more = LESS;
     for (uint32_t i = 0; i < there->len; i++) {
-        uint32_t k = 0;
-        while (k < here.len && (here.at[k] ^ there->at[i]) > 1)
-            k++;
-        if (k == here.len)
+        uint64_t print = print_in(&here, there->at[i]);
+        if (print >= there->at[i] || (print_in(e, there->at[i]) & 1) != 0)
+            continue;
+        if (print == 0)
             return ACCESSES_MORE;
-        if (there->at[i] > here.at[k])
-            more = WRITES_MORE;
+        more = WRITES_MORE;
     }
     return more;
 }
@@ -155,11 +164,14 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
         bool conflicts = d->other.enabled && asx__prints_conflict(&there, &e);
         if (conflicts)
             try_it(d, m->before, (asx__step){ m->task, 0, false }, early, &there);
-        int more = compare_prints(d, m, &there);
-        if (m->at < d->events_len && more != LESS)
+        int more = compare_prints(d, m, &e, &there);
+        /* Later events that it would conflict with there need not conflict with f. */
+        if (m->at < d->events_len && more > (d->other.enabled ? LESS : WRITES_MORE))
             d->nodes.at[m->at].again = true;
         if (asx__op_is_plain(m->op) || (conflicts && more != ACCESSES_MORE))
             return simple;
+        if (d->other.enabled && more == LESS && !d->other.short_cut)
+            return false; /* e is nothing to it */
         uint32_t next = ASX__DPOR_NONE;
         if (!d->other.enabled && m->op->kind == ASX__OP_WRITE_LOCK)
             next = last_reader(d, m, early);
@@ -178,8 +190,6 @@ static bool turn_round(asx__dpor *d, const mover *m, uint32_t early)
     if (m->at < d->events_len)
         take_away(d, m->at);
     bool simple = try_without(d, m, early);
-    if (!simple && m->at < d->events_len)
-        d->nodes.at[m->at].again = true;
     memset(d->marks.at + early, 0, d->events_len - early);
     return simple;
 }
@@ -209,8 +219,9 @@ static void add_cursor(asx__dpor *d, const mover *m, uint64_t name)
     if (group == ASX__DPOR_NONE || !ASX__VEC_ROOM(d, d->cursors, 1))
         return;
     const asx__dpor_object *g = &d->objects.at[group];
-    d->cursors.at[d->cursors.len++] =
-        (asx__cursor){ g->last, g->state & ~asx__task_bit(m->task) };
+    uint64_t others = g->state & ~asx__task_bit(m->task);
+    if (others != 0 || d->tasks_len > 64)
+        d->cursors.at[d->cursors.len++] = (asx__cursor){ g->last, others };
 }
 
 /* Goes back to the next event before f that is not of its task and not in d->past. It ends where

@@ -104,7 +104,9 @@ typedef struct asx__cursor {
     uint64_t tasks;            /* who may still have done something that is not in the past */
 } asx__cursor;
 
-/* A step to try, with what comes after it; or one that was tried. */
+/* A step to try, with what comes after it; or one that was tried. Most have room for so many
+ * prints; these are used again. */
+#define ASX__BRANCH_PRINTS 10
 typedef struct asx__branch {
     struct asx__branch *child, *next;
     uint32_t task, choice;
@@ -193,6 +195,8 @@ struct asx__dpor {
     bool blocked;            /* everything that can go sleeps */
     bool restart;            /* the exploration has to begin again, wide */
     asx__deed deed, other;   /* scratch */
+    const asx__op *deed_of;  /* NULL, or `deed` is what this one does ... */
+    uint32_t deed_at;        /* ... after so many events */
     asx__wide_event *wide_events;
     uint32_t *pre_clocks;    /* rows: the past of an event's task before it */
     size_t wide_cap, pre_rows;
@@ -203,6 +207,7 @@ struct asx__dpor {
     ASX__VEC(uint64_t) prints;
     ASX__VEC(asx__node) nodes;
     ASX__VEC(asx__branch *) sleepers;
+    asx__branch *spare;      /* branches for later use, linked by `next` */
     asx__branch *chain;      /* the branch that the execution follows; the rest of it */
     uint32_t branch_at;      /* the event at which this execution left the one before */
     ASX__VEC(uint8_t) marks; /* scratch: events that are taken away */
@@ -345,6 +350,7 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
 /* Plans the next execution; false: nothing is left. */
 bool asx__tree_pop(asx__dpor *d);
 void asx__tree_clear(asx__dpor *d);
+void asx__tree_deinit(asx__dpor *d);
 
 /* dpor_find.c */
 /* Finds what could have been otherwise in the finished execution. */

@@ -14,18 +14,27 @@
  * So when a sequence has been run to its end, nothing sleeps any more, and what comes then is free:
  * no execution is given up. And whatever begins with a step that was tried is never begun again.
  *
- * Memory. Every sequence in the trees is one that was seen to be possible. There are at most as
- * many as pairs of events in the executions of one path that could be reversed, in practice a few
- * for each node.
+ * Memory. Of a sequence only that goes into the tree which is needed: by its last step, and to keep
+ * each sleeper and each branch beside its way from covering it. The rest of it is found again below
+ * its end, together with everything else that can follow. Else all that happens beside a race would
+ * be multiplied by it.
  */
 #include "lab/dpor_int.h"
 
 static asx__branch *make_branch(asx__dpor *d, asx__step step, const asx__prints *prints)
 {
-    asx__branch *branch = malloc(sizeof *branch + prints->len * sizeof *prints->at);
-    if (branch == NULL) {
-        d->status = ASX_E_RESOURCE_EXHAUSTED;
-        return NULL;
+    uint32_t room = prints->len > ASX__BRANCH_PRINTS ? prints->len : ASX__BRANCH_PRINTS;
+    asx__branch *branch = room == ASX__BRANCH_PRINTS ? d->spare : NULL;
+    if (branch != NULL) {
+        d->spare = branch->next;
+    } else {
+        size_t bytes = sizeof *branch + room * sizeof *prints->at;
+        branch = malloc(bytes);
+        if (branch == NULL) {
+            d->status = ASX_E_RESOURCE_EXHAUSTED;
+            return NULL;
+        }
+        d->stats.memory_bytes += bytes;
     }
     branch->child = branch->next = NULL;
     branch->task = step.task;
@@ -38,14 +47,34 @@ static asx__branch *make_branch(asx__dpor *d, asx__step step, const asx__prints 
     return branch;
 }
 
+static void free_branch(asx__dpor *d, asx__branch *branch)
+{
+    d->stats.branches--;
+    if (branch->prints.len <= ASX__BRANCH_PRINTS) {
+        branch->next = d->spare;
+        d->spare = branch;
+        return;
+    }
+    d->stats.memory_bytes -= sizeof *branch + branch->prints.len * sizeof *branch->memory;
+    free(branch);
+}
+
 static void free_branches(asx__dpor *d, asx__branch *branch)
 {
     while (branch != NULL) {
         asx__branch *next = branch->next;
         free_branches(d, branch->child);
-        free(branch);
-        d->stats.branches--;
+        free_branch(d, branch);
         branch = next;
+    }
+}
+
+void asx__tree_deinit(asx__dpor *d)
+{
+    while (d->spare != NULL) {
+        asx__branch *next = d->spare->next;
+        free(d->spare);
+        d->spare = next;
     }
 }
 
@@ -97,8 +126,7 @@ void asx__tree_enter(asx__dpor *d)
         asx__branch *head = d->chain;
         node.rest = head->next;
         d->chain = head->child;
-        free(head);
-        d->stats.branches--;
+        free_branch(d, head);
     }
     d->nodes.at[d->nodes.len++] = node;
 }
@@ -278,8 +306,7 @@ bool asx__tree_pop(asx__dpor *d)
         d->plan.at[d->plan.len++] = (asx__step){ b->task, b->choice, false };
     }
     d->chain = branch->child;
-    free(branch);
-    d->stats.branches--;
+    free_branch(d, branch);
     d->branch_at = step;
     return d->status == ASX_OK;
 }

@@ -41,10 +41,13 @@ bool asx__wide_enabled(asx__dpor *d, const asx__op *op)
 {
     if (op->kind == ASX__OP_CHOOSE || asx__op_is_plain(op))
         return true;
+    d->deed_of = NULL;
     if (!asx__op_run(op, state_now, d, &d->deed)) {
         d->status = ASX_E_RESOURCE_EXHAUSTED;
         return false;
     }
+    d->deed_of = op;
+    d->deed_at = d->events_len;
     return d->deed.enabled;
 }
 
@@ -59,6 +62,7 @@ void asx__dpor_put(asx__dpor *d, uint64_t name, uint64_t state)
     uint32_t object = asx__dpor_object_of(d, name);
     if (object != ASX__DPOR_NONE)
         d->objects.at[object].state = state;
+    d->deed_of = NULL;
 }
 
 /* ---- what it did ---------------------------------------------------------------------------- */
@@ -120,10 +124,10 @@ static uint64_t note_access(asx__dpor *d, uint32_t step, const asx__touch *touch
     if (touch->writes)
         for (uint32_t a = object->last; a != object->last_write; a = d->accesses.at[a].prev)
             join_event(d, clock, a);
-    uint64_t words[2] = { UINT64_MAX, touch->writes };
+    uint64_t after = UINT64_MAX;
     if (object->last_write != ASX__DPOR_NONE) {
         join_event(d, clock, object->last_write);
-        words[0] = asx__event_word(d, &d->events[d->accesses.at[object->last_write].event]);
+        after = asx__event_word(d, &d->events[d->accesses.at[object->last_write].event]);
     }
     d->accesses.at[d->accesses.len++] = (asx__access){
         .event = step, .object = number, .prev = object->last, .prev_write = object->last_write,
@@ -136,7 +140,7 @@ static uint64_t note_access(asx__dpor *d, uint32_t step, const asx__touch *touch
     object->state = touch->writes ? touch->after : before + touch->change;
     if (in_memory && object->state != before)
         asx__state_write(op->object, op->size, object->state);
-    return asx__hash_words(sum, words, 2);
+    return asx__hash_absorb(asx__hash_absorb(sum, after), touch->writes);
 }
 
 /* An event that conflicts with all: after everything, and before everything else. */
@@ -179,7 +183,7 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
         event->after = d->objects.at[first->object].state;
         event->writes = first->writes;
     }
-    d->class_sum += sum;
+    d->class_sum += asx__hash_avalanche(sum);
 }
 
 uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
@@ -197,11 +201,13 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     *wide = (asx__wide_event){ .op = k->op, .plain = asx__op_is_plain(&k->op) };
     memcpy(clock, asx__dpor_task_clock(d, task), d->stride * sizeof *clock);
     memcpy(d->pre_clocks + (size_t)step * d->stride, clock, d->stride * sizeof *clock);
-    d->deed.len = 0;
-    d->deed.all = false;
+    bool known = d->deed_of == &k->op && d->deed_at == step; /* since it was chosen */
+    d->deed_of = NULL;
     if (k->op.kind == ASX__OP_CHOOSE) {
+        d->deed.len = 0;
+        d->deed.all = false;
         d->deed.found = event->choice = asx__dpor_choice_of(d, k->op.a);
-    } else if (!asx__op_run(&k->op, state_now, d, &d->deed)) {
+    } else if (!known && !asx__op_run(&k->op, state_now, d, &d->deed)) {
         d->status = ASX_E_RESOURCE_EXHAUSTED;
         return 0;
     }
@@ -222,7 +228,8 @@ void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
     if (d->events_len == 0 || !d->wide)
         return;
     asx__wide_event *wide = &d->wide_events[d->events_len - 1];
-    d->class_sum += note_access(d, d->events_len - 1, &touch, &none, 0);
+    d->class_sum += asx__hash_avalanche(note_access(d, d->events_len - 1, &touch, &none, name));
+    d->deed_of = NULL;
     note_group(d, d->events_len - 1, name);
     wide->len = (uint32_t)d->accesses.len - wide->accesses;
     uint64_t bit = asx__print_bit(name);

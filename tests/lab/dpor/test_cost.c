@@ -1,0 +1,215 @@
+/* What an exploration of operations on several objects costs: time in proportion to the steps, and
+ * memory that follows the length of an execution, not their number. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "harness.h"
+#include "lab/dpor.h"
+
+enum { TASKS = 40 };
+
+/* Each task does its operations in this order. */
+typedef struct program {
+    uint32_t tasks;
+    uint32_t len[TASKS];
+    asx__op *code[TASKS];
+} program;
+
+static void run_once(const program *p, asx__dpor *d)
+{
+    uint32_t pc[TASKS] = { 0 }, chosen;
+    asx__dpor_begin(d);
+    for (uint32_t t = 1; t < p->tasks; t++)
+        (void)asx__dpor_spawn(d, 0);
+    for (uint32_t t = 0; t < p->tasks; t++)
+        asx__dpor_announce(d, t, &p->code[t][0]);
+    while ((chosen = asx__dpor_choose(d)) != ASX__DPOR_NONE) {
+        (void)asx__dpor_commit(d, chosen);
+        if (++pc[chosen] < p->len[chosen])
+            asx__dpor_announce(d, chosen, &p->code[chosen][pc[chosen]]);
+    }
+}
+
+static asx__dpor_stats explore(const program *p, uint64_t executions_max)
+{
+    asx__dpor_options options = { .mode = ASX__DPOR_OPTIMAL, .check = true };
+    asx__dpor *d = asx__dpor_create(&options);
+    asx__dpor_stats stats;
+    CHECK(d != NULL);
+    do {
+        run_once(p, d);
+        if (!asx__dpor_finish(d, false))
+            break;
+        asx__dpor_stats_get(d, &stats);
+    } while (executions_max == 0 || stats.executions < executions_max);
+    asx__dpor_stats_get(d, &stats);
+    CHECK_STATUS(asx__dpor_status(d), ASX_OK);
+    CHECK_EQ(stats.redundant, 0);
+    CHECK_EQ(stats.blocked, 0);
+    asx__dpor_destroy(d);
+    return stats;
+}
+
+static asx__op channel_op(asx__op_kind kind, uint32_t channel, uint64_t capacity)
+{
+    return (asx__op){ .kind = kind, .a = capacity, .site = "",
+                      .name = ASX__NAME(ASX__NAME_CHANNEL, 0, channel) };
+}
+
+static void add(program *p, uint32_t task, asx__op op)
+{
+    p->code[task][p->len[task]++] = op;
+}
+
+static void make(program *p, uint32_t tasks, size_t steps_most)
+{
+    *p = (program){ .tasks = tasks };
+    for (uint32_t t = 0; t < tasks; t++) {
+        p->code[t] = calloc(steps_most, sizeof *p->code[t]);
+        CHECK(p->code[t] != NULL);
+    }
+}
+
+static void unmake(program *p)
+{
+    for (uint32_t t = 0; t < p->tasks; t++)
+        free(p->code[t]);
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+/* Where the steps are that have nothing to do with anybody else. */
+enum { BEFORE, AFTER, AMONG };
+
+/* Three tasks race for the end of a channel, each with `pad` messages to itself besides. */
+static void make_padded(program *p, uint32_t pad, int where)
+{
+    make(p, 3, 2 * (size_t)pad + 8);
+    for (uint32_t t = 0; t < 3; t++) {
+        uint32_t races = 0;
+        for (uint32_t i = 0; i < pad; i++) {
+            if ((where == AFTER && i == 0) || (where == AMONG && i % (pad / 2) == 0)) {
+                add(p, t, channel_op(ASX__OP_SEND, 0, 16));
+                races++;
+            }
+            add(p, t, channel_op(ASX__OP_SEND, t + 1, 2));
+            add(p, t, channel_op(ASX__OP_RECV, t + 1, 2));
+        }
+        for (; races < 2; races++)
+            add(p, t, channel_op(ASX__OP_SEND, 0, 16));
+    }
+}
+
+static double seconds(void)
+{
+    struct timespec ts;
+    CHECK_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts), 0);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* The least of several: others use the processor too. */
+static double cost_of_execution(uint32_t pad, int where)
+{
+    double least = 1e9;
+    program p;
+    make_padded(&p, pad, where);
+    for (int i = 0; i < 4; i++) {
+        double from = seconds();
+        asx__dpor_stats stats = explore(&p, 0);
+        double one = (seconds() - from) / (double)stats.executions;
+        CHECK_EQ(stats.executions, 90); /* 6! / (2! 2! 2!) */
+        least = one < least ? one : least;
+    }
+    unmake(&p);
+    return least;
+}
+
+/* Eight times as many steps: about eight times the time. With the square it would be 64 times. */
+ASX_TEST_TIMEOUT(the_cost_of_an_execution_is_linear_in_its_steps, 120)
+{
+    static const char *const names[] = { "before", "after", "among" };
+    for (int where = BEFORE; where <= AMONG; where++) {
+        double small = cost_of_execution(60, where), large = cost_of_execution(480, where);
+        printf("  steps %s the races: %.1f us for 366 steps, %.1f us for 2886\n", names[where],
+               small * 1e6, large * 1e6);
+        if (asx_test_scale() == 1)
+            CHECK(large < small * 20);
+    }
+}
+
+/* Messages of two tasks on one channel, all of which could be exchanged. */
+ASX_TEST_TIMEOUT(many_operations_on_one_channel_cost_no_more_each, 120)
+{
+    double cost[2];
+    for (int i = 0; i < 2; i++) {
+        uint32_t sends = i == 0 ? 50 : 400;
+        program p;
+        make(&p, 2, sends);
+        for (uint32_t k = 0; k < 2 * sends; k++)
+            add(&p, k % 2, channel_op(ASX__OP_SEND, 0, 1000));
+        double from = seconds();
+        asx__dpor_stats stats = explore(&p, 100);
+        cost[i] = (seconds() - from) / 100;
+        CHECK_EQ(stats.executions, 100);
+        unmake(&p);
+    }
+    printf("  %.1f us for 100 sends, %.1f us for 800\n", cost[0] * 1e6, cost[1] * 1e6);
+    if (asx_test_scale() == 1)
+        CHECK(cost[1] < cost[0] * 24);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* Two tasks race for a channel; besides there are pairs of tasks that race for others. */
+static asx__dpor_stats race_besides(uint32_t pairs, bool first)
+{
+    program p;
+    make(&p, 2 * pairs + 2, 4);
+    uint32_t shift = first ? 0 : 2 * pairs;
+    add(&p, shift, channel_op(ASX__OP_SEND, 0, 4));
+    add(&p, shift + 1, channel_op(ASX__OP_SEND, 0, 4));
+    for (uint32_t i = 0; i < 2 * pairs; i++)
+        add(&p, first ? i + 2 : i, channel_op(ASX__OP_SEND, i / 2 + 1, 4));
+    asx__dpor_stats stats = explore(&p, 0);
+    unmake(&p);
+    CHECK_EQ(stats.executions, UINT64_C(2) << pairs);
+    return stats;
+}
+
+/* What is to be tried is as long as it must be, so that races that have nothing to do with each
+ * other are not multiplied. */
+ASX_TEST(what_is_left_to_do_does_not_grow_with_the_number_of_executions)
+{
+    for (int first = 0; first < 2; first++) {
+        asx__dpor_stats few = race_besides(4, first), many = race_besides(12, first);
+        printf("  %lu executions: %lu steps to try at most; %lu: %lu\n",
+               (unsigned long)few.executions, (unsigned long)few.branches_most,
+               (unsigned long)many.executions, (unsigned long)many.branches_most);
+        CHECK(many.branches_most <= 26 * 2);
+    }
+}
+
+/* All orders of n messages: n! executions. */
+static asx__dpor_stats all_orders(uint32_t n)
+{
+    program p;
+    make(&p, n, 1);
+    for (uint32_t t = 0; t < n; t++)
+        add(&p, t, channel_op(ASX__OP_SEND, 0, 16));
+    asx__dpor_stats stats = explore(&p, 0);
+    unmake(&p);
+    return stats;
+}
+
+ASX_TEST_TIMEOUT(peak_memory_is_bounded_by_the_depth, 60)
+{
+    uint32_t large = asx_test_scale() == 1 ? 8 : 6;
+    asx__dpor_stats few = all_orders(4), many = all_orders(large);
+    CHECK_EQ(few.executions, 24);
+    CHECK_EQ(many.executions, large == 8 ? 40320 : 720);
+    printf("  %lu executions: %lu steps to try at most; %lu: %lu\n",
+           (unsigned long)few.executions, (unsigned long)few.branches_most,
+           (unsigned long)many.executions, (unsigned long)many.branches_most);
+    CHECK(many.branches_most <= (uint64_t)large * large * large);
+}
