@@ -70,7 +70,7 @@ static uint64_t print_in(const asx__prints *prints, uint64_t print)
 
 /* How what it does there compares with what f did: the same or less; or it also writes what f only
  * read; or it also accesses other objects. Whatever accesses an object that e has written comes
- * after e and is gone, so these do not count: a send that comes before another one gets its slot. */
+ * after e and is gone, so these do not count: a send that comes before another gets its slot. */
 enum { LESS, WRITES_MORE, ACCESSES_MORE };
 
 static int compare_prints(const asx__dpor *d, const mover *m, const asx__prints *e,
