@@ -268,6 +268,8 @@ static void find_hard(asx__dpor *d, const mover *m)
     add_cursor(d, m, asx__op_name(m->op));
     if (m->op->cx != 0)
         add_cursor(d, m, m->op->cx);
+    if (m->op->other != 0)
+        add_cursor(d, m, m->op->other);
     for (uint32_t i = 0; i < m->op->targets_len; i++)
         add_cursor(d, m, m->op->targets[i]);
     for (uint32_t e = take_last(d, m); e != ASX__DPOR_NONE; e = take_last(d, m)) {
