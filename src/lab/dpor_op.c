@@ -195,9 +195,20 @@ static void put(asx__work *w, uint64_t number)
     asx__work_writes(w, slot(w, number), state | 1);
 }
 
+/* Was the sender dropped by somebody? */
+static bool is_dropped(asx__work *w)
+{
+    if (w->op->other == 0 || asx__work_reads(w, w->op->other) == 0)
+        return false;
+    asx__work_finds(w, ASX__FOUND_CLOSED);
+    return true;
+}
+
 static void run_send(asx__work *w)
 {
     uint64_t claim;
+    if (is_dropped(w))
+        return;
     if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & RX_GONE) {
         asx__work_finds(w, ASX__FOUND_CLOSED);
         return;
@@ -236,6 +247,8 @@ static void run_send(asx__work *w)
 static void run_reserve(asx__work *w)
 {
     uint64_t claim;
+    if (is_dropped(w))
+        return;
     if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & RX_GONE) {
         asx__work_finds(w, ASX__FOUND_CLOSED);
         return;
@@ -320,11 +333,19 @@ static void run_endpoint(asx__work *w)
 {
     if (w->op->kind == ASX__OP_CLOSE) {
         uint64_t closed = asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED));
+        if (closed & RX_GONE) {
+            asx__work_finds(w, ASX__FOUND_CLOSED); /* by somebody else */
+            return;
+        }
         uint64_t head = asx__work_reads(w, asx__work_part(w, ASX__PART_HEAD));
         asx__work_writes(w, asx__work_part(w, ASX__PART_CLOSED), closed | RX_GONE);
         asx__work_writes(w, asx__work_part(w, ASX__PART_HEAD), head | 1);
         return;
     }
+    if (is_dropped(w))
+        return;
+    if (w->op->kind == ASX__OP_DROP && w->op->other != 0)
+        asx__work_writes(w, w->op->other, 1);
     uint64_t senders = asx__work_reads(w, asx__work_part(w, ASX__PART_SENDERS));
     if (w->op->kind == ASX__OP_CLONE) {
         asx__work_writes(w, asx__work_part(w, ASX__PART_SENDERS), senders + 1);

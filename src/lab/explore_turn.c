@@ -315,6 +315,7 @@ typedef struct turn_row {
 #define BROADCAST ASX_EVENT_BROADCAST_CREATE
 #define RECEIVER ASX_EVENT_BROADCAST_SUBSCRIBE
 #define MPMC ASX_EVENT_MPMC_CREATE
+#define SENDER ASX_EVENT_CHANNEL_SENDER_DROP
 
 static const turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_SEND] = { ASX__OP_SEND, CHANNEL, true },
@@ -610,6 +611,15 @@ static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_k
         op->a = (uint64_t)self->id + 1;
         if (op->kind == ASX__OP_LOCK && asx__dpor_state(x->dpor, op->name) == op->a)
             op->kind = ASX__OP_TRY_LOCK; /* refused: it would wait for itself */
+        break;
+    case ASX__TURN_SEND:
+    case ASX__TURN_TRY_SEND:
+    case ASX__TURN_EVICT:
+    case ASX__TURN_RESERVE:
+    case ASX__TURN_TRY_RESERVE:
+    case ASX__TURN_CLONE:
+    case ASX__TURN_DROP:
+        op->other = name_of_thing(x, SENDER, b);
         break;
     case ASX__TURN_CONDITION_WAIT:
     case ASX__TURN_CONDITION_GO_ON:

@@ -182,6 +182,14 @@ static asx__sender *add_sender(asx__channel *ch)
     return s;
 }
 
+/* Explored: a new sender can be told from others. */
+static void tell_sender(const asx__sender *s)
+{
+    asx_runtime *rt = s->home;
+    (void)asx__turn_on(rt, rt->current, ASX__TURN_MADE, s->generation, 0,
+                       ASX_EVENT_CHANNEL_SENDER_DROP);
+}
+
 /* What the user gets. */
 static void name_sender(asx__sender *s, asx_channel_sender *ret_sender)
 {
@@ -301,6 +309,7 @@ asx_status asx_channel_create_with(const asx_region *region, size_t element_size
     if (r->rt->tracing)
         asx__channel_journal(ch, r->rt->current, ASX_EVENT_CHANNEL_CREATE, capacity,
                              asx__serial(r->generation), 0);
+    tell_sender(s);
     name_sender(s, ret_sender);
     bool shared = r->rt->gate != NULL;
     ret_receiver->channel_ = shared ? NULL : ch;
@@ -336,6 +345,51 @@ asx_status asx__receiver_refuse(const asx_channel_receiver *receiver)
                                                                      : ASX_E_DISCONNECTED;
 }
 
+asx_status asx__sender_in_turn(const asx_channel_sender *sender, asx__turn_kind kind)
+{
+    const asx__sender *s = sender->sender_;
+    const asx__channel *ch = asx__sender_channel(s);
+    asx_runtime *rt = s->home;
+    if (ch == NULL)
+        return asx__sender_refuse(sender);
+    uint64_t found = asx__turn_on(rt, rt->current, kind, ch->waits[0].serial, ch->capacity,
+                                  sender->generation_);
+    if (found == ASX__TURN_IS_CANCELLED_NOW)
+        return asx__checkpoint(rt, rt->current);
+    return s->generation == sender->generation_ ? ASX_OK : asx__sender_refuse(sender);
+}
+
+asx_status asx__receiver_in_turn(const asx_channel_receiver *receiver, asx__turn_kind kind)
+{
+    const asx__channel *ch = receiver->channel_;
+    asx_runtime *rt = ch->home;
+    if (ch->generation != receiver->generation_)
+        return asx__receiver_refuse(receiver);
+    uint64_t found = asx__turn_on(rt, rt->current, kind, ch->waits[0].serial, ch->capacity, 0);
+    if (found == ASX__TURN_IS_CANCELLED_NOW)
+        return asx__checkpoint(rt, rt->current);
+    return ch->rx_generation == receiver->generation_ ? ASX_OK : asx__receiver_refuse(receiver);
+}
+
+/* A stale endpoint of an explored runtime is refused in turn. */
+static asx_status refuse_sender(const asx_channel_sender *sender, asx_status st,
+                                asx__turn_kind kind)
+{
+    if (sender == NULL || sender->sender_ == NULL || sender->generation_ == 0)
+        return st;
+    asx_status in_turn = asx__sender_turn(sender, kind);
+    return in_turn < 0 ? in_turn : st;
+}
+
+static asx_status refuse_receiver(const asx_channel_receiver *receiver, asx_status st,
+                                  asx__turn_kind kind)
+{
+    if (receiver == NULL || receiver->channel_ == NULL || receiver->generation_ == 0)
+        return st;
+    asx_status in_turn = asx__receiver_turn(receiver, kind);
+    return in_turn < 0 ? in_turn : st;
+}
+
 static asx_status live_sender(const asx_channel_sender *sender, asx__sender **ret_s)
 {
     if (sender == NULL || sender->sender_ == NULL ||
@@ -363,12 +417,15 @@ asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
     asx_status st = live_sender(sender, &s);
     if (st < 0) {
         ASX__GATE_SENDER(sender, NULL, asx_channel_sender_clone(&in, ret_sender));
-        return st;
+        return refuse_sender(sender, st, ASX__TURN_CLONE);
     }
-    asx__channel_turn(asx__sender_channel(s), ASX__TURN_CLONE);
+    st = asx__sender_turn(sender, ASX__TURN_CLONE);
+    if (st < 0)
+        return st;
     s = add_sender(asx__sender_channel(s));
     if (s == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
+    tell_sender(s);
     name_sender(s, ret_sender);
     return ASX_OK;
 }
@@ -379,10 +436,12 @@ asx_status asx_channel_sender_drop(asx_channel_sender *sender)
     asx_status st = live_sender(sender, &s);
     if (st < 0) {
         ASX__GATE_SENDER(sender, NULL, asx_channel_sender_drop(&in));
-        return st;
+        return refuse_sender(sender, st, ASX__TURN_DROP);
     }
+    st = asx__sender_turn(sender, ASX__TURN_DROP);
+    if (st < 0)
+        return st;
     asx__channel *ch = asx__sender_channel(s);
-    asx__channel_turn(ch, ASX__TURN_DROP);
     s->generation = ASX__NO_GENERATION;
     s->next_free = ch->free_senders;
     ch->free_senders = s;
@@ -421,9 +480,11 @@ asx_status asx_channel_receiver_drop(asx_channel_receiver *receiver)
     asx_status st = live_receiver(receiver, &ch);
     if (st < 0) {
         ASX__GATE_RECEIVER(receiver, NULL, asx_channel_receiver_drop(&in));
-        return st;
+        return refuse_receiver(receiver, st, ASX__TURN_CLOSE);
     }
-    asx__channel_turn(ch, ASX__TURN_CLOSE);
+    st = asx__receiver_turn(receiver, ASX__TURN_CLOSE);
+    if (st < 0)
+        return st;
     if (ch->rt->tracing)
         asx__channel_journal(ch, ch->rt->current, ASX_EVENT_CHANNEL_RECEIVER_DROP, 0, 0, 0);
     close_receiver(ch, ASX_E_STALE_HANDLE); /* another task was receiving through this endpoint */

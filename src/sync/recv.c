@@ -11,14 +11,16 @@
 
 /* Why the call was not possible. Never ASX_OK. */
 static NOINLINE asx_status refuse(const asx_channel_receiver *receiver, const asx_cx *cx,
-                                  const void *argument)
+                                  const void *argument, asx__turn_kind kind)
 {
     asx__task *task;
     asx_runtime *rt;
     if (receiver == NULL || receiver->channel_ == NULL || cx == NULL || argument == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    if (receiver->channel_->rx_generation != receiver->generation_)
-        return asx__receiver_refuse(receiver);
+    if (receiver->channel_->rx_generation != receiver->generation_) {
+        asx_status in_turn = asx__receiver_turn(receiver, kind);
+        return in_turn < 0 ? in_turn : asx__receiver_refuse(receiver);
+    }
     asx_status st = asx__cx_enter(cx, ASX_CAP_CHANNEL, &task, &rt);
     return st < 0 ? st : ASX_E_WRONG_CONTEXT; /* a task of another runtime */
 }
@@ -108,6 +110,8 @@ static NOINLINE asx_status recv_slow(asx__channel *ch, asx__task *task, void *re
     asx_status st = asx__checkpoint(ch->rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
+    if (ASX__UNLIKELY(asx__channel_rx_gone(ch)))
+        return ASX_E_STALE_HANDLE; /* explored: it was dropped before this turn */
     if (ch->head == ch->tail) {
         st = prepare(ch, task);
         if (ASX__UNLIKELY(st < 0))
@@ -144,7 +148,7 @@ static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *
     if (ASX__LIKELY(st != ASX__GO_IN))
         return st;
     ASX__GATE_RECEIVER(receiver, cx, asx_channel_recv(&in, in_cx, ret_message));
-    return refuse(receiver, cx, ret_message);
+    return refuse(receiver, cx, ret_message, ASX__TURN_RECV);
 }
 
 asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *ret_message)
@@ -178,9 +182,11 @@ asx_status asx_channel_try_recv(asx_channel_receiver *receiver, void *ret_messag
     if (receiver == NULL || receiver->channel_ == NULL || ret_message == NULL)
         return try_recv_refused(receiver, ret_message);
     asx__channel *ch = receiver->channel_;
+    asx_status st = asx__receiver_turn(receiver, ASX__TURN_TRY_RECV);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
     if (ch->rx_generation != receiver->generation_)
         return asx__receiver_refuse(receiver);
-    asx__channel_turn(ch, ASX__TURN_TRY_RECV);
     if (ch->head == ch->tail)
         return asx__channel_tx_gone(ch) ? ASX_E_DISCONNECTED : ASX_E_EMPTY;
     take(ch, ch->rt->current, ret_message);
@@ -196,7 +202,7 @@ asx_status asx_channel_recv_with_ack(asx_channel_receiver *receiver, asx_cx *cx,
         ASX__GATE_RECEIVER(receiver, cx,
                            asx__ack_out(asx_channel_recv_with_ack(&in, in_cx, ret_message, ret_ack),
                                         rt, ret_ack));
-        return refuse(receiver, cx, ret_message);
+        return refuse(receiver, cx, ret_message, ASX__TURN_RECV_ACK);
     }
     if (ret_ack == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -205,6 +211,8 @@ asx_status asx_channel_recv_with_ack(asx_channel_receiver *receiver, asx_cx *cx,
     asx_status st = asx__checkpoint(ch->rt, task);
     if (st < 0)
         return st;
+    if (ASX__UNLIKELY(asx__channel_rx_gone(ch)))
+        return ASX_E_STALE_HANDLE; /* likewise */
     st = asx__cells_reserve(ch);
     if (st < 0)
         return st;

@@ -21,14 +21,16 @@
 
 /* Why the call was not possible. Never ASX_OK. */
 static NOINLINE asx_status refuse(const asx_channel_sender *sender, const asx_cx *cx,
-                                  const void *argument)
+                                  const void *argument, asx__turn_kind kind)
 {
     asx__task *task;
     asx_runtime *rt;
     if (sender == NULL || sender->sender_ == NULL || cx == NULL || argument == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    if (sender->sender_->generation != sender->generation_)
-        return asx__sender_refuse(sender);
+    if (sender->sender_->generation != sender->generation_) {
+        asx_status in_turn = asx__sender_turn(sender, kind);
+        return in_turn < 0 ? in_turn : asx__sender_refuse(sender);
+    }
     asx_status st = asx__cx_enter(cx, ASX_CAP_CHANNEL, &task, &rt);
     return st < 0 ? st : ASX_E_WRONG_CONTEXT; /* a task of another runtime */
 }
@@ -296,11 +298,12 @@ static asx_status make_permit(asx__channel *ch, asx__task *task, asx_obligation_
     return ASX_OK;
 }
 
-static NOINLINE asx_status reserve_slow(asx__channel *ch, asx__task *task,
-                                        asx_send_permit *ret_permit)
+static NOINLINE asx_status reserve_slow(const asx_channel_sender *sender, asx__channel *ch,
+                                        asx__task *task, asx_send_permit *ret_permit)
 {
-    asx_status st;
-    asx__channel_turn(ch, ASX__TURN_RESERVE);
+    asx_status st = asx__sender_turn(sender, ASX__TURN_RESERVE);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
     switch (claim(ch, task, ASX__CHANNEL_RESERVE, &st)) {
     case REFUSED:
         return st;
@@ -319,7 +322,7 @@ static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *c
         return st;
     ASX__GATE_SENDER(sender, cx,
                      asx__permit_out(asx_channel_reserve(&in, in_cx, ret_permit), rt, ret_permit));
-    return refuse(sender, cx, ret_permit);
+    return refuse(sender, cx, ret_permit, ASX__TURN_RESERVE);
 }
 
 asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_permit *ret_permit)
@@ -332,7 +335,7 @@ asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_
     uint64_t claims = ch->claims;
     if (ASX__UNLIKELY((task->flags & SPECIAL) != 0 || claims - ch->head >= ch->easy_room ||
                       extra == NULL || extra->permit.object_now != NULL))
-        return reserve_slow(ch, task, ret_permit);
+        return reserve_slow(sender, ch, task, ret_permit);
     uint64_t id = ++ch->rt->registry.last_id; /* as asx__obligation_own(): there is easy room */
     asx__store_relaxed(&extra->permit.id, id);
     asx__store_relaxed(&extra->permit.object, ch);
@@ -352,7 +355,7 @@ static NOINLINE asx_status try_reserve_refused(asx_channel_sender *sender, asx_c
     ASX__GATE_SENDER(
         sender, cx,
         asx__permit_out(asx_channel_try_reserve(&in, in_cx, ret_permit), rt, ret_permit));
-    return refuse(sender, cx, ret_permit);
+    return refuse(sender, cx, ret_permit, ASX__TURN_TRY_RESERVE);
 }
 
 asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
@@ -361,7 +364,9 @@ asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
         return try_reserve_refused(sender, cx, ret_permit);
-    asx__channel_turn(ch, ASX__TURN_TRY_RESERVE);
+    asx_status st = asx__sender_turn(sender, ASX__TURN_TRY_RESERVE);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
     if (asx__channel_rx_gone(ch))
         return ASX_E_DISCONNECTED;
     if (asx__channel_full(ch)) /* also when others wait */
@@ -378,7 +383,7 @@ static NOINLINE asx_status reserve_tracked_refused(asx_channel_sender *sender, a
         sender, cx,
         asx__permit_out(asx_channel_reserve_tracked_at(&in, in_cx, ret_permit, site), rt,
                         &ret_permit->permit));
-    return refuse(sender, cx, ret_permit);
+    return refuse(sender, cx, ret_permit, ASX__TURN_RESERVE);
 }
 
 asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx,
@@ -389,8 +394,9 @@ asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx
         return reserve_tracked_refused(sender, cx, ret_permit, site);
     asx__task *task = cx->task_;
     asx__tracked_io io = { .site = site != NULL ? site : "" };
-    asx_status st;
-    asx__channel_turn(ch, ASX__TURN_RESERVE);
+    asx_status st = asx__sender_turn(sender, ASX__TURN_RESERVE);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
     switch (claim(ch, task, ASX__CHANNEL_TRACKED, &st)) {
     case REFUSED:
         return st;
@@ -608,10 +614,12 @@ asx_status asx_tracked_permit_abort(asx_tracked_permit *permit, asx_aborted_proo
 
 /* ---- reserve and send in one ---------------------------------------------------------------- */
 
-static NOINLINE asx_status send_slow(asx__channel *ch, asx__task *task, const void *message)
+static NOINLINE asx_status send_slow(const asx_channel_sender *sender, asx__channel *ch,
+                                     asx__task *task, const void *message)
 {
-    asx_status st;
-    asx__channel_turn(ch, ASX__TURN_SEND);
+    asx_status st = asx__sender_turn(sender, ASX__TURN_SEND);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
     switch (claim(ch, task, ASX__CHANNEL_SEND, &st)) {
     case REFUSED:
         return st;
@@ -625,10 +633,11 @@ static NOINLINE asx_status send_slow(asx__channel *ch, asx__task *task, const vo
 }
 
 /* The receiver waits, there is room, and nothing else is special. */
-static NOINLINE asx_status send_to_parked(asx__channel *ch, asx__task *task, const void *message)
+static NOINLINE asx_status send_to_parked(const asx_channel_sender *sender, asx__channel *ch,
+                                          asx__task *task, const void *message)
 {
     if (ASX__UNLIKELY(!hand_over(ch, message)))
-        return send_slow(ch, task, message);
+        return send_slow(sender, ch, task, message);
     ch->claims++;
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     return ASX_OK;
@@ -640,7 +649,7 @@ static NOINLINE asx_status send_refused(asx_channel_sender *sender, asx_cx *cx, 
     if (ASX__LIKELY(st != ASX__GO_IN))
         return st;
     ASX__GATE_SENDER(sender, cx, asx_channel_send(&in, in_cx, message));
-    return refuse(sender, cx, message);
+    return refuse(sender, cx, message, ASX__TURN_SEND);
 }
 
 asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *message)
@@ -651,10 +660,10 @@ asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *
     asx__task *task = cx->task_;
     uint64_t claims = ch->claims;
     if (ASX__UNLIKELY((task->flags & SPECIAL) != 0 || claims - ch->head >= ch->room))
-        return send_slow(ch, task, message);
+        return send_slow(sender, ch, task, message);
     if (ch->send_slow != 0)
-        return ch->send_slow == ASX__SEND_PARKED ? send_to_parked(ch, task, message)
-                                                 : send_slow(ch, task, message);
+        return ch->send_slow == ASX__SEND_PARKED ? send_to_parked(sender, ch, task, message)
+                                                 : send_slow(sender, ch, task, message);
     uint64_t tail = ch->tail;
     memcpy(asx__slot_of_8(ch, tail), message, 8);
     ch->claims = claims + 1;
@@ -670,7 +679,7 @@ static NOINLINE asx_status try_send_refused(asx_channel_sender *sender, asx_cx *
     if (ASX__LIKELY(st != ASX__GO_IN))
         return st;
     ASX__GATE_SENDER(sender, cx, asx_channel_try_send(&in, in_cx, message));
-    return refuse(sender, cx, message);
+    return refuse(sender, cx, message, ASX__TURN_TRY_SEND);
 }
 
 asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx, const void *message)
@@ -678,7 +687,9 @@ asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx, const vo
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
         return try_send_refused(sender, cx, message);
-    asx__channel_turn(ch, ASX__TURN_TRY_SEND);
+    asx_status st = asx__sender_turn(sender, ASX__TURN_TRY_SEND);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
     if (asx__channel_rx_gone(ch))
         return ASX_E_DISCONNECTED;
     if (asx__channel_full(ch)) /* also when others wait */
@@ -712,7 +723,7 @@ static NOINLINE asx_status send_evict_oldest_refused(asx_channel_sender *sender,
     ASX__GATE_SENDER(sender, cx,
                      asx_channel_send_evict_oldest(&in, in_cx, message, ret_evicted,
                                                    ret_did_evict));
-    return refuse(sender, cx, message);
+    return refuse(sender, cx, message, ASX__TURN_EVICT);
 }
 
 asx_status asx_channel_send_evict_oldest(asx_channel_sender *sender, asx_cx *cx,
@@ -724,7 +735,9 @@ asx_status asx_channel_send_evict_oldest(asx_channel_sender *sender, asx_cx *cx,
         return send_evict_oldest_refused(sender, cx, message, ret_evicted, ret_did_evict);
     if (ret_did_evict == NULL || ret_evicted == message)
         return ASX_E_INVALID_ARGUMENT;
-    asx__channel_turn(ch, ASX__TURN_EVICT);
+    asx_status st = asx__sender_turn(sender, ASX__TURN_EVICT);
+    if (ASX__UNLIKELY(st < 0))
+        return st;
     if (asx__channel_rx_gone(ch))
         return ASX_E_DISCONNECTED;
     bool full = asx__channel_full(ch);

@@ -440,6 +440,24 @@ static inline void asx__channel_turn(const asx__channel *ch, asx__turn_kind kind
     asx__turn(ch->rt, ch->rt->current, kind, ch->waits[0].serial, ch->capacity);
 }
 
+/* The same through an endpoint, whatever has become of it before: ASX_OK, or why it is refused. An
+ * ordinary runtime asks for nothing here, and looks at its endpoint itself. */
+asx_status asx__sender_in_turn(const asx_channel_sender *sender, asx__turn_kind kind);
+asx_status asx__receiver_in_turn(const asx_channel_receiver *receiver, asx__turn_kind kind);
+
+static inline asx_status asx__sender_turn(const asx_channel_sender *sender, asx__turn_kind kind)
+{
+    const asx__sender *s = sender->sender_;
+    return ASX__LIKELY(s->home->seam == NULL) ? ASX_OK : asx__sender_in_turn(sender, kind);
+}
+
+static inline asx_status asx__receiver_turn(const asx_channel_receiver *receiver,
+                                            asx__turn_kind kind)
+{
+    const asx__channel *ch = receiver->channel_;
+    return ASX__LIKELY(ch->home->seam == NULL) ? ASX_OK : asx__receiver_in_turn(receiver, kind);
+}
+
 /* The channel's state after an operation. */
 static inline void asx__channel_settle(asx__channel *ch)
 {

@@ -578,7 +578,7 @@ ASX_TEST(the_mutex_goes_to_anybody_next)
 
 /* ---- random programs ------------------------------------------------------------------------ */
 
-enum { CALLS = 16, TASKS_MOST = 3, CALLS_MOST = 3 };
+enum { CALLS = 18, TASKS_MOST = 3, CALLS_MOST = 3 };
 
 typedef struct program {
     fixture f;
@@ -643,6 +643,10 @@ static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
         return asx_task_cancel(&p->handle[(self + 1) % p->tasks], NULL);
     case 13:
         return asx_sleep(cx, (uint64_t)(self + 1) * ASX_MS);
+    case 16:
+        return asx_channel_sender_drop(&f->tx);
+    case 17:
+        return asx_channel_receiver_drop(&f->rx);
     case 14:
         return asx_mutex_lock(&mutex, cx, &guard); /* given back at the end */
     default:
