@@ -260,6 +260,8 @@ typedef struct asx_explore_progress {
     uint64_t elapsed_ns;
     uint64_t left_out;   /* steps that were not taken because of a bound */
     uint64_t span;       /* pct: priorities changed within so many first steps of each execution */
+    uint64_t estimate;   /* executions there will be in all, guessed from what was seen of the tree
+                            of executions (Knuth); exact when it is complete; 0: it samples */
 } asx_explore_progress;
 
 /* X(NAME, "text"): why an exploration ended before its end. */
@@ -315,10 +317,20 @@ typedef struct asx_explore_options {
     uint32_t depth;          /* pct: the depth of bug it aims at; default 3 */
     bool stop_at_first;      /* execution that is not good */
     bool unchecked;          /* do not compare classes: no memory for it, and a little faster */
+    uint32_t jobs;           /* so many processes explore together, forked from the caller's, which
+                                waits for them; 0 and 1: the caller's alone. The totals are the
+                                same. At most 256 */
+    uint64_t checkpoint_every_ns; /* 0: only when it stops before its end */
+    /* Receives a checkpoint, all of it; a process is forked for this as for jobs. NULL: none is
+     * made. A negative status ends the exploration, and is returned. */
+    asx_status (*on_checkpoint)(void *ctx, const void *bytes, size_t len);
+    const void *resume;      /* a checkpoint of the same program, test and options: goes on from
+                                there; totals are of all runs together. NULL: begins. Borrowed */
+    size_t resume_len;
     const char *schedule;    /* replay this one, once; borrowed during the call */
     /* Receives the trace of all executions, in pieces; for a replay. NULL: not kept. */
     asx_status (*sink)(void *ctx, const void *bytes, size_t len);
-    const char *program;     /* stored in that trace; borrowed */
+    const char *program;     /* stored in that trace and in checkpoints; borrowed */
     /* Called for each execution that is not good; NULL: not told. */
     void (*on_failure)(void *ctx, const asx_explore_failure *failure);
     /* Called now and then; false stops. */
@@ -333,6 +345,8 @@ typedef struct asx_explore_result {
     asx_status status;       /* ASX_OK, or why it ended early: ASX_E_DIVERGED (not deterministic, or
                                 a schedule of another program), ASX_E_NOT_SUPPORTED,
                                 ASX_E_RESOURCE_EXHAUSTED */
+    const char *refused;     /* why the checkpoint was, else NULL; static. The status is then
+                                ASX_E_TRACE_CORRUPT, ASX_E_TRACE_VERSION or ASX_E_DIVERGED */
     const char *unsupported; /* name of the event that is not explored, else NULL; static */
 } asx_explore_result;
 

@@ -22,6 +22,7 @@ asx__dpor *asx__dpor_create(const asx__dpor_options *options)
     d->options = *options;
     d->prefer = d->clock = ASX__DPOR_NONE;
     d->stride = 8;
+    d->share = 1;
     d->wide = options->mode == ASX__DPOR_SOURCE;
     d->sampling = options->mode >= ASX__DPOR_RANDOM && options->mode <= ASX__DPOR_SAMPLE;
     asx__rng_seed(&d->rng, options->seed);
@@ -49,7 +50,10 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->untried.at);
     free(d->changes.at);
     free(d->roles.at);
-    free(d->classes);
+    free(d->classes.at);
+    free(d->given.at);
+    free(d->whole.at);
+    free(d->heard.at);
     free(d->saved_steps.at);
     free(d->saved_blocks.at);
     free(d->alternatives.at);
@@ -132,7 +136,7 @@ void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
     d->tasks[task].pending = true;
     if (ASX__UNLIKELY(!d->wide && asx__op_is_wide(op))) {
         d->wide = true;
-        d->restart = d->events_len != 0 || d->stats.executions != 0;
+        d->restart = d->events_len != 0 || d->stats.executions != 0 || d->later;
     }
 }
 
@@ -340,7 +344,9 @@ static void note_untried(asx__dpor *d, uint32_t chosen)
         if (other == ASX__DPOR_NONE)
             other = task;
     }
-    d->untried.at[d->untried.len++] = (asx__untried){ { other, 0, false }, more };
+    bool again = step + 1 == d->plan.len && d->untried.cap > step && d->sibling;
+    asx__untried *u = &d->untried.at[d->untried.len++];
+    *u = (asx__untried){ { other, 0, false }, more, again ? u->begun + 1 : 1 };
 }
 
 static uint32_t choose_free(asx__dpor *d)
@@ -429,8 +435,10 @@ uint32_t asx__dpor_choice_of(asx__dpor *d, uint64_t choices)
 static void note_untried_choice(asx__dpor *d, uint32_t step, uint32_t task, uint64_t choices)
 {
     uint32_t choice = d->events[step].choice;
-    if (d->options.mode == ASX__DPOR_DFS && step + 1 >= d->plan.len && choice + 1 < choices)
-        d->untried.at[step].step = (asx__step){ task, choice + 1, false };
+    if (d->options.mode != ASX__DPOR_DFS || step + 1 < d->plan.len || choice + 1 >= choices)
+        return;
+    d->untried.at[step].step = (asx__step){ task, choice + 1, false };
+    d->untried.at[step].more += (uint32_t)choices - choice - 1;
 }
 
 static uint64_t commit_wide(asx__dpor *d, uint32_t task)
@@ -510,6 +518,7 @@ static bool pop_untried(asx__dpor *d)
             d->plan.at[i] = (asx__step){ d->events[i].task, d->events[i].choice, false };
         d->plan.at[step] = d->untried.at[step].step;
         d->plan.len = step + 1;
+        d->sibling = true;
         return true;
     }
     return false;
@@ -523,6 +532,10 @@ static bool begin_again(asx__dpor *d)
     d->stats.memory_bytes = memory_bytes;
     d->restart = false;
     d->sample = d->span = 0;
+    d->sibling = false;
+    d->share = 1;
+    d->used = 0;
+    d->share_from = 0;
     if (d->options.mode != ASX__DPOR_REPLAY) /* whose plan is not the engine's */
         d->plan.len = 0;
     d->blocks.len = d->untried.len = 0;
@@ -530,11 +543,9 @@ static bool begin_again(asx__dpor *d)
     d->frames.len = 0;
     d->fresh_from = 0;
     d->prefer = ASX__DPOR_NONE;
-    d->classes_len = 0;
-    d->classes_mask = 0;
-    if (d->classes_cap != 0)
-        memset(d->classes, 0, d->classes_cap * sizeof *d->classes);
+    asx__classes_clear(&d->classes);
     asx__tree_clear(d);
+    d->shared = 0;
     return true;
 }
 
@@ -547,7 +558,9 @@ static bool finish_wide(asx__dpor *d)
     d->stats.frames = d->nodes.len;
     if (d->stats.frames > d->stats.frames_most)
         d->stats.frames_most = d->stats.frames;
-    return asx__tree_pop(d);
+    asx__share_used(d);
+    asx__share_give(d);
+    return asx__tree_pop(d) || asx__share_is_done(d);
 }
 
 bool asx__dpor_finish(asx__dpor *d, bool stuck)
@@ -579,15 +592,19 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck)
             return finish_wide(d);
         if (stuck)
             asx__dpor_race_pending(d);
+        asx__share_used(d);
         asx__dpor_push(d);
+        asx__share_give(d);
         return asx__dpor_pop(d);
     case ASX__DPOR_DFS:
         d->untried.len = d->events_len;
+        asx__share_used(d);
+        asx__share_give(d);
         return pop_untried(d);
     case ASX__DPOR_REPLAY:
         return false;
     default:
-        return d->status == ASX_OK;
+        return d->status == ASX_OK && d->sample != d->sample_end;
     }
 }
 

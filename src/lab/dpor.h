@@ -23,7 +23,9 @@
 
 #include <asx/status.h>
 
+#include "base/atomic.h"
 #include "base/rng.h"
+#include "lab/bytes.h"
 
 /* X(NAME, "text"): what a task can do to an object. */
 #define ASX__OP_LIST(X)                                                                            \
@@ -273,6 +275,39 @@ typedef struct asx__dpor_event {
     bool by_default;
 } asx__dpor_event;
 
+/* Numbers of tasks for several processes, in memory that they share. */
+#define ASX__COMMON_NAMES_MOST 65536
+typedef struct asx__common_names {
+    asx__atomic_u32 lock;
+    uint32_t len;          /* under the lock */
+    struct {
+        uint32_t parent, nth;
+    } at[ASX__COMMON_NAMES_MOST];
+} asx__common_names;
+
+/* The number of that task, given on first use. ASX__DPOR_NONE: there are too many. */
+uint32_t asx__common_name(asx__common_names *common, uint32_t parent, uint32_t nth);
+
+/* Sums of classes; see dpor_table.c. */
+#define ASX__CLASSES_MOST ((size_t)1 << 18)
+typedef struct asx__classes {
+    uint64_t *at;    /* free(); 0: no entry */
+    size_t cap, len;
+    uint64_t mask;   /* sums that have none of these bits are compared */
+} asx__classes;
+
+/* 1: it is new, 2: it was there, 0: it is not compared, -1: no memory. From `most` entries on fewer
+ * and fewer are compared. */
+int asx__classes_add(asx__classes *c, uint64_t sum, size_t most);
+void asx__classes_clear(asx__classes *c);
+
+/* What a process gives to the others of what it has to do. */
+typedef enum asx__giving {
+    ASX__GIVE_NOTHING,
+    ASX__GIVE_TOP,   /* what lies highest in the tree, and is likely to be most of it */
+    ASX__GIVE_ALL
+} asx__giving;
+
 typedef struct asx__dpor_options {
     asx__dpor_mode mode;
     uint64_t seed;        /* 0: the running task goes on; else the default is drawn */
@@ -281,6 +316,7 @@ typedef struct asx__dpor_options {
     uint32_t bound;       /* DFS: number of preemptions allowed + 1; 0: any */
     uint32_t delays;      /* DFS: number of delays allowed + 1; 0: any */
     bool check;           /* compare classes */
+    asx__common_names *names; /* NULL: this process is alone; borrowed */
 } asx__dpor_options;
 
 typedef struct asx__dpor_stats {
@@ -300,6 +336,7 @@ typedef struct asx__dpor_stats {
     uint64_t frames_most;
     uint64_t memory_bytes;
     uint64_t span;        /* PCT: priorities changed in so many first steps */
+    double done;          /* of the whole, guessed; 1: all */
 } asx__dpor_stats;
 
 typedef struct asx__dpor asx__dpor;
@@ -372,6 +409,28 @@ uint32_t asx__dpor_tasks(const asx__dpor *d);
  * ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_name(asx__dpor *d, uint32_t parent, uint32_t nth);
 void asx__dpor_name_of(const asx__dpor *d, uint32_t task, uint32_t *ret_parent, uint32_t *ret_nth);
+/* How many executions there will be in all if so many are `done` of it; 0: not known. */
+uint64_t asx__dpor_estimate(uint64_t executions, double done);
+
+/* ---- sharing (dpor_share.c) ---- */
+
+/* The next execution begins this piece of work; what was left to do is forgotten.
+ * ASX_E_TRACE_CORRUPT, ASX_E_RESOURCE_EXHAUSTED. */
+asx_status asx__dpor_take(asx__dpor *d, asx__reader *work);
+/* To be given away when the execution is over; asx__dpor_finish() writes it into `given`, in pieces
+ * for asx__pool_give(). */
+void asx__dpor_ask(asx__dpor *d, asx__giving giving);
+asx__bytes *asx__dpor_given(asx__dpor *d);
+/* What the pool says of its nodes (asx__pool_tell()). */
+asx_status asx__dpor_hear(asx__dpor *d, asx__reader *told);
+/* Moves the counters and the set of classes out. */
+void asx__dpor_report(asx__dpor *d, asx__dpor_stats *ret_stats, asx__bytes *classes);
+bool asx__dpor_samples(const asx__dpor *d);
+/* No more samples after this one. */
+void asx__dpor_end_samples(asx__dpor *d);
+/* Operations may access several objects, from the beginning. */
+void asx__dpor_be_wide(asx__dpor *d);
+
 /* The plan of the next execution, for REPLAY. Copies. */
 asx_status asx__dpor_plan(asx__dpor *d, const asx__step *steps, size_t count);
 

@@ -12,6 +12,7 @@
 #ifndef ASX_LAB_DPOR_INT_H
 #define ASX_LAB_DPOR_INT_H
 
+#include "lab/bytes.h"
 #include "lab/dpor.h"
 
 #include <stdlib.h>
@@ -58,12 +59,15 @@ typedef struct asx__frame {
     size_t steps;
     size_t blocks;
     size_t alternatives;
+    size_t moved;
+    double share;        /* of the whole, of each alternative */
 } asx__frame;
 
 /* DFS: what is tried next at a step, and how many tasks are to be tried there. */
 typedef struct asx__untried {
     asx__step step; /* task NONE: nothing */
     uint32_t more;
+    uint32_t begun; /* tried so far, with what is being tried */
 } asx__untried;
 
 /* ---- wide: see dpor_wide.c and dpor_tree.c -------------------------------------------------- */
@@ -171,8 +175,10 @@ struct asx__dpor {
     uint32_t prefer;       /* the overtaken task, until it has gone */
     uint32_t preemptions, delays; /* DFS with a bound: in this execution so far */
     ASX__VEC(asx__untried) untried; /* DFS: at each step what to do there next */
+    bool sibling;          /* ... the last step of the plan comes from there */
     bool sampling;         /* the mode draws every execution by itself */
     uint64_t sample;       /* number of the execution that comes, from 0 */
+    uint64_t sample_end;   /* the first that is not ours; 0: all are */
     uint64_t span;         /* PCT: priorities change in so many first steps */
     ASX__VEC(uint64_t) changes; /* PCT: steps at which a priority drops, sorted */
     size_t changes_done;
@@ -180,9 +186,7 @@ struct asx__dpor {
     ASX__VEC(const char *) roles; /* scratch: those that have enabled tasks */
 
     uint64_t class_sum;    /* of the current execution */
-    uint64_t *classes;     /* set of sums */
-    size_t classes_cap, classes_len;
-    uint64_t classes_mask; /* sums that have none of these bits are compared */
+    asx__classes classes;
 
     ASX__VEC(asx__step) saved_steps;
     ASX__VEC(asx__block) saved_blocks;
@@ -190,10 +194,15 @@ struct asx__dpor {
     ASX__VEC(asx__step) moved;
     ASX__VEC(asx__frame) frames;
     size_t own_alternatives; /* those of the current execution begin here */
+    double share;            /* of the whole: of the current execution and what comes from it; DFS,
+                                wide: of the work that was taken */
+    double used;             /* ... of which so much is done */
+    size_t share_from;       /* DFS: the step at which that work begins */
 
     bool wide;               /* operations that access several objects */
     bool blocked;            /* everything that can go sleeps */
     bool restart;            /* the exploration has to begin again, wide */
+    bool later;              /* others have run executions before those of this engine */
     asx__deed deed, other;   /* scratch */
     const asx__op *deed_of;  /* NULL, or `deed` is what this one does ... */
     uint32_t deed_at;        /* ... after so many events */
@@ -210,6 +219,12 @@ struct asx__dpor {
     asx__branch *spare;      /* branches for later use, linked by `next` */
     asx__branch *chain;      /* the branch that the execution follows; the rest of it */
     uint32_t branch_at;      /* the event at which this execution left the one before */
+    size_t shared;           /* nodes before this one belong to the pool; what we know of them is
+                                what it told: `done` sleeps there too, `rest` is left to try */
+    ASX__VEC(uint32_t) whole; /* scratch: a sequence for the pool */
+    ASX__VEC(uint64_t) heard; /* scratch: prints of a branch that was told */
+    asx__giving giving;      /* what is to be given away when the execution is over */
+    asx__bytes given;        /* what was */
     ASX__VEC(uint8_t) marks; /* scratch: events that are taken away */
     ASX__VEC(uint32_t) block; /* scratch */
     ASX__VEC(uint8_t) kept;  /* scratch: of the block */
@@ -293,6 +308,16 @@ bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks);
 void asx__dpor_forget_names(asx__dpor *d);
 void asx__dpor_class_note(asx__dpor *d);
 
+/* dpor_share.c */
+/* Gives away what `giving` says, before the next execution is planned. */
+void asx__share_give(asx__dpor *d);
+/* How much of the whole is done with the execution that is over. */
+void asx__share_used(asx__dpor *d);
+/* Wide: nothing is left of it. Returns false. */
+bool asx__share_is_done(asx__dpor *d);
+/* The events of `whole`, then `last`: something to try at a node of the pool. */
+void asx__share_found(asx__dpor *d, uint32_t node, asx__step last, const asx__prints *prints);
+
 /* dpor_race.c */
 /* The event is the last one; its clock is still its task's, without the event itself. Completes the
  * clock, and notes the alternatives in which it comes earlier. */
@@ -351,6 +376,8 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
 bool asx__tree_pop(asx__dpor *d);
 void asx__tree_clear(asx__dpor *d);
 void asx__tree_deinit(asx__dpor *d);
+asx__branch *asx__tree_branch(asx__dpor *d, asx__step step, const asx__prints *prints);
+void asx__tree_free(asx__dpor *d, asx__branch *branch);
 
 /* dpor_find.c */
 /* Finds what could have been otherwise in the finished execution. */

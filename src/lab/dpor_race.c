@@ -181,8 +181,10 @@ void asx__dpor_push(asx__dpor *d)
     if (!ASX__VEC_ROOM(d, d->saved_steps, steps) ||
         !ASX__VEC_ROOM(d, d->saved_blocks, d->blocks.len) || !ASX__VEC_ROOM(d, d->frames, 1))
         return;
-    d->frames.at[d->frames.len++] = (asx__frame){ d->saved_steps.len, d->saved_blocks.len,
-                                                  d->own_alternatives };
+    d->frames.at[d->frames.len++] = (asx__frame){
+        d->saved_steps.len, d->saved_blocks.len, d->own_alternatives,
+        d->alternatives.at[d->own_alternatives].moved,
+        d->share / (double)(d->alternatives.len - d->own_alternatives) };
     for (uint32_t i = 0; i < steps; i++) {
         const asx__dpor_event *g = &d->events[i];
         d->saved_steps.at[d->saved_steps.len++] =
@@ -217,12 +219,24 @@ static void plan_blocks(asx__dpor *d, const asx__frame *frame, const asx__altern
                                                   alternative->head_ordinal };
 }
 
+/* They can come in any order. Drawn, so that those that are done tell about the others: the later
+ * in an execution, the less comes of it. */
+static asx__alternative any_alternative(asx__dpor *d, const asx__frame *frame)
+{
+    size_t count = d->alternatives.len - frame->alternatives;
+    uint64_t drawn = asx__hash_avalanche(d->stats.executions + ASX__HASH_START);
+    asx__alternative *at = &d->alternatives.at[frame->alternatives + (size_t)(drawn % count)];
+    asx__alternative alternative = *at;
+    *at = d->alternatives.at[--d->alternatives.len];
+    return alternative;
+}
+
 bool asx__dpor_pop(asx__dpor *d)
 {
     if (d->frames.len == 0 || d->status < 0)
         return false;
     const asx__frame *frame = &d->frames.at[d->frames.len - 1];
-    asx__alternative alternative = d->alternatives.at[--d->alternatives.len];
+    asx__alternative alternative = any_alternative(d, frame);
     d->plan.len = 0;
     if (!ASX__VEC_ROOM(d, d->plan, (size_t)alternative.at + alternative.len))
         return false;
@@ -235,8 +249,9 @@ bool asx__dpor_pop(asx__dpor *d)
     plan_blocks(d, frame, &alternative);
     d->prefer = alternative.over_task;
     d->fresh_from = (uint32_t)d->plan.len - 1;
-    d->moved.len = alternative.moved;
+    d->share = frame->share;
     if (d->alternatives.len == frame->alternatives) {
+        d->moved.len = frame->moved;
         d->saved_steps.len = frame->steps;
         d->saved_blocks.len = frame->blocks;
         d->frames.len--;

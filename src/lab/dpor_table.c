@@ -7,13 +7,13 @@
  * Classes. An execution is summed up by 64 bits that do not depend on the order of events that
  * commute (dpor.c adds one term per event). To find out that a class came twice they are kept in a
  * set, of bounded size: when it is full, a further bit of the sums must be zero for them to be kept
- * and compared. So memory is constant; every repetition is seen as long as CLASSES_MAX classes are
+ * and compared. So memory is constant; every repetition is seen as long as ASX__CLASSES_MOST are
  * not exceeded, and from then on a known fraction of them. DFS, which is there to count classes,
  * keeps them all.
  */
 #include "lab/dpor_int.h"
 
-#define CLASSES_MAX ((size_t)1 << 18)
+#include <sched.h>
 
 bool asx__dpor_grow(asx__dpor *d, void **memory, size_t *cap, size_t need, size_t size)
 {
@@ -169,22 +169,73 @@ bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks)
     return true;
 }
 
-uint32_t asx__dpor_name(asx__dpor *d, uint32_t parent, uint32_t nth)
+static uint32_t add_name(asx__dpor *d, uint32_t parent, uint32_t nth)
 {
     if (d->names_len * 2 >= d->names_cap && !grow_names(d))
         return ASX__DPOR_NONE;
-    asx__task_name *name = find_name(d, parent, nth);
-    if (name->task != ASX__DPOR_NONE)
-        return name->task;
     if (!asx__dpor_stride_for(d, d->tasks_len + 1))
         return ASX__DPOR_NONE;
     uint32_t task = d->tasks_len++;
     uint64_t words[2] = { parent < task ? d->tasks[parent].path : parent, nth };
     d->tasks[task] = (asx__dpor_task){ .parent = parent, .nth = nth,
                                        .path = asx__hash_words(1, words, 2) };
-    *name = (asx__task_name){ parent, nth, task };
+    *find_name(d, parent, nth) = (asx__task_name){ parent, nth, task };
     d->names_len++;
     return task;
+}
+
+/* All processes give a task the same number; those that others have met become known here too. */
+static uint32_t add_common_name(asx__dpor *d, uint32_t parent, uint32_t nth)
+{
+    asx__common_names *common = d->options.names;
+    uint32_t number = asx__common_name(common, parent, nth);
+    if (number == ASX__DPOR_NONE) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return number;
+    }
+    while (d->tasks_len <= number)
+        if (add_name(d, common->at[d->tasks_len].parent, common->at[d->tasks_len].nth) ==
+            ASX__DPOR_NONE)
+            return ASX__DPOR_NONE;
+    return number;
+}
+
+uint32_t asx__dpor_name(asx__dpor *d, uint32_t parent, uint32_t nth)
+{
+    if (d->names_cap != 0) {
+        const asx__task_name *name = find_name(d, parent, nth);
+        if (name->task != ASX__DPOR_NONE)
+            return name->task;
+    }
+    return d->options.names != NULL && !d->sampling ? add_common_name(d, parent, nth)
+                                                    : add_name(d, parent, nth);
+}
+
+static void common_lock(asx__common_names *common)
+{
+    uint32_t free_ = 0;
+    while (!asx__cas_acquire(&common->lock, &free_, 1)) {
+        free_ = 0;
+        (void)sched_yield();
+    }
+}
+
+uint32_t asx__common_name(asx__common_names *common, uint32_t parent, uint32_t nth)
+{
+    uint32_t number = 0;
+    common_lock(common);
+    while (number < common->len &&
+           (common->at[number].parent != parent || common->at[number].nth != nth))
+        number++;
+    if (number == ASX__COMMON_NAMES_MOST) {
+        number = ASX__DPOR_NONE;
+    } else if (number == common->len) {
+        common->at[number].parent = parent;
+        common->at[number].nth = nth;
+        common->len++;
+    }
+    asx__store_release(&common->lock, 0);
+    return number;
 }
 
 void asx__dpor_forget_names(asx__dpor *d)
@@ -210,26 +261,45 @@ static bool class_insert(uint64_t *set, size_t cap, uint64_t sum)
 }
 
 /* Twice the room or, when that is not wanted, half of the entries. */
-static bool class_room(asx__dpor *d)
+static bool class_room(asx__classes *c, size_t most)
 {
-    bool bounded = d->options.mode != ASX__DPOR_DFS && d->classes_len >= CLASSES_MAX;
-    size_t cap = d->classes_cap == 0 ? 1024 : bounded ? d->classes_cap : d->classes_cap * 2;
+    bool bounded = c->len >= most;
+    size_t cap = c->cap == 0 ? 1024 : bounded ? c->cap : c->cap * 2;
     uint64_t *set = calloc(cap, sizeof *set);
-    if (set == NULL) {
-        d->status = ASX_E_RESOURCE_EXHAUSTED;
+    if (set == NULL)
         return false;
-    }
     if (bounded)
-        d->classes_mask = d->classes_mask << 1 | 1u;
-    d->stats.memory_bytes += (cap - d->classes_cap) * sizeof *set;
-    d->classes_len = 0;
-    for (size_t i = 0; i < d->classes_cap; i++)
-        if (d->classes[i] != 0 && (d->classes[i] & d->classes_mask) == 0)
-            d->classes_len += class_insert(set, cap, d->classes[i]);
-    free(d->classes);
-    d->classes = set;
-    d->classes_cap = cap;
+        c->mask = c->mask << 1 | 1u;
+    size_t len = 0;
+    for (size_t i = 0; i < c->cap; i++)
+        if (c->at[i] != 0 && (c->at[i] & c->mask) == 0)
+            len += class_insert(set, cap, c->at[i]);
+    free(c->at);
+    c->at = set;
+    c->cap = cap;
+    c->len = len;
     return true;
+}
+
+int asx__classes_add(asx__classes *c, uint64_t sum, size_t most)
+{
+    if ((sum & c->mask) != 0)
+        return 0;
+    if (c->len * 2 >= c->cap && !class_room(c, most))
+        return -1;
+    if ((sum & c->mask) != 0)
+        return 0;
+    bool seen_first = class_insert(c->at, c->cap, sum);
+    c->len += seen_first;
+    return seen_first ? 1 : 2;
+}
+
+void asx__classes_clear(asx__classes *c)
+{
+    c->len = 0;
+    c->mask = 0;
+    if (c->cap != 0)
+        memset(c->at, 0, c->cap * sizeof *c->at);
 }
 
 void asx__dpor_class_note(asx__dpor *d)
@@ -237,15 +307,13 @@ void asx__dpor_class_note(asx__dpor *d)
     uint64_t sum = asx__hash_avalanche(d->class_sum ^ ASX__HASH_START);
     if (sum == 0)
         sum = UINT64_C(1) << 63;
-    if ((sum & d->classes_mask) != 0)
-        return;
-    if (d->classes_len * 2 >= d->classes_cap && !class_room(d))
-        return;
-    if ((sum & d->classes_mask) != 0)
-        return;
-    bool seen_first = class_insert(d->classes, d->classes_cap, sum);
-    d->classes_len += seen_first;
-    d->stats.checked++;
-    d->stats.classes += seen_first;
-    d->stats.redundant += !seen_first;
+    size_t cap = d->classes.cap;
+    int seen = asx__classes_add(&d->classes, sum,
+                                d->options.mode == ASX__DPOR_DFS ? SIZE_MAX : ASX__CLASSES_MOST);
+    d->stats.memory_bytes += (d->classes.cap - cap) * sizeof *d->classes.at;
+    if (seen < 0)
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+    d->stats.checked += seen > 0;
+    d->stats.classes += seen == 1;
+    d->stats.redundant += seen == 2;
 }

@@ -21,7 +21,7 @@
  */
 #include "lab/dpor_int.h"
 
-static asx__branch *make_branch(asx__dpor *d, asx__step step, const asx__prints *prints)
+asx__branch *asx__tree_branch(asx__dpor *d, asx__step step, const asx__prints *prints)
 {
     uint32_t room = prints->len > ASX__BRANCH_PRINTS ? prints->len : ASX__BRANCH_PRINTS;
     asx__branch *branch = room == ASX__BRANCH_PRINTS ? d->spare : NULL;
@@ -59,11 +59,11 @@ static void free_branch(asx__dpor *d, asx__branch *branch)
     free(branch);
 }
 
-static void free_branches(asx__dpor *d, asx__branch *branch)
+void asx__tree_free(asx__dpor *d, asx__branch *branch)
 {
     while (branch != NULL) {
         asx__branch *next = branch->next;
-        free_branches(d, branch->child);
+        asx__tree_free(d, branch->child);
         free_branch(d, branch);
         branch = next;
     }
@@ -84,8 +84,8 @@ static void drop_nodes(asx__dpor *d, size_t from)
 {
     while (d->nodes.len > from) {
         asx__node *node = &d->nodes.at[--d->nodes.len];
-        free_branches(d, node->rest);
-        free_branches(d, node->done);
+        asx__tree_free(d, node->rest);
+        asx__tree_free(d, node->done);
         d->sleepers.len = node->sleepers;
     }
 }
@@ -93,7 +93,7 @@ static void drop_nodes(asx__dpor *d, size_t from)
 void asx__tree_clear(asx__dpor *d)
 {
     drop_nodes(d, 0);
-    free_branches(d, d->chain);
+    asx__tree_free(d, d->chain);
     d->chain = NULL;
     d->branch_at = 0;
 }
@@ -215,7 +215,7 @@ static asx__branch *chain_of(const sequence *s)
         if (s->events[i] == ASX__DPOR_NONE)
             continue;
         asx__prints prints = asx__wide_prints(d, s->events[i]);
-        *end = make_branch(d, step_of(s, i), &prints);
+        *end = asx__tree_branch(d, step_of(s, i), &prints);
         if (*end == NULL)
             return first;
         end = &(*end)->child;
@@ -223,7 +223,7 @@ static asx__branch *chain_of(const sequence *s)
             return first;
     }
     if (!s->last_out)
-        *end = make_branch(d, s->last, s->prints);
+        *end = asx__tree_branch(d, s->last, s->prints);
     return first;
 }
 
@@ -233,6 +233,18 @@ static bool is_empty(const sequence *s)
         if (s->events[i] != ASX__DPOR_NONE)
             return false;
     return s->last_out;
+}
+
+/* The sequence as it came, for the pool. */
+static bool keep_whole(asx__dpor *d)
+{
+    d->whole.len = 0;
+    if (!ASX__VEC_ROOM(d, d->whole, d->block.len))
+        return false;
+    if (d->block.len != 0)
+        memcpy(d->whole.at, d->block.at, d->block.len * sizeof *d->block.at);
+    d->whole.len = d->block.len;
+    return true;
 }
 
 void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__step last,
@@ -248,6 +260,13 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
     for (size_t i = d->nodes.at[node].sleepers; i < to; i++)
         if (covers(&s, d->sleepers.at[i], &at))
             return;
+    if (node < d->shared) {
+        for (const asx__branch *b = d->nodes.at[node].done; b != NULL; b = b->next)
+            if (covers(&s, b, &at))
+                return;
+        if (!keep_whole(d))
+            return;
+    }
     asx__branch **list = &d->nodes.at[node].rest;
     while (*list != NULL) {
         asx__branch *branch = *list;
@@ -263,7 +282,10 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
             return;
         list = &branch->child;
     }
-    *list = chain_of(&s);
+    if (node < d->shared) /* the pool will put it there */
+        asx__share_found(d, node, last, prints);
+    else
+        *list = chain_of(&s);
 }
 
 /* ---- the next execution --------------------------------------------------------------------- */
@@ -273,7 +295,7 @@ static void put_to_sleep(asx__dpor *d, uint32_t step)
 {
     asx__node *node = &d->nodes.at[step];
     asx__prints prints = asx__wide_prints(d, step);
-    asx__branch *branch = make_branch(
+    asx__branch *branch = asx__tree_branch(
         d, (asx__step){ d->events[step].task, d->events[step].choice, false }, &prints);
     if (branch == NULL)
         return;
@@ -285,9 +307,9 @@ static void put_to_sleep(asx__dpor *d, uint32_t step)
 
 bool asx__tree_pop(asx__dpor *d)
 {
-    while (d->nodes.len != 0 && d->nodes.at[d->nodes.len - 1].rest == NULL)
+    while (d->nodes.len > d->shared && d->nodes.at[d->nodes.len - 1].rest == NULL)
         drop_nodes(d, d->nodes.len - 1);
-    if (d->nodes.len == 0 || d->status < 0)
+    if (d->nodes.len <= d->shared || d->status < 0)
         return false;
     uint32_t step = (uint32_t)d->nodes.len - 1;
     put_to_sleep(d, step);

@@ -1,6 +1,8 @@
 /* explore.c - runs a lab test as often as the engine asks (see explore.h). */
 #include "lab/explore.h"
 
+#include "lab/jobs.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -500,6 +502,7 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
         .frontier_most = stats.frames_most,
         .memory_bytes = stats.memory_bytes,
         .elapsed_ns = now_ns() - x->started_ns,
+        .estimate = asx__dpor_estimate(stats.executions, stats.done),
     };
 }
 
@@ -515,7 +518,7 @@ static void tell(asx__explorer *x, asx_explore_verdict verdict)
     const asx_explore_options *o = x->options;
     if (verdict != ASX_EXPLORE_GOOD && o->stop_at_first)
         stop(x, ASX_EXPLORE_STOP_FIRST);
-    if (verdict == ASX_EXPLORE_GOOD || o->on_failure == NULL)
+    if (verdict == ASX_EXPLORE_GOOD || (o->on_failure == NULL && x->tie == NULL))
         return;
     if (verdict != ASX_EXPLORE_FAILED)
         asx_lab_failed_here(verdict == ASX_EXPLORE_DEADLOCK ? "deadlock" : "too long", NULL);
@@ -541,7 +544,10 @@ static void tell(asx__explorer *x, asx_explore_verdict verdict)
         .schedule = x->text.bytes != NULL ? x->text.bytes : "",
         .interleaving = x->lanes.bytes != NULL ? x->lanes.bytes : "",
     };
-    o->on_failure(o->ctx, &failure);
+    if (x->tie != NULL)
+        asx__tie_failure(x, &failure);
+    else
+        o->on_failure(o->ctx, &failure);
     free(waiting.bytes);
 }
 
@@ -567,9 +573,15 @@ static void finish(asx__explorer *x, bool stuck)
                 : stuck                ? ASX_EXPLORE_DEADLOCK
                                        : ASX_EXPLORE_GOOD);
     }
+    if (x->tie != NULL)
+        asx__tie_before(x);
     x->more = asx__dpor_finish(x->dpor, stuck && !too_long);
     if (x->status == ASX_OK)
         x->status = x->unsupported != 0 ? ASX_E_NOT_SUPPORTED : asx__dpor_status(x->dpor);
+    if (x->tie != NULL) {
+        asx__tie_after(x);
+        return;
+    }
     asx__dpor_stats stats;
     asx__dpor_stats_get(x->dpor, &stats);
     if (o->executions_max != 0 && stats.executions >= o->executions_max)
@@ -701,7 +713,8 @@ static asx_status create_engine(asx__explorer *x)
                                   .depth = o->depth,
                                   .bound = o->bound,
                                   .delays = o->delays,
-                                  .check = !o->unchecked };
+                                  .check = !o->unchecked,
+                                  .names = x->tie != NULL ? &x->tie->common->names : NULL };
     asx__step *steps = NULL;
     size_t count = 0;
     asx_status st = ASX_OK;
@@ -751,12 +764,14 @@ static asx_status run(asx__explorer *x)
         return st;
     x->turn.ops = &turn_ops;
     x->started_ns = now_ns();
+    if (x->tie != NULL && !asx__tie_begin(x))
+        return ASX_OK;
     st = asx_runtime_start(x->rt, drive, x);
     while (st >= 0) {
         asx_status step = asx_runtime_step(x->rt, 0, NULL);
         if (x->oracles.complaint.oracle == ASX_ORACLE_LIVELOCK && !x->clearing) {
             finish(x, false);
-            x->more = true; /* the rest cannot be explored on this runtime */
+            x->more = x->lost = true;
             stop(x, ASX_EXPLORE_STOP_FIRST);
             break;
         }
@@ -790,37 +805,34 @@ static asx_explore_stop stopped_by(const asx__explorer *x, bool sampling)
     return x->too_long != 0 ? ASX_EXPLORE_STOP_TOO_LONG : ASX_EXPLORE_STOP_NONE;
 }
 
-asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
-                       asx_explore_result *ret_result)
+bool asx__explore_samples(const asx_explore_options *options)
 {
-    static const asx_explore_options none;
-    asx_explore_options o = options != NULL ? *options : none;
-    if (fn == NULL || ret_result == NULL || (unsigned)o.mode >= ASX_EXPLORE_MODE_COUNT)
-        return ASX_E_INVALID_ARGUMENT;
-    bool sampling = o.mode == ASX_EXPLORE_RANDOM || o.mode == ASX_EXPLORE_PCT ||
-                    o.mode == ASX_EXPLORE_SAMPLE || o.mode == ASX_EXPLORE_POS;
-    if (sampling && o.executions_max == 0)
-        o.executions_max = EXECUTIONS_DEFAULT;
-    if (o.steps_max == 0)
-        o.steps_max = STEPS_DEFAULT;
-    if (o.depth == 0)
-        o.depth = DEPTH_DEFAULT;
+    return options->mode == ASX_EXPLORE_RANDOM || options->mode == ASX_EXPLORE_PCT ||
+           options->mode == ASX_EXPLORE_SAMPLE || options->mode == ASX_EXPLORE_POS;
+}
+
+asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void *arg,
+                              asx__tie *tie, asx_explore_result *ret_result)
+{
     asx__explorer x;
     memset(&x, 0, sizeof x);
-    x.options = &o;
+    x.options = o;
+    x.tie = tie;
     asx__oracles_init(&x.oracles);
     x.oracles.partial = true;
     x.fn = fn;
     x.arg = arg;
-    x.cancels = (o.faults & ASX_EXPLORE_FAULT_CANCEL) != 0;
+    x.cancels = (o->faults & ASX_EXPLORE_FAULT_CANCEL) != 0;
     asx_status st = run(&x);
-    if (st >= 0 && o.sink != NULL)
-        st = asx_runtime_trace_write(x.rt, o.sink, o.ctx);
+    if (st >= 0 && o->sink != NULL)
+        st = asx_runtime_trace_write(x.rt, o->sink, o->ctx);
+    if (st >= 0 && tie != NULL)
+        asx__tie_end(&x);
     if (st >= 0) {
         memset(ret_result, 0, sizeof *ret_result);
         progress_of(&x, &ret_result->totals);
         ret_result->status = x.status;
-        ret_result->stopped = stopped_by(&x, sampling);
+        ret_result->stopped = stopped_by(&x, asx__explore_samples(o));
         ret_result->complete = ret_result->stopped == ASX_EXPLORE_STOP_NONE;
         ret_result->unsupported = x.unsupported != 0 ? asx_event_kind_str(x.unsupported) : NULL;
     }
@@ -837,4 +849,24 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
     free(x.text.bytes);
     free(x.lanes.bytes);
     return st < 0 ? st : destroyed;
+}
+
+asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
+                       asx_explore_result *ret_result)
+{
+    static const asx_explore_options none;
+    asx_explore_options o = options != NULL ? *options : none;
+    if (fn == NULL || ret_result == NULL || (unsigned)o.mode >= ASX_EXPLORE_MODE_COUNT ||
+        o.jobs > ASX__JOBS_MOST)
+        return ASX_E_INVALID_ARGUMENT;
+    if (asx__explore_samples(&o) && o.executions_max == 0)
+        o.executions_max = EXECUTIONS_DEFAULT;
+    if (o.steps_max == 0)
+        o.steps_max = STEPS_DEFAULT;
+    if (o.depth == 0)
+        o.depth = DEPTH_DEFAULT;
+    if (o.schedule == NULL && o.sink == NULL &&
+        (o.jobs > 1 || o.on_checkpoint != NULL || o.resume != NULL))
+        return asx__jobs_run(&o, fn, arg, ret_result);
+    return asx__explore_alone(&o, fn, arg, NULL, ret_result);
 }

@@ -124,10 +124,17 @@ typedef struct asx__explorer {
     uint64_t bugs, too_long;
     bool stop;
     asx_explore_stop stopped; /* why */
+    bool lost;           /* what is left to explore cannot be on this runtime */
+    struct asx__tie *tie; /* to the keeper, if it is a worker (jobs.h); else NULL */
     uint64_t started_ns;
     asx__text text, lanes;
 } asx__explorer;
 
+/* As asx_explore(), in this process; the options are complete. */
+asx_status asx__explore_alone(const asx_explore_options *options, asx_lab_fn fn, void *arg,
+                              struct asx__tie *tie, asx_explore_result *ret_result);
+/* Does the mode draw executions? */
+bool asx__explore_samples(const asx_explore_options *options);
 /* The explorer of a runtime; NULL: an ordinary one. */
 asx__explorer *asx__explorer_of(const asx_runtime *rt);
 /* The running task does an operation when its turn has come; returns the state that it found, or

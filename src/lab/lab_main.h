@@ -13,6 +13,8 @@ typedef struct request {
     const char *replay;   /* file */
     const char *save;     /* file */
     const char *pack;     /* file; NULL: named after the test */
+    const char *checkpoint, *resume; /* files */
+    uint64_t told_ns;     /* when the progress line was written */
     bool search;          /* no mode was named: sample, then explore */
     bool no_pack, no_shrink;
     bool json, verbose, list, table, progress;
@@ -52,6 +54,14 @@ typedef struct pack {
 } pack;
 /* Changes `text`. False: it is neither. */
 bool pack_parse(char *text, pack *ret);
+
+/* save.c */
+/* An interrupt is noted from now on; the second one ends the process. */
+void hear_signals(void);
+bool was_interrupted(void);
+asx_status on_checkpoint(void *ctx, const void *bytes, size_t len);
+/* All of it and a NUL, malloc'd; NULL: it cannot be read. */
+char *read_file(const char *path, size_t *ret_len);
 
 /* table.c */
 int table_print(request *r);

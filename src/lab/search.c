@@ -187,6 +187,12 @@ static bool on_progress(void *ctx, const asx_explore_progress *progress)
     return c->user->on_progress(c->user->ctx, progress);
 }
 
+static asx_status on_checkpoint(void *ctx, const void *bytes, size_t len)
+{
+    const catch *c = ctx;
+    return c->user->on_checkpoint(c->user->ctx, bytes, len);
+}
+
 static asx_status phase(catch *c, asx_explore_options *o, asx_lab_fn fn, void *arg,
                         asx_explore_result *ret_result)
 {
@@ -213,13 +219,19 @@ asx_status asx_lab_search(const asx_explore_options *options, uint64_t samples, 
     o.sink = NULL;
     o.stop_at_first = true;
     o.executions_max = samples != 0 ? samples : ASX_LAB_SAMPLES;
-    asx_status st = phase(&c, &o, fn, arg, &result);
+    o.on_checkpoint = NULL;
+    asx_status st = ASX_OK;
+    memset(&result, 0, sizeof result);
+    if (o.resume == NULL) /* a checkpoint is of the exploration, which comes after the samples */
+        st = phase(&c, &o, fn, arg, &result);
     uint64_t used = now_ns() - c.started_ns;
-    bool in_time = o.time_max_ns == 0 || used < o.time_max_ns;
+    bool in_time = (o.time_max_ns == 0 || used < o.time_max_ns) &&
+                   result.stopped != ASX_EXPLORE_STOP_ASKED;
     if (st >= 0 && result.status >= 0 && !c.finding.found && in_time) {
         c.before = result.totals.executions;
         o.mode = ASX_EXPLORE_OPTIMAL;
         o.executions_max = 0;
+        o.on_checkpoint = options != NULL && options->on_checkpoint != NULL ? on_checkpoint : NULL;
         o.time_max_ns -= o.time_max_ns != 0 ? used : 0;
         st = phase(&c, &o, fn, arg, &result);
     }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static asx_lab_test *tests_first, **tests_end = &tests_first;
 static const char *default_mode;
@@ -53,6 +54,11 @@ static const char usage[] =
     "                       timeout (the adversarial clock); separated by commas\n"
     "  --bound N            only interleavings with at most N preemptions; preempt:N is the same,\n"
     "                       delay:N counts the tasks that are passed over\n"
+    "  --jobs N             so many processes together (1); 0: one for each core\n"
+    "  --checkpoint FILE    keep what is left to do there when it stops (--time,\n"
+    "                       --max-executions, an interrupt)\n"
+    "  --checkpoint-every S and every so many seconds\n"
+    "  --resume FILE        go on from there; what is counted is of all runs\n"
     "  --depth N            pct: the depth of bug it aims at (3)\n"
     "  --first              stop at the first execution that is not good\n"
     "  --save FILE          write the first schedule that is not good\n"
@@ -167,6 +173,10 @@ static bool file_option(request *r, const char *name, const char *value)
         r->save = value;
     else if (strcmp(name, "--pack") == 0)
         r->pack = value;
+    else if (strcmp(name, "--checkpoint") == 0)
+        r->checkpoint = value;
+    else if (strcmp(name, "--resume") == 0)
+        r->resume = value;
     else
         return false;
     return true;
@@ -182,6 +192,16 @@ static bool bound(request *r, const char *text)
         return false;
     *(delay ? &r->options.delays : &r->options.bound) = (uint32_t)n + 1;
     r->search = false;
+    return true;
+}
+
+static bool jobs(request *r, const char *text)
+{
+    uint64_t n = 0;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (!number(text, &n) || n > 256)
+        return false;
+    r->options.jobs = n != 0 ? (uint32_t)n : cores > 0 && cores <= 256 ? (uint32_t)cores : 1;
     return true;
 }
 
@@ -205,6 +225,10 @@ static int valued(request *r, const char *name, const char *value)
         good = number(value, &r->options.steps_max);
     else if (strcmp(name, "--time") == 0)
         good = seconds(value, &r->options.time_max_ns);
+    else if (strcmp(name, "--jobs") == 0)
+        good = jobs(r, value);
+    else if (strcmp(name, "--checkpoint-every") == 0)
+        good = seconds(value, &r->options.checkpoint_every_ns);
     else if (strcmp(name, "--depth") == 0) {
         good = number(value, &n) && n > 0 && n <= 64;
         r->options.depth = (uint32_t)n;
@@ -246,6 +270,13 @@ static int parse(request *r, int argc, char **argv)
     for (int i = 0; i < r->names_len; i++)
         if (test_named(r->names[i]) == NULL)
             return complain(r->names[i], "there is no such test");
+    if ((r->checkpoint != NULL || r->resume != NULL) && r->names_len != 1)
+        return complain(r->checkpoint != NULL ? "--checkpoint" : "--resume",
+                        "is for one test, which must be named");
+    if (r->checkpoint != NULL)
+        r->options.on_checkpoint = on_checkpoint;
+    if (r->checkpoint == NULL && r->options.checkpoint_every_ns != 0)
+        return complain("--checkpoint-every", "says when, but not where: --checkpoint FILE");
     return 0;
 }
 
@@ -307,6 +338,13 @@ static bool keep(request *r, asx_lab_finding *finding)
     return pack_write(r, r->pack != NULL ? r->pack : path, finding) && good;
 }
 
+/* A checkpoint that is no longer needed, since nothing is left. */
+static void drop_checkpoint(const request *r, const asx_explore_result *result)
+{
+    if (r->checkpoint != NULL && result->complete)
+        (void)unlink(r->checkpoint);
+}
+
 static int search(request *r)
 {
     asx_explore_result result;
@@ -316,6 +354,7 @@ static int search(request *r)
     if (st < 0)
         return complain(r->test->name, asx_status_hint(st));
     bool kept = !finding.found || keep(r, &finding);
+    drop_checkpoint(r, &result);
     tell_result(r, &result, &finding);
     asx_lab_finding_deinit(&finding);
     return kept ? code_of(&result) : 2;
@@ -329,45 +368,37 @@ static int explore(request *r, const asx_lab_test *test)
     r->options.on_failure = on_failure;
     r->options.on_progress = on_progress;
     r->options.ctx = r;
+    r->options.program = test->name;
     if (r->search && r->replay == NULL)
         return search(r);
     asx_status st = asx_explore(&r->options, test->fn, NULL, &result);
     if (st < 0)
         return complain(test->name, asx_status_hint(st));
+    drop_checkpoint(r, &result);
     tell_result(r, &result, NULL);
     return code_of(&result);
 }
 
-/* ---- replay --------------------------------------------------------------------------------- */
-
-static char *read_file(const char *path)
+/* With the checkpoint, if one is asked for. */
+static int explore_from(request *r, const asx_lab_test *test)
 {
-    FILE *file = fopen(path, "r");
-    size_t len = 0, cap = 4096;
-    char *text = file != NULL ? malloc(cap) : NULL;
-    while (text != NULL) {
-        size_t got = fread(text + len, 1, cap - len - 1, file);
-        len += got;
-        if (got == 0)
-            break;
-        if (len + 1 < cap)
-            continue;
-        cap *= 2;
-        char *larger = realloc(text, cap);
-        if (larger == NULL)
-            free(text);
-        text = larger;
-    }
-    if (file != NULL)
-        fclose(file);
-    if (text != NULL)
-        text[len] = '\0';
-    return text;
+    size_t len = 0;
+    char *bytes = r->resume != NULL ? read_file(r->resume, &len) : NULL;
+    if (r->resume != NULL && bytes == NULL)
+        return complain(r->resume, "cannot be read");
+    r->options.resume = bytes;
+    r->options.resume_len = len;
+    int code = explore(r, test);
+    r->options.resume = NULL;
+    free(bytes);
+    return code;
 }
+
+/* ---- replay --------------------------------------------------------------------------------- */
 
 static int replay(request *r)
 {
-    char *text = read_file(r->replay);
+    char *text = read_file(r->replay, NULL);
     pack p;
     if (text == NULL)
         return complain(r->replay, "cannot be read");
@@ -413,6 +444,7 @@ int main(int argc, char **argv)
         return replay(&r);
     if (r.table)
         return table_print(&r);
+    hear_signals();
     for (const asx_lab_test *test = tests_first; test != NULL; test = test->next) {
         if (!wanted(&r, test))
             continue;
@@ -420,8 +452,10 @@ int main(int argc, char **argv)
         if (r.list)
             printf("%s\n", test->name);
         else
-            one = explore(&r, test);
+            one = explore_from(&r, test);
         code = one > code ? one : code;
+        if (was_interrupted())
+            break;
     }
     return code;
 }

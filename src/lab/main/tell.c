@@ -74,16 +74,32 @@ void tell_finding(const request *r, const asx_lab_finding *finding, const asx_la
                (ull)finding->steps, (ull)finding->tasks, (ull)finding->switches);
 }
 
-/* With --progress a line each 65,536 executions; on a terminal one that is written over. */
+/* "about 1234 in all", if that is known. */
+static void add_estimate(const asx_explore_progress *p, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    if (p->estimate > p->executions)
+        (void)snprintf(buffer, size, ", about %.3g in all", (double)p->estimate);
+}
+
+/* With --progress a line each second; on a terminal one that is written over, more often. */
 bool on_progress(void *ctx, const asx_explore_progress *p)
 {
     request *r = ctx;
+    char estimate[64];
     bool terminal = !r->progress && !r->json && isatty(STDERR_FILENO);
-    if (!(r->progress && p->executions % 65536 == 0) && !(terminal && p->executions % 4096 == 0))
+    uint64_t every_ns = terminal ? ASX_SEC / 5 : ASX_SEC;
+    if (was_interrupted())
+        return false;
+    if (p->elapsed_ns < r->told_ns)
+        r->told_ns = 0; /* the next test */
+    if ((!r->progress && !terminal) || p->elapsed_ns - r->told_ns < every_ns)
         return true;
-    fprintf(stderr, "%s%s: %llu executions, %llu classes, %.0f/s, frontier %llu%s",
+    r->told_ns = p->elapsed_ns;
+    add_estimate(p, estimate, sizeof estimate);
+    fprintf(stderr, "%s%s: %llu executions, %llu classes, %.0f/s, frontier %llu%s%s",
             terminal ? "\r\033[K" : "", r->test->name, (ull)p->executions, (ull)p->classes,
-            rate(p), (ull)p->frontier, terminal ? "" : "\n");
+            rate(p), (ull)p->frontier, estimate, terminal ? "" : "\n");
     r->line_open = terminal;
     return true;
 }
@@ -117,9 +133,11 @@ static void print_json(const request *r, const asx_explore_result *result,
            result->complete ? "true" : "false", (double)elapsed_ns / 1e9);
     if (r->verbose)
         printf(",\"steps\":%llu,\"compared\":%llu,\"too_long\":%llu,\"memory\":%llu,"
-               "\"left_out\":%llu,\"frontier\":%llu,\"stopped\":\"%s\",\"status\":\"%s\"",
+               "\"estimate\":%llu,\"left_out\":%llu,\"frontier\":%llu,\"stopped\":\"%s\","
+               "\"status\":\"%s\"",
                (ull)t->steps, (ull)t->compared, (ull)t->too_long, (ull)t->memory_bytes,
-               (ull)t->left_out, (ull)t->frontier, asx_explore_stop_str(result->stopped),
+               (ull)t->estimate, (ull)t->left_out, (ull)t->frontier,
+               asx_explore_stop_str(result->stopped),
                asx_status_str(result->status));
     puts("}");
 }
@@ -150,7 +168,8 @@ static void print_bound(const request *r, const asx_explore_progress *t)
 static void print_rest(const request *r, const asx_explore_result *result)
 {
     const asx_explore_progress *t = &result->totals;
-    if (result->complete || r->replay != NULL || result->stopped == ASX_EXPLORE_STOP_SAMPLED)
+    if (result->complete || r->replay != NULL || result->stopped == ASX_EXPLORE_STOP_SAMPLED ||
+        result->stopped == ASX_EXPLORE_STOP_FAILED)
         return;
     printf("%s: bounded: %s", r->test->name, asx_explore_stop_str(result->stopped));
     if (r->options.bound != 0)
@@ -162,11 +181,16 @@ static void print_rest(const request *r, const asx_explore_result *result)
     if (t->frontier != 0)
         printf("; %llu executions have alternatives that were not run", (ull)t->frontier);
     puts("");
+    if (r->checkpoint != NULL && result->status >= 0 &&
+        result->stopped != ASX_EXPLORE_STOP_BOUND && result->stopped != ASX_EXPLORE_STOP_TOO_LONG)
+        printf("%s: the rest is in %s; --resume %s\n", r->test->name, r->checkpoint,
+               r->checkpoint);
 }
 
 void tell_result(request *r, const asx_explore_result *result, const asx_lab_finding *finding)
 {
     const asx_explore_progress *t = &result->totals;
+    char estimate[64];
     end_line(r);
     if (r->json) {
         print_json(r, result, finding);
@@ -175,15 +199,18 @@ void tell_result(request *r, const asx_explore_result *result, const asx_lab_fin
     if (finding != NULL && !finding->found && finding->schedules > t->executions)
         printf("%s: %llu schedules sampled, none failed\n", r->test->name,
                (ull)(finding->schedules - t->executions));
+    add_estimate(t, estimate, sizeof estimate);
     printf("%s: %llu executions, %llu classes, %llu redundant, %llu blocked, %llu deadlocks, "
-           "%llu bugs, %llu steps, %.0f/s, %s\n",
+           "%llu bugs, %llu steps, %.0f/s%s, %s\n",
            r->test->name, (ull)executions(result, finding), (ull)t->classes, (ull)t->redundant,
            (ull)t->blocked, (ull)t->deadlocks, (ull)t->bugs, (ull)t->steps, rate(t),
-           result->complete ? "complete" : "bounded");
+           estimate, result->complete ? "complete" : "bounded");
     if (!r->search && r->options.mode == ASX_EXPLORE_PCT && r->replay == NULL)
         print_bound(r, t);
     print_rest(r, result);
-    if (result->status < 0)
+    if (result->refused != NULL)
+        fprintf(stderr, "%s: cannot be resumed: %s\n", r->resume, result->refused);
+    else if (result->status < 0)
         fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
                 result->unsupported != NULL ? " " : "",
                 result->unsupported != NULL ? result->unsupported : "");

@@ -62,6 +62,35 @@ expect clock 0 '"executions":4,.*"complete":true' --json --mode optimal --clock 
 expect faults 0 '"executions":4,.*"complete":true' --json --mode optimal --faults cancel,timeout readers_2
 expect bad-faults 2 'not possible' --faults cancel,rain readers_2
 expect bad-clock 2 'not possible' --clock sundial readers_2
+expect jobs 0 '"executions":19605,"classes":19605,"redundant":0,"blocked":0,.*"complete":true' --json --mode optimal --jobs 2 fib_4
+expect all-cores 0 '"executions":256,.*"complete":true' --json --mode optimal --jobs 0 readers_8
+expect bad-jobs 2 'not possible' --jobs many readers_2
+expect estimate 0 ', about [0-9.e+]* in all, bounded$' --max-executions 500 fib_4
+expect json-estimate 0 ',"estimate":256,' --json --verbose readers_8
+expect stops 0 "the rest is in $work/point; --resume $work/point" --mode optimal --max-executions 100 --checkpoint "$work/point" readers_8
+expect resumes 0 '"executions":256,"classes":256,"redundant":0,.*"complete":true' --json --mode optimal --resume "$work/point" --checkpoint "$work/point" readers_8
+[ -e "$work/point" ] && { echo "a checkpoint is left of what is complete"; bad=1; }
+"$program" --mode optimal --max-executions 100 --checkpoint "$work/point" readers_8 >/dev/null
+expect searches-on 0 '"mode":"optimal","executions":256,.*"complete":true' --json --resume "$work/point" readers_8
+expect other-test 2 "cannot be resumed: it is of another test" --mode optimal --resume "$work/point" fib_1
+expect other-seed 2 "cannot be resumed: it was made with another seed" --mode optimal --seed 3 --resume "$work/point" readers_8
+echo damaged >>"$work/point"
+expect damaged 2 "cannot be resumed: it is damaged" --mode optimal --resume "$work/point" readers_8
+expect no-checkpoint 2 "cannot be resumed: it is not a checkpoint" --mode optimal --resume "$work/schedule" readers_8
+expect no-resume 2 "cannot be read" --mode optimal --resume "$work/none" readers_8
+expect which-test 2 "is for one test" --checkpoint "$work/point"
+expect where 2 "not where" --checkpoint-every 3 readers_8
+# An interrupt ends it, and what is left is kept.
+"$program" --json --mode optimal --checkpoint "$work/point" lastzero_15 >"$work/first" 2>&1 &
+child=$!
+sleep 0.3
+kill -INT $child
+wait $child
+if grep -q '"complete":false' "$work/first"; then
+    expect interrupted 0 '"executions":147456,"classes":147456,"redundant":0,.*"complete":true' --json --mode optimal --jobs 2 --resume "$work/point" lastzero_15
+else
+    grep -q '"complete":true' "$work/first" || { echo "interrupt: neither complete nor not"; cat "$work/first"; bad=1; }
+fi
 expect source 0 '"classes":256,.*"complete":true' --json --mode source readers_8
 expect no-number 2 'is not possible' --seed x readers_2
 [ $bad -eq 0 ] && echo "lab main: all as expected"

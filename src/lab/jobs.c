@@ -1,0 +1,732 @@
+/* jobs.c - the keeper (see jobs.h). */
+#include "lab/jobs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_MS 20       /* between two looks at the clock */
+#define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
+#define SAMPLES_EACH 32
+
+/* Samples that were handed out together; what came of them is told in order of their numbers. */
+typedef struct batch {
+    struct batch *next;
+    uint64_t first;
+    bool done;
+    asx__bytes report, failures; /* failures: each with its length */
+} batch;
+
+typedef struct worker {
+    pid_t pid;           /* 0: there is none */
+    int fd;
+    bool busy;
+    asx__pool_place place;
+    batch *samples;
+} worker;
+
+typedef struct keeper {
+    const asx_explore_options *options;
+    asx_lab_fn fn;
+    void *arg;
+    asx__common *common;
+    asx__pool *pool;
+    worker workers[ASX__JOBS_MOST];
+    uint32_t jobs;
+    bool wide;
+    asx__tally sum;      /* of all reports */
+    asx__classes classes;
+    batch *batches, **batches_end;
+    uint64_t next_sample, span, samples_end;
+    bool sampling;
+    bool resumed;        /* the pool has what a checkpoint had */
+    bool restart;        /* somebody has met what the workers are not prepared for */
+    bool collecting;     /* everything is wanted back */
+    bool lost;           /* what is left of somebody's work is not known */
+    bool at_first;       /* something failed, and that was to be the end */
+    asx_explore_stop stopped;
+    asx_status status;   /* of the exploration */
+    asx_status broken;   /* nothing can be said */
+    uint32_t unsupported;
+    uint64_t started_ns, before_ns, saved_ns;
+    asx__bytes message;
+} keeper;
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    if (clock_gettime(CLOCK_MONOTONIC, &ts) != 0)
+        return 0;
+    return (uint64_t)ts.tv_sec * ASX_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- workers -------------------------------------------------------------------------------- */
+
+static void be_worker(keeper *k, uint32_t number, int fd)
+{
+    asx_explore_options o = *k->options;
+    asx_explore_result result;
+    for (uint32_t i = 0; i < k->jobs; i++)
+        if (k->workers[i].pid != 0)
+            (void)close(k->workers[i].fd);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)signal(SIGINT, SIG_IGN); /* the keeper hears it, and tells us */
+    asx__tie tie = { .fd = fd,
+                       .common = k->common,
+                       .slot = &k->common->slots[number],
+                       .wide = k->wide,
+                       .limited = o.executions_max != 0 && !k->sampling,
+                       .first_only = o.stop_at_first };
+    o.time_max_ns = o.executions_max = 0;
+    o.on_progress = NULL;
+    o.stop_at_first = false;
+    o.sink = NULL;
+    asx_status st = asx__explore_alone(&o, k->fn, k->arg, &tie, &result);
+    _exit(st < 0 ? 1 : 0);
+}
+
+static bool start_worker(keeper *k, uint32_t number)
+{
+    int ends[2];
+    worker *w = &k->workers[number];
+    memset(w, 0, sizeof *w);
+    memset(&k->common->slots[number], 0, sizeof k->common->slots[number]);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(ends[0]);
+        be_worker(k, number, ends[1]);
+    }
+    (void)close(ends[1]);
+    if (pid < 0) {
+        (void)close(ends[0]);
+        return false;
+    }
+    w->pid = pid;
+    w->fd = ends[0];
+    return true;
+}
+
+static void end_worker(worker *w, bool force)
+{
+    int state;
+    if (w->pid == 0)
+        return;
+    if (force)
+        (void)kill(w->pid, SIGKILL);
+    (void)close(w->fd);
+    while (waitpid(w->pid, &state, 0) < 0 && errno == EINTR)
+        continue;
+    w->pid = 0;
+    w->busy = false;
+}
+
+static void want(keeper *k, asx__giving giving)
+{
+    for (uint32_t i = 0; i < k->jobs; i++)
+        if (k->workers[i].busy)
+            asx__store_release(&k->common->slots[i].want, giving);
+}
+
+static uint32_t count_busy(const keeper *k)
+{
+    uint32_t busy = 0;
+    for (uint32_t i = 0; i < k->jobs; i++)
+        busy += k->workers[i].busy;
+    return busy;
+}
+
+static void stop(keeper *k, asx_explore_stop why)
+{
+    if (k->stopped == ASX_EXPLORE_STOP_NONE)
+        k->stopped = why;
+    k->collecting = true;
+    want(k, ASX__GIVE_ALL);
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+static void add_stats(asx__dpor_stats *sum, const asx__dpor_stats *more)
+{
+    sum->executions += more->executions;
+    sum->steps += more->steps;
+    sum->redundant += more->redundant;
+    sum->checked += more->checked;
+    sum->deadlocks += more->deadlocks;
+    sum->blocked += more->blocked;
+    sum->bounded += more->bounded;
+    sum->memory_bytes += more->memory_bytes;
+    sum->done += more->done;
+#define LARGER(field) sum->field = more->field > sum->field ? more->field : sum->field
+    LARGER(steps_longest);
+    LARGER(tasks_most);
+    LARGER(branches_most);
+    LARGER(frames_most);
+    LARGER(span);
+#undef LARGER
+}
+
+static bool add_report(keeper *k, const asx__bytes *report)
+{
+    asx__tally tally;
+    asx__reader r = { report->at, report->len, false };
+    const char *bytes = asx__read(&r, sizeof tally);
+    if (bytes == NULL)
+        return false;
+    memcpy(&tally, bytes, sizeof tally);
+    add_stats(&k->sum.stats, &tally.stats);
+    k->sum.bugs += tally.bugs;
+    k->sum.too_long += tally.too_long;
+    uint64_t mask = asx__read_u64(&r);
+    k->classes.mask |= mask; /* masks are ones from the right */
+    uint32_t count = asx__read_count(&r, 8);
+    for (uint32_t i = 0; i < count; i++) {
+        int seen = asx__classes_add(&k->classes, asx__read_u64(&r), SIZE_MAX);
+        if (seen < 0)
+            return false;
+        k->sum.stats.redundant += seen == 2;
+    }
+    return !r.bad;
+}
+
+static void progress_of(const keeper *k, asx_explore_progress *ret)
+{
+    asx__dpor_stats s = k->sum.stats;
+    uint64_t bugs = k->sum.bugs, too_long = k->sum.too_long;
+    for (uint32_t i = 0; i < k->jobs && !k->sampling; i++) {
+        asx__slot *slot = &k->common->slots[i];
+        s.executions += asx__load_relaxed(&slot->executions);
+        s.steps += asx__load_relaxed(&slot->steps);
+        s.deadlocks += asx__load_relaxed(&slot->deadlocks);
+        s.redundant += asx__load_relaxed(&slot->redundant);
+        bugs += asx__load_relaxed(&slot->bugs);
+        too_long += asx__load_relaxed(&slot->too_long);
+        uint64_t word = asx__load_relaxed(&slot->done);
+        double done;
+        memcpy(&done, &word, sizeof done);
+        s.done += done;
+    }
+    const asx_explore_options *o = k->options;
+    bool optimal = o->mode == ASX_EXPLORE_OPTIMAL && o->bound == 0 && o->delays == 0;
+    *ret = (asx_explore_progress){
+        .executions = s.executions,
+        .classes = optimal ? s.executions - s.redundant : k->classes.len,
+        .redundant = s.redundant,
+        .compared = s.checked,
+        .blocked = s.blocked,
+        .deadlocks = s.deadlocks,
+        .bugs = bugs,
+        .too_long = too_long,
+        .steps = s.steps,
+        .steps_longest = s.steps_longest,
+        .tasks = s.tasks_most,
+        .frontier = asx__pool_len(k->pool) + count_busy(k),
+        .frontier_most = s.frames_most,
+        .memory_bytes = s.memory_bytes,
+        .elapsed_ns = now_ns() - k->started_ns + k->before_ns,
+        .left_out = s.bounded,
+        .span = s.span,
+        .estimate = asx__dpor_estimate(s.executions, s.done),
+    };
+}
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+static const char *read_text(asx__reader *r)
+{
+    uint32_t len = asx__read_u32(r);
+    const char *text = asx__read(r, len);
+    return text != NULL && len != 0 && text[len - 1] == '\0' ? text : "";
+}
+
+static void tell_failure(keeper *k, asx__reader *r, uint64_t before)
+{
+    asx_explore_failure failure = { 0 };
+    failure.verdict = (asx_explore_verdict)asx__read_u32(r);
+    failure.execution = before + asx__read_u64(r);
+    failure.steps = asx__read_u64(r);
+    failure.text = read_text(r);
+    failure.site = read_text(r);
+    failure.schedule = read_text(r);
+    failure.interleaving = read_text(r);
+    if (k->options->on_failure != NULL && !r->bad)
+        k->options->on_failure(k->options->ctx, &failure);
+}
+
+static void on_failure(keeper *k, worker *w)
+{
+    asx__reader r = { k->message.at, k->message.len, false };
+    if (w->samples != NULL) {
+        asx__bytes_u32(&w->samples->failures, (uint32_t)k->message.len);
+        (void)asx__bytes_keep(&w->samples->failures, k->message.at, k->message.len);
+        return;
+    }
+    asx_explore_progress p;
+    if (k->at_first)
+        return;
+    progress_of(k, &p);
+    uint64_t own = asx__load_relaxed(&k->common->slots[w - k->workers].executions);
+    tell_failure(k, &r, p.executions - own);
+    if (k->options->stop_at_first) {
+        k->at_first = true;
+        stop(k, ASX_EXPLORE_STOP_FIRST);
+    }
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+static void drop_batch(batch *b)
+{
+    free(b->report.at);
+    free(b->failures.at);
+    free(b);
+}
+
+/* Adds up what is done, as far as nothing before it is missing. */
+static void settle_samples(keeper *k)
+{
+    while (k->batches != NULL && k->batches->done) {
+        batch *b = k->batches;
+        asx__reader failures = { b->failures.at, b->failures.len, false };
+        if (!k->at_first && !add_report(k, &b->report))
+            k->broken = ASX_E_RESOURCE_EXHAUSTED;
+        while (!k->at_first && failures.len != 0 && !failures.bad) {
+            asx__reader one = asx__read_part(&failures);
+            tell_failure(k, &one, b->first);
+            k->at_first = k->options->stop_at_first;
+        }
+        if (k->at_first) { /* those after it do not count */
+            k->next_sample = k->sum.stats.executions;
+            stop(k, ASX_EXPLORE_STOP_FIRST);
+        }
+        if (k->sum.stats.span > k->span)
+            k->span = k->sum.stats.span;
+        if (b->first == 0 && k->sum.stats.steps_longest > k->span)
+            k->span = k->sum.stats.steps_longest;
+        k->batches = b->next;
+        if (k->batches == NULL)
+            k->batches_end = &k->batches;
+        drop_batch(b);
+    }
+}
+
+/* The next samples as a piece of work. */
+static bool take_samples(keeper *k, worker *w, asx__bytes *work)
+{
+    if (k->next_sample >= k->samples_end || (k->next_sample != 0 && k->batches != NULL &&
+                                             k->batches->first == 0))
+        return false; /* the first ones tell how the others are drawn */
+    batch *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        k->broken = ASX_E_RESOURCE_EXHAUSTED;
+        return false;
+    }
+    uint64_t count = k->next_sample == 0 ? SAMPLES_FIRST : SAMPLES_EACH;
+    if (count > k->samples_end - k->next_sample)
+        count = k->samples_end - k->next_sample;
+    b->first = k->next_sample;
+    asx__bytes_u32(work, ASX__WORK_SAMPLES);
+    asx__bytes_u32(work, k->wide);
+    asx__bytes_double(work, 0);
+    asx__bytes_u64(work, k->next_sample);
+    asx__bytes_u64(work, count);
+    asx__bytes_u64(work, k->span);
+    k->next_sample += count;
+    *k->batches_end = b;
+    k->batches_end = &b->next;
+    w->samples = b;
+    return true;
+}
+
+/* ---- work ----------------------------------------------------------------------------------- */
+
+static bool may_begin(keeper *k)
+{
+    if (k->options->executions_max == 0 || k->sampling)
+        return true;
+    uint64_t allowed = asx__load_relaxed(&k->common->allowed);
+    while (allowed != 0)
+        if (asx__cas_acq_rel(&k->common->allowed, &allowed, allowed - 1))
+            return true;
+    return false;
+}
+
+static void may_not_begin(keeper *k)
+{
+    if (k->options->executions_max != 0 && !k->sampling)
+        (void)asx__fetch_add_relaxed(&k->common->allowed, 1);
+}
+
+/* Gives work to those who have none. */
+static void hand_out(keeper *k)
+{
+    bool hungry = false;
+    for (uint32_t i = 0; i < k->jobs && !k->collecting && k->broken >= 0; i++) {
+        worker *w = &k->workers[i];
+        if (w->pid == 0 || w->busy)
+            continue;
+        asx__bytes work = { 0 };
+        if (!may_begin(k))
+            return;
+        bool any = k->sampling ? take_samples(k, w, &work)
+                               : asx__pool_take(k->pool, &work, &w->place);
+        if (!any) {
+            may_not_begin(k);
+            hungry = true;
+        } else if (work.bad) {
+            k->broken = ASX_E_RESOURCE_EXHAUSTED;
+        } else {
+            asx__store_release(&k->common->slots[i].want, ASX__GIVE_NOTHING);
+            w->busy = asx__message_send(w->fd, ASX__MESSAGE_WORK, work.at, work.len);
+            if (!w->busy)
+                k->broken = ASX_E_SYSTEM;
+        }
+        free(work.at);
+    }
+    if (hungry && !k->sampling)
+        want(k, ASX__GIVE_TOP);
+}
+
+static void on_given(keeper *k, worker *w)
+{
+    asx__reader r = { k->message.at, k->message.len, false };
+    bool asked = asx__read_u32(&r) != 0;
+    asx_status st = asx__pool_give(k->pool, &w->place, &r);
+    if (st < 0)
+        k->broken = st;
+    if (!asked)
+        return;
+    asx__bytes told = { 0 };
+    asx__pool_tell(&w->place, &told);
+    if (told.bad || !asx__message_send(w->fd, ASX__MESSAGE_TOLD, told.at, told.len))
+        k->broken = ASX_E_SYSTEM;
+    free(told.at);
+}
+
+static void on_done(keeper *k, worker *w)
+{
+    w->busy = false;
+    if (w->samples != NULL) {
+        w->samples->done = true;
+        w->samples = NULL;
+        settle_samples(k);
+        return;
+    }
+    asx__pool_done(k->pool, &w->place);
+}
+
+static void on_status(keeper *k)
+{
+    asx__reader r = { k->message.at, k->message.len, false };
+    asx_status st = (asx_status)asx__read_u32(&r);
+    uint32_t unsupported = asx__read_u32(&r);
+    if (st < 0 && k->status >= 0) {
+        k->status = st;
+        k->unsupported = unsupported;
+    }
+    if (asx__read_u32(&r) != 0) {
+        k->lost = true;
+        stop(k, ASX_EXPLORE_STOP_FIRST);
+    }
+    if (st < 0)
+        stop(k, ASX_EXPLORE_STOP_FAILED);
+}
+
+/* False: it is gone. */
+static bool hear(keeper *k, worker *w)
+{
+    asx__message kind;
+    if (!asx__message_receive(w->fd, &kind, &k->message))
+        return false;
+    switch (kind) {
+    case ASX__MESSAGE_GIVEN:
+        on_given(k, w);
+        break;
+    case ASX__MESSAGE_FAILURE:
+        on_failure(k, w);
+        break;
+    case ASX__MESSAGE_REPORT:
+        if (w->samples != NULL)
+            (void)asx__bytes_keep(&w->samples->report, k->message.at, k->message.len);
+        else if (!add_report(k, &k->message))
+            k->broken = ASX_E_RESOURCE_EXHAUSTED;
+        break;
+    case ASX__MESSAGE_DONE:
+        on_done(k, w);
+        break;
+    case ASX__MESSAGE_RESTART:
+        k->restart = true;
+        k->wide = true;
+        break;
+    case ASX__MESSAGE_STATUS: /* its last word, before it was told to go */
+        on_status(k);
+        end_worker(w, false);
+        break;
+    default:
+        k->broken = ASX_E_SYSTEM;
+        break;
+    }
+    return true;
+}
+
+static void wait_for_messages(keeper *k)
+{
+    struct pollfd fds[ASX__JOBS_MOST];
+    uint32_t who[ASX__JOBS_MOST];
+    nfds_t count = 0;
+    for (uint32_t i = 0; i < k->jobs; i++)
+        if (k->workers[i].pid != 0) {
+            who[count] = i;
+            fds[count++] = (struct pollfd){ .fd = k->workers[i].fd, .events = POLLIN };
+        }
+    if (poll(fds, count, TICK_MS) <= 0)
+        return;
+    for (nfds_t i = 0; i < count && k->broken >= 0 && !k->restart; i++)
+        if (fds[i].revents != 0 && k->workers[who[i]].pid != 0 && !hear(k, &k->workers[who[i]]))
+            k->broken = ASX_E_SYSTEM; /* the test has ended its process */
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static asx_status save(keeper *k)
+{
+    asx__bytes file = { 0 };
+    asx__saved c = { .sum = k->sum,
+                          .classes = &k->classes,
+                          .names = &k->common->names,
+                          .pool = k->pool,
+                          .wide = k->wide,
+                          .features = asx__load_relaxed(&k->common->features),
+                          .next_sample = k->next_sample,
+                          .span = k->span,
+                          .elapsed_ns = now_ns() - k->started_ns + k->before_ns };
+    asx_status st = asx__saved_write(k->options, &c, &file);
+    if (st >= 0)
+        st = k->options->on_checkpoint(k->options->ctx, file.at, file.len);
+    free(file.at);
+    k->saved_ns = now_ns();
+    return st;
+}
+
+static void look_at_the_clock(keeper *k, uint64_t *told_ns)
+{
+    const asx_explore_options *o = k->options;
+    uint64_t now = now_ns();
+    if (k->collecting || now - *told_ns < TICK_MS * ASX_MS)
+        return;
+    *told_ns = now;
+    asx_explore_progress p;
+    progress_of(k, &p);
+    if (o->time_max_ns != 0 && now - k->started_ns >= o->time_max_ns)
+        stop(k, ASX_EXPLORE_STOP_TIME);
+    else if (o->on_progress != NULL && !o->on_progress(o->ctx, &p))
+        stop(k, ASX_EXPLORE_STOP_ASKED);
+    else if (o->on_checkpoint != NULL && o->checkpoint_every_ns != 0 &&
+             now - k->saved_ns >= o->checkpoint_every_ns) {
+        k->collecting = true;
+        want(k, ASX__GIVE_ALL);
+    }
+}
+
+static bool is_left(const keeper *k)
+{
+    return k->sampling ? k->next_sample < k->samples_end || k->batches != NULL
+                       : asx__pool_len(k->pool) != 0;
+}
+
+/* One has met the one, another the other, and what it takes both for was not explored. */
+static bool meets_spawns(keeper *k)
+{
+    const uint32_t both = ASX__FEATURE_LATE_SPAWNS | ASX__FEATURE_FAR_CANCELS;
+    uint32_t features = asx__load_relaxed(&k->common->features);
+    if ((features & both) != both || (features & ASX__FEATURE_SPAWNS) != 0)
+        return false;
+    (void)asx__fetch_or_relaxed(&k->common->features, ASX__FEATURE_SPAWNS);
+    k->wide = true;
+    return true;
+}
+
+/* Until everything is done, or it has to end, or to begin again. */
+static void keep(keeper *k)
+{
+    uint64_t told_ns = k->started_ns;
+    while (k->broken >= 0 && !k->restart) {
+        hand_out(k);
+        if (count_busy(k) == 0) {
+            bool more = is_left(k) && k->stopped == ASX_EXPLORE_STOP_NONE;
+            k->restart = meets_spawns(k);
+            if (!more || !k->collecting)
+                break; /* done, told to stop, or no more is allowed */
+            asx_status st = save(k);
+            if (st < 0)
+                k->broken = st;
+            k->collecting = false;
+            continue;
+        }
+        wait_for_messages(k);
+        look_at_the_clock(k, &told_ns);
+    }
+}
+
+static bool start_all(keeper *k)
+{
+    asx__bytes all = { 0 };
+    if (!k->resumed && !k->sampling) {
+        asx__bytes_u32(&all, ASX__WORK_EVERYTHING);
+        asx__bytes_u32(&all, k->wide);
+        asx__bytes_double(&all, 1);
+        if (all.bad || asx__pool_put(k->pool, all.at, all.len) < 0)
+            k->broken = ASX_E_RESOURCE_EXHAUSTED;
+        free(all.at);
+    }
+    for (uint32_t i = 0; i < k->jobs && k->broken >= 0; i++)
+        if (!start_worker(k, i))
+            k->broken = ASX_E_SYSTEM;
+    return k->broken >= 0;
+}
+
+/* Everything from the beginning, prepared for what was met. */
+static void begin_again(keeper *k)
+{
+    for (uint32_t i = 0; i < k->jobs; i++)
+        end_worker(&k->workers[i], true);
+    while (k->batches != NULL) {
+        batch *next = k->batches->next;
+        drop_batch(k->batches);
+        k->batches = next;
+    }
+    k->batches_end = &k->batches;
+    asx__pool_destroy(k->pool);
+    k->pool = asx__pool_create(k->options->mode == ASX_EXPLORE_SOURCE);
+    if (k->pool == NULL)
+        k->broken = ASX_E_RESOURCE_EXHAUSTED;
+    asx__classes_clear(&k->classes);
+    memset(&k->sum, 0, sizeof k->sum);
+    k->common->names.len = 0;
+    asx__store_relaxed(&k->common->names.lock, 0);
+    asx__store_relaxed(&k->common->allowed, k->options->executions_max);
+    k->next_sample = k->span = k->before_ns = 0;
+    k->restart = k->collecting = k->at_first = k->resumed = false;
+    k->stopped = ASX_EXPLORE_STOP_NONE;
+}
+
+/* Their last reports. */
+static void end_all(keeper *k)
+{
+    for (uint32_t i = 0; i < k->jobs; i++) {
+        worker *w = &k->workers[i];
+        if (w->pid != 0 && k->broken >= 0 &&
+            asx__message_send(w->fd, ASX__MESSAGE_END, "", 0))
+            while (w->pid != 0 && hear(k, w))
+                continue;
+        end_worker(w, true);
+    }
+}
+
+static asx_explore_stop stopped_by(keeper *k)
+{
+    if (k->status < 0)
+        return ASX_EXPLORE_STOP_FAILED;
+    if (k->stopped != ASX_EXPLORE_STOP_NONE && (is_left(k) || k->lost || k->sampling))
+        return k->stopped;
+    if (k->sampling)
+        return ASX_EXPLORE_STOP_SAMPLED;
+    if (is_left(k))
+        return ASX_EXPLORE_STOP_EXECUTIONS;
+    if (k->sum.stats.bounded != 0)
+        return ASX_EXPLORE_STOP_BOUND;
+    return k->sum.too_long != 0 ? ASX_EXPLORE_STOP_TOO_LONG : ASX_EXPLORE_STOP_NONE;
+}
+
+static asx_status resume(keeper *k, const char **ret_why)
+{
+    asx__saved c = { .classes = &k->classes, .names = &k->common->names, .pool = k->pool };
+    asx_status st = asx__saved_read(k->options, &c, ret_why);
+    if (st < 0)
+        return st;
+    k->sum = c.sum;
+    k->resumed = true;
+    k->wide = c.wide;
+    asx__store_relaxed(&k->common->features, c.features);
+    k->next_sample = c.next_sample;
+    k->span = c.span;
+    k->before_ns = c.elapsed_ns;
+    return ASX_OK;
+}
+
+static void run(keeper *k, asx_explore_result *ret_result)
+{
+    const asx_explore_options *o = k->options;
+    for (bool again = true; again && start_all(k);) {
+        keep(k);
+        again = k->restart;
+        if (again)
+            begin_again(k);
+    }
+    end_all(k);
+    if (k->broken >= 0 && o->on_checkpoint != NULL && is_left(k) && k->status >= 0 && !k->lost)
+        k->broken = save(k);
+    if (k->broken < 0)
+        return;
+    progress_of(k, &ret_result->totals);
+    ret_result->status = k->status;
+    ret_result->stopped = stopped_by(k);
+    ret_result->complete = ret_result->stopped == ASX_EXPLORE_STOP_NONE;
+    ret_result->unsupported = k->unsupported != 0 ? asx_event_kind_str(k->unsupported) : NULL;
+}
+
+asx_status asx__jobs_run(const asx_explore_options *options, asx_lab_fn fn, void *arg,
+                         asx_explore_result *ret_result)
+{
+    keeper *k = calloc(1, sizeof *k);
+    asx_explore_result result = { .refused = NULL };
+    if (k == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    k->options = options;
+    k->fn = fn;
+    k->arg = arg;
+    k->jobs = options->jobs > 1 ? options->jobs : 1;
+    k->sampling = asx__explore_samples(options);
+    k->samples_end = options->executions_max;
+    k->batches_end = &k->batches;
+    k->started_ns = k->saved_ns = now_ns();
+    k->pool = asx__pool_create(options->mode == ASX_EXPLORE_SOURCE);
+    k->common = mmap(NULL, sizeof *k->common, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (k->pool == NULL || k->common == MAP_FAILED)
+        k->broken = ASX_E_RESOURCE_EXHAUSTED;
+    else
+        asx__store_relaxed(&k->common->allowed, options->executions_max);
+    if (k->broken >= 0 && options->resume != NULL) {
+        result.status = resume(k, &result.refused);
+        result.stopped = ASX_EXPLORE_STOP_FAILED;
+    }
+    if (k->broken >= 0 && result.status >= 0)
+        run(k, &result);
+    asx_status st = k->broken;
+    if (st >= 0)
+        *ret_result = result;
+    for (uint32_t i = 0; i < k->jobs; i++)
+        end_worker(&k->workers[i], true);
+    while (k->batches != NULL) {
+        batch *next = k->batches->next;
+        drop_batch(k->batches);
+        k->batches = next;
+    }
+    asx__pool_destroy(k->pool);
+    if (k->common != MAP_FAILED)
+        (void)munmap(k->common, sizeof *k->common);
+    free(k->classes.at);
+    free(k->message.at);
+    free(k);
+    return st;
+}

@@ -1,0 +1,76 @@
+/* save.c - checkpoints as files, and being told to stop. */
+#include "lab/lab_main.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+void hear_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = (int)SA_RESETHAND; /* the second time it ends the process */
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+bool was_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+asx_status on_checkpoint(void *ctx, const void *bytes, size_t len)
+{
+    const request *r = ctx;
+    char path[4096];
+    if ((size_t)snprintf(path, sizeof path, "%s.new", r->checkpoint) >= sizeof path)
+        return ASX_E_SYSTEM;
+    FILE *file = fopen(path, "wb");
+    bool good = file != NULL && fwrite(bytes, 1, len, file) == len;
+    if (file != NULL && fclose(file) != 0)
+        good = false;
+    if (good && rename(path, r->checkpoint) == 0)
+        return ASX_OK;
+    fprintf(stderr, "%s: the checkpoint cannot be written: %s\n", r->checkpoint, strerror(errno));
+    (void)unlink(path);
+    return ASX_E_SYSTEM;
+}
+
+char *read_file(const char *path, size_t *ret_len)
+{
+    FILE *file = fopen(path, "rb");
+    size_t len = 0, cap = 4096;
+    char *text = file != NULL ? malloc(cap) : NULL;
+    while (text != NULL) {
+        size_t got = fread(text + len, 1, cap - len - 1, file);
+        len += got;
+        if (got == 0)
+            break;
+        if (len + 1 < cap)
+            continue;
+        cap *= 2;
+        char *larger = realloc(text, cap);
+        if (larger == NULL)
+            free(text);
+        text = larger;
+    }
+    if (file != NULL)
+        fclose(file);
+    if (text != NULL)
+        text[len] = '\0';
+    if (text != NULL && ret_len != NULL)
+        *ret_len = len;
+    return text;
+}

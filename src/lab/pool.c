@@ -1,0 +1,535 @@
+/* pool.c - work that nobody has taken yet (see pool.h).
+ *
+ * The rule by which a sequence is covered by a step, and how it goes into the tree of a node, is
+ * that of dpor_tree.c; here the sequence does not stand in an execution but by itself.
+ */
+#include "lab/pool.h"
+
+#include "lab/dpor_int.h"
+
+typedef struct step {
+    struct step *child, *next; /* in a tree */
+    uint32_t task, choice;
+    asx__prints prints;
+    bool out;                  /* of the sequence: it was found in the tree */
+    uint64_t memory[];
+} step;
+
+struct asx__pool_node {
+    asx__pool_node *parent, *next; /* in the pool */
+    step *asleep;      /* list */
+    step *rest;        /* tree */
+    uint32_t depth;
+    uint32_t task, choice; /* the step from its parent to it */
+    uint32_t users;    /* nodes below, and those who work there */
+    uint32_t number;   /* in a file */
+    bool touched;      /* something was found for it that its finder could not place */
+};
+
+typedef struct piece {
+    struct piece *next;
+    size_t len;
+    char bytes[];
+} piece;
+
+struct asx__pool {
+    bool source;
+    piece *first, **end;
+    uint64_t pieces;
+    asx__pool_node *nodes;
+    bool at_work;      /* somebody is, below one of them */
+    double share;      /* of the whole, of what is left at nodes */
+};
+
+asx__pool *asx__pool_create(bool source)
+{
+    asx__pool *pool = calloc(1, sizeof *pool);
+    if (pool == NULL)
+        return NULL;
+    pool->source = source;
+    pool->end = &pool->first;
+    return pool;
+}
+
+static void free_steps(step *s)
+{
+    while (s != NULL) {
+        step *next = s->next;
+        free_steps(s->child);
+        free(s);
+        s = next;
+    }
+}
+
+void asx__pool_destroy(asx__pool *pool)
+{
+    if (pool == NULL)
+        return;
+    while (pool->first != NULL) {
+        piece *next = pool->first->next;
+        free(pool->first);
+        pool->first = next;
+    }
+    while (pool->nodes != NULL) {
+        asx__pool_node *next = pool->nodes->next;
+        free_steps(pool->nodes->asleep);
+        free_steps(pool->nodes->rest);
+        free(pool->nodes);
+        pool->nodes = next;
+    }
+    free(pool);
+}
+
+asx_status asx__pool_put(asx__pool *pool, const void *work, size_t len)
+{
+    piece *p = malloc(sizeof *p + len);
+    if (p == NULL)
+        return ASX_E_RESOURCE_EXHAUSTED;
+    p->next = NULL;
+    p->len = len;
+    memcpy(p->bytes, work, len);
+    *pool->end = p;
+    pool->end = &p->next;
+    pool->pieces++;
+    return ASX_OK;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static step *read_one(asx__reader *r)
+{
+    uint32_t task = asx__read_u32(r), choice = asx__read_u32(r), all = asx__read_u32(r);
+    uint32_t len = asx__read_count(r, 8);
+    step *s = r->bad ? NULL : malloc(sizeof *s + len * sizeof *s->memory);
+    if (s == NULL) {
+        r->bad = true;
+        return NULL;
+    }
+    *s = (step){ .task = task, .choice = choice };
+    s->prints = (asx__prints){ s->memory, len, all != 0, 0, 0 };
+    for (uint32_t i = 0; i < len; i++) {
+        s->memory[i] = asx__read_u64(r);
+        uint64_t bit = asx__print_bit(s->memory[i] >> 1);
+        s->prints.touched |= bit;
+        s->prints.written |= (s->memory[i] & 1) != 0 ? bit : 0;
+    }
+    return s;
+}
+
+/* A list of `count`, which follow one another. */
+static step *read_list(asx__reader *r, uint32_t count)
+{
+    step *first = NULL, **end = &first;
+    for (uint32_t i = 0; i < count && !r->bad; i++) {
+        *end = read_one(r);
+        if (*end != NULL)
+            end = &(*end)->next;
+    }
+    return first;
+}
+
+static step *read_tree(asx__reader *r)
+{
+    step *first = NULL, **end = &first;
+    while (asx__read_u32(r) == 1 && !r->bad) {
+        *end = read_one(r);
+        if (*end == NULL)
+            break;
+        (*end)->child = read_tree(r);
+        end = &(*end)->next;
+    }
+    return first;
+}
+
+static void put_one(asx__bytes *b, const step *s)
+{
+    asx__bytes_u32(b, s->task);
+    asx__bytes_u32(b, s->choice);
+    asx__bytes_u32(b, s->prints.all);
+    asx__bytes_u32(b, s->prints.len);
+    for (uint32_t i = 0; i < s->prints.len; i++)
+        asx__bytes_u64(b, s->memory[i]);
+}
+
+static void put_tree(asx__bytes *b, const step *s)
+{
+    for (; s != NULL; s = s->next) {
+        asx__bytes_u32(b, 1);
+        put_one(b, s);
+        put_tree(b, s->child);
+    }
+    asx__bytes_u32(b, 0);
+}
+
+static uint32_t count_of(const step *s)
+{
+    uint32_t count = 0;
+    for (; s != NULL; s = s->next)
+        count++;
+    return count;
+}
+
+/* ---- sequences ------------------------------------------------------------------------------ */
+
+/* Does the step cover the sequence, a list? *ret_at: where it is in it, or NULL. */
+static bool covers(const asx__pool *pool, step *sequence, const step *by, step **ret_at)
+{
+    *ret_at = NULL;
+    for (step *s = sequence; s != NULL; s = s->next) {
+        if (s->out)
+            continue;
+        if (s->task == by->task) {
+            *ret_at = s;
+            return s->choice == by->choice;
+        }
+        if (asx__prints_conflict(&s->prints, &by->prints))
+            return false;
+    }
+    return !pool->source;
+}
+
+static bool is_empty(const step *sequence)
+{
+    while (sequence != NULL && sequence->out)
+        sequence = sequence->next;
+    return sequence == NULL;
+}
+
+/* What is left of it, as a chain in a tree (source sets: the first step); frees the others. */
+static step *chain_of(const asx__pool *pool, step *sequence)
+{
+    step *first = NULL, **end = &first;
+    while (sequence != NULL) {
+        step *next = sequence->next;
+        sequence->next = NULL;
+        if (sequence->out || (pool->source && first != NULL)) {
+            free(sequence);
+        } else {
+            *end = sequence;
+            end = &sequence->child;
+        }
+        sequence = next;
+    }
+    return first;
+}
+
+/* Owns the sequence. */
+static void insert(asx__pool *pool, asx__pool_node *node, step *sequence)
+{
+    step *at;
+    for (const step *s = node->asleep; s != NULL; s = s->next)
+        if (covers(pool, sequence, s, &at)) {
+            free_steps(sequence);
+            return;
+        }
+    step **list = &node->rest;
+    while (*list != NULL) {
+        if (!covers(pool, sequence, *list, &at)) {
+            list = &(*list)->next;
+            continue;
+        }
+        if (at != NULL)
+            at->out = true;
+        if ((*list)->child == NULL || is_empty(sequence)) {
+            free_steps(sequence);
+            return;
+        }
+        list = &(*list)->child;
+    }
+    *list = chain_of(pool, sequence);
+}
+
+/* ---- nodes ---------------------------------------------------------------------------------- */
+
+static void drop_if_done(asx__pool *pool, asx__pool_node *node)
+{
+    while (node != NULL && node->users == 0 && node->rest == NULL) {
+        asx__pool_node **at = &pool->nodes, *parent = node->parent;
+        while (*at != node)
+            at = &(*at)->next;
+        *at = node->next;
+        free_steps(node->asleep);
+        free(node);
+        if (parent != NULL)
+            parent->users--;
+        node = parent;
+    }
+}
+
+static asx__pool_node *add_node(asx__pool *pool, const asx__pool_place *above)
+{
+    asx__pool_node *node = calloc(1, sizeof *node);
+    if (node == NULL)
+        return NULL;
+    node->parent = above->node;
+    node->task = above->task;
+    node->choice = above->choice;
+    if (above->node != NULL) {
+        node->depth = above->node->depth + 1;
+        above->node->users++;
+    }
+    node->next = pool->nodes;
+    pool->nodes = node;
+    return node;
+}
+
+/* The giver stays below the last of them. */
+static asx_status give_nodes(asx__pool *pool, asx__pool_place *place, asx__reader *r)
+{
+    uint32_t count = asx__read_count(r, 4);
+    for (uint32_t i = 0; i < count && !r->bad; i++) {
+        step *asleep = read_list(r, asx__read_count(r, 16));
+        step *on = read_one(r);
+        asx__pool_node *node = on != NULL ? add_node(pool, place) : NULL;
+        if (node == NULL) {
+            free_steps(asleep);
+            free(on);
+            return r->bad ? ASX_E_TRACE_CORRUPT : ASX_E_RESOURCE_EXHAUSTED;
+        }
+        on->next = asleep;
+        node->asleep = on;
+        node->rest = read_tree(r);
+        node->users++;
+        pool->at_work = true;
+        if (place->node != NULL)
+            place->node->users--;
+        *place = (asx__pool_place){ node, on->task, on->choice };
+    }
+    return r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
+}
+
+static asx_status give_found(asx__pool *pool, const asx__pool_place *place, asx__reader *r)
+{
+    while (r->len != 0 && !r->bad) {
+        uint32_t depth = asx__read_u32(r);
+        step *sequence = read_list(r, asx__read_count(r, 16));
+        asx__pool_node *node = place->node;
+        while (node != NULL && node->depth > depth)
+            node = node->parent;
+        if (r->bad || node == NULL || node->depth != depth || sequence == NULL) {
+            free_steps(sequence);
+            return ASX_E_TRACE_CORRUPT;
+        }
+        node->touched = true;
+        insert(pool, node, sequence);
+    }
+    return r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
+}
+
+asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *given)
+{
+    asx_status st = ASX_OK;
+    while (given->len != 0 && st >= 0) {
+        asx__reader part = asx__read_part(given), whole = part;
+        uint32_t kind = asx__read_u32(&part);
+        (void)asx__read_u32(&part);
+        double share = asx__read_double(&part);
+        if (part.bad)
+            return ASX_E_TRACE_CORRUPT;
+        if (kind == ASX__WORK_NODES) {
+            pool->share += share;
+            st = give_nodes(pool, place, &part);
+        } else if (kind == ASX__WORK_FOUND) {
+            st = give_found(pool, place, &part);
+        } else if (kind == ASX__WORK_PLAN || kind == ASX__WORK_DFS) {
+            st = asx__pool_put(pool, whole.at, whole.len);
+        } else {
+            st = ASX_E_TRACE_CORRUPT;
+        }
+    }
+    return given->bad ? ASX_E_TRACE_CORRUPT : st;
+}
+
+void asx__pool_tell(const asx__pool_place *place, asx__bytes *told)
+{
+    for (asx__pool_node *node = place->node; node != NULL; node = node->parent) {
+        if (!node->touched)
+            continue;
+        node->touched = false;
+        asx__bytes_u32(told, node->depth);
+        asx__bytes_u32(told, count_of(node->asleep));
+        for (const step *s = node->asleep; s != NULL; s = s->next)
+            put_one(told, s);
+        put_tree(told, node->rest);
+    }
+}
+
+void asx__pool_done(asx__pool *pool, const asx__pool_place *place)
+{
+    if (place->node == NULL)
+        return;
+    pool->at_work = false;
+    place->node->users--;
+    drop_if_done(pool, place->node);
+}
+
+/* ---- taking --------------------------------------------------------------------------------- */
+
+static const asx__pool_node *ancestor(const asx__pool_node *node, uint32_t depth)
+{
+    while (node->depth > depth)
+        node = node->parent;
+    return node;
+}
+
+static void take_branch(asx__pool_node *node, double share, asx__bytes *work,
+                        asx__pool_place *ret_place)
+{
+    step *branch = node->rest;
+    asx__bytes_u32(work, ASX__WORK_BRANCH);
+    asx__bytes_u32(work, 1);
+    asx__bytes_double(work, share);
+    asx__bytes_u32(work, node->depth + 1);
+    for (uint32_t i = 0; i <= node->depth; i++) {
+        const asx__pool_node *at = ancestor(node, i);
+        if (i < node->depth) {
+            const asx__pool_node *below = ancestor(node, i + 1);
+            asx__bytes_u32(work, below->task);
+            asx__bytes_u32(work, below->choice);
+            asx__bytes_u32(work, 0);
+        }
+        asx__bytes_u32(work, count_of(at->asleep));
+        for (const step *s = at->asleep; s != NULL; s = s->next)
+            put_one(work, s);
+    }
+    asx__bytes_u32(work, 1);
+    put_one(work, branch);
+    put_tree(work, branch->child);
+    asx__bytes_u32(work, 0);
+    node->rest = branch->next;
+    free_steps(branch->child);
+    branch->child = NULL;
+    branch->next = node->asleep;
+    node->asleep = branch;
+    node->users++;
+    *ret_place = (asx__pool_place){ node, branch->task, branch->choice };
+}
+
+bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_place)
+{
+    piece *p = pool->first;
+    *ret_place = (asx__pool_place){ NULL, 0, 0 };
+    if (p != NULL) {
+        (void)asx__bytes_keep(work, p->bytes, p->len);
+        pool->first = p->next;
+        if (pool->first == NULL)
+            pool->end = &pool->first;
+        pool->pieces--;
+        free(p);
+        return !work->bad;
+    }
+    asx__pool_node *lowest = NULL;
+    for (asx__pool_node *node = pool->nodes; node != NULL && !pool->at_work; node = node->next)
+        if (node->rest != NULL && (lowest == NULL || node->depth > lowest->depth))
+            lowest = node;
+    if (lowest == NULL)
+        return false;
+    double share = pool->share / (double)asx__pool_len(pool);
+    pool->share -= share;
+    take_branch(lowest, share, work, ret_place);
+    pool->at_work = true;
+    return !work->bad;
+}
+
+uint64_t asx__pool_len(const asx__pool *pool)
+{
+    uint64_t len = pool->pieces;
+    for (const asx__pool_node *node = pool->nodes; node != NULL; node = node->next)
+        len += count_of(node->rest);
+    return len;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static void rename_steps(step *s, asx__rename_fn *rename, void *ctx, bool *bad)
+{
+    for (; s != NULL; s = s->next) {
+        s->prints.touched = s->prints.written = 0;
+        for (uint32_t i = 0; i < s->prints.len; i++) {
+            uint64_t name = rename(ctx, s->memory[i] >> 1), writes = s->memory[i] & 1;
+            *bad = *bad || name == 0;
+            s->memory[i] = name << 1 | writes;
+            s->prints.touched |= asx__print_bit(name);
+            s->prints.written |= writes != 0 ? asx__print_bit(name) : 0;
+        }
+        rename_steps(s->child, rename, ctx, bad);
+    }
+}
+
+asx_status asx__pool_rename(asx__pool *pool, asx__rename_fn *rename, void *ctx)
+{
+    bool bad = false;
+    for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next) {
+        rename_steps(node->asleep, rename, ctx, &bad);
+        rename_steps(node->rest, rename, ctx, &bad);
+    }
+    return bad ? ASX_E_NOT_SUPPORTED : ASX_OK;
+}
+
+static uint32_t deepest(const asx__pool *pool)
+{
+    uint32_t depth = 0;
+    for (const asx__pool_node *node = pool->nodes; node != NULL; node = node->next)
+        depth = node->depth > depth ? node->depth : depth;
+    return depth;
+}
+
+void asx__pool_save(asx__pool *pool, asx__bytes *file)
+{
+    asx__bytes_double(file, pool->share);
+    asx__bytes_u64(file, pool->pieces);
+    for (const piece *p = pool->first; p != NULL; p = p->next) {
+        asx__bytes_u32(file, (uint32_t)p->len);
+        (void)asx__bytes_keep(file, p->bytes, p->len);
+    }
+    uint32_t number = 0, most = deepest(pool);
+    for (uint32_t depth = 0; depth <= most; depth++) /* parents first */
+        for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next) {
+            if (node->depth != depth)
+                continue;
+            node->number = ++number;
+            asx__bytes_u32(file, 1);
+            asx__bytes_u32(file, node->parent != NULL ? node->parent->number : 0);
+            asx__bytes_u32(file, node->task);
+            asx__bytes_u32(file, node->choice);
+            asx__bytes_u32(file, count_of(node->asleep));
+            for (const step *s = node->asleep; s != NULL; s = s->next)
+                put_one(file, s);
+            put_tree(file, node->rest);
+        }
+    asx__bytes_u32(file, 0);
+}
+
+static asx__pool_node *numbered(const asx__pool *pool, uint32_t number)
+{
+    asx__pool_node *node = pool->nodes;
+    while (node != NULL && node->number != number)
+        node = node->next;
+    return node;
+}
+
+asx_status asx__pool_load(asx__pool *pool, asx__reader *file)
+{
+    pool->share = asx__read_double(file);
+    uint64_t pieces = asx__read_u64(file);
+    for (uint64_t i = 0; i < pieces && !file->bad; i++) {
+        asx__reader part = asx__read_part(file);
+        if (!part.bad && asx__pool_put(pool, part.at, part.len) < 0)
+            return ASX_E_RESOURCE_EXHAUSTED;
+    }
+    for (uint32_t number = 1; asx__read_u32(file) == 1 && !file->bad; number++) {
+        uint32_t parent = asx__read_u32(file);
+        asx__pool_place above = { numbered(pool, parent), 0, 0 };
+        above.task = asx__read_u32(file);
+        above.choice = asx__read_u32(file);
+        if (parent != 0 && above.node == NULL)
+            return ASX_E_TRACE_CORRUPT;
+        asx__pool_node *node = add_node(pool, &above);
+        if (node == NULL)
+            return ASX_E_RESOURCE_EXHAUSTED;
+        node->number = number;
+        node->asleep = read_list(file, asx__read_count(file, 16));
+        node->rest = read_tree(file);
+    }
+    return file->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
+}

@@ -1,0 +1,66 @@
+/* pool.h - what is left to do of an exploration, in pieces that anybody can take.
+ *
+ * Plans and prefixes are kept as they were given, and taken in that order by as many as there are.
+ * For programs whose operations access several objects it keeps a tree: the nodes that an engine
+ * had. A node has who sleeps there and what is left to try. There one works at a
+ * time, on the lowest branch, which is the order that one engine has by itself.
+ *
+ * Rejected: several at work in one tree. What sleeps at a branch is left to the branch that went
+ * first, and what that one finds it hands to the later one, at its node or below. If the later one
+ * has begun, or is done, it would have to be put there. Source sets do not have this order, but
+ * begin executions in vain.
+ *
+ * A node is forgotten when nothing is left there, nobody is at work below it, and it has no nodes
+ * below it.
+ */
+#ifndef ASX_LAB_POOL_H
+#define ASX_LAB_POOL_H
+
+#include "lab/bytes.h"
+
+/* What a piece of work is; see dpor_share.c. */
+typedef enum asx__work_kind {
+    ASX__WORK_EVERYTHING,
+    ASX__WORK_PLAN,
+    ASX__WORK_DFS,
+    ASX__WORK_BRANCH,  /* as it is taken */
+    ASX__WORK_SAMPLES,
+    ASX__WORK_NODES,   /* as branches are given */
+    ASX__WORK_FOUND    /* what was found for nodes of the pool */
+} asx__work_kind;
+
+typedef struct asx__pool asx__pool;
+typedef struct asx__pool_node asx__pool_node;
+
+/* Where somebody is at work: below the branch `task` of a node; NULL: not below a node. */
+typedef struct asx__pool_place {
+    asx__pool_node *node;
+    uint32_t task, choice;
+} asx__pool_place;
+
+/* `source`: sequences of one step (source sets). NULL: no memory. */
+asx__pool *asx__pool_create(bool source);
+void asx__pool_destroy(asx__pool *pool);
+/* Something to do, as it stands. */
+asx_status asx__pool_put(asx__pool *pool, const void *work, size_t len);
+/* What somebody at work there has given; where he is from now on. ASX_E_TRACE_CORRUPT,
+ * ASX_E_RESOURCE_EXHAUSTED. */
+asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *given);
+/* What has changed because of what was given, for asx__dpor_hear(). */
+void asx__pool_tell(const asx__pool_place *place, asx__bytes *told);
+/* He is done there. */
+void asx__pool_done(asx__pool *pool, const asx__pool_place *place);
+/* The next piece of work, appended to `work`, and where it is. False: there is none, or no memory
+ * (the bytes are bad). */
+bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_place);
+/* How many pieces could be taken. */
+uint64_t asx__pool_len(const asx__pool *pool);
+/* All that is left, while nobody is at work. */
+void asx__pool_save(asx__pool *pool, asx__bytes *file);
+/* Into an empty pool. ASX_E_TRACE_CORRUPT, ASX_E_RESOURCE_EXHAUSTED. */
+asx_status asx__pool_load(asx__pool *pool, asx__reader *file);
+/* Other names for all objects. ASX_E_NOT_SUPPORTED: one has none (0), and the pool is spoilt. */
+typedef uint64_t asx__rename_fn(void *ctx, uint64_t name);
+asx_status asx__pool_rename(asx__pool *pool, asx__rename_fn *rename, void *ctx);
+
+#endif

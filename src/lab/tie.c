@@ -1,0 +1,274 @@
+/* tie.c - messages between keeper and workers, and what a worker does between executions. */
+#include "lab/jobs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+static bool send_all(int fd, const char *bytes, size_t len)
+{
+    while (len != 0) {
+        ssize_t sent = send(fd, bytes, len, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return false;
+        bytes += sent;
+        len -= (size_t)sent;
+    }
+    return true;
+}
+
+static bool receive_all(int fd, char *bytes, size_t len)
+{
+    while (len != 0) {
+        ssize_t got = recv(fd, bytes, len, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        bytes += got;
+        len -= (size_t)got;
+    }
+    return true;
+}
+
+/* Both sides are the same program: numbers as they are. */
+typedef struct head {
+    uint64_t kind, len;
+} head;
+
+bool asx__message_send(int fd, asx__message kind, const void *bytes, size_t len)
+{
+    head h = { kind, len };
+    return send_all(fd, (const char *)&h, sizeof h) && send_all(fd, bytes, len);
+}
+
+bool asx__message_receive(int fd, asx__message *ret_kind, asx__bytes *bytes)
+{
+    head h;
+    bytes->len = 0;
+    if (!receive_all(fd, (char *)&h, sizeof h))
+        return false;
+    if (h.len > bytes->cap) {
+        char *larger = realloc(bytes->at, (size_t)h.len * 2);
+        if (larger == NULL)
+            return false;
+        bytes->at = larger;
+        bytes->cap = (size_t)h.len * 2;
+    }
+    bytes->len = (size_t)h.len;
+    *ret_kind = (asx__message)h.kind;
+    return receive_all(fd, bytes->at, bytes->len);
+}
+
+/* ---- a worker ------------------------------------------------------------------------------- */
+
+/* Without its keeper it is nothing. */
+static void tell(asx__explorer *x, asx__message kind, const asx__bytes *bytes)
+{
+    if (!asx__message_send(x->tie->fd, kind, bytes != NULL ? bytes->at : "",
+                           bytes != NULL ? bytes->len : 0))
+        _exit(1);
+}
+
+/* Work, or the end. */
+static bool receive_work(asx__explorer *x)
+{
+    asx__message kind;
+    asx__bytes bytes = { 0 };
+    if (!asx__message_receive(x->tie->fd, &kind, &bytes))
+        _exit(1);
+    if (kind == ASX__MESSAGE_WORK) {
+        asx__reader r = { bytes.at, bytes.len, false };
+        asx_status st = asx__dpor_take(x->dpor, &r);
+        if (st < 0)
+            x->status = st;
+    }
+    free(bytes.at);
+    return kind == ASX__MESSAGE_WORK && x->status >= 0;
+}
+
+/* What one has met concerns all. */
+static void share_features(asx__explorer *x)
+{
+    uint32_t own = (x->cancels ? ASX__FEATURE_CANCELS : 0u) |
+                   (x->late_spawns ? ASX__FEATURE_LATE_SPAWNS : 0u) |
+                   (x->far_cancels ? ASX__FEATURE_FAR_CANCELS : 0u) |
+                   (x->spawns ? ASX__FEATURE_SPAWNS : 0u);
+    uint32_t all = asx__load_relaxed(&x->tie->common->features);
+    if ((own & ~all) != 0)
+        all = asx__fetch_or_relaxed(&x->tie->common->features, own) | own;
+    x->late_spawns = (all & ASX__FEATURE_LATE_SPAWNS) != 0;
+    x->far_cancels = (all & ASX__FEATURE_FAR_CANCELS) != 0;
+}
+
+bool asx__tie_begin(asx__explorer *x)
+{
+    uint32_t features = asx__load_relaxed(&x->tie->common->features);
+    x->cancels = x->cancels || (features & ASX__FEATURE_CANCELS) != 0;
+    x->spawns = (features & ASX__FEATURE_SPAWNS) != 0;
+    if (x->tie->wide)
+        asx__dpor_be_wide(x->dpor);
+    share_features(x);
+    return receive_work(x);
+}
+
+static bool allow_one(asx__common *common)
+{
+    uint64_t allowed = asx__load_relaxed(&common->allowed);
+    while (allowed != 0)
+        if (asx__cas_acq_rel(&common->allowed, &allowed, allowed - 1))
+            return true;
+    return false;
+}
+
+void asx__tie_before(asx__explorer *x)
+{
+    asx__tie *tie = x->tie;
+    asx__giving giving = (asx__giving)asx__load_acquire(&tie->slot->want);
+    share_features(x);
+    if (asx__dpor_restarts(x->dpor)) {
+        tell(x, ASX__MESSAGE_RESTART, NULL);
+        _exit(0);
+    }
+    if (asx__dpor_samples(x->dpor)) {
+        if (tie->failed)
+            asx__dpor_end_samples(x->dpor);
+        return;
+    }
+    /* The next one has to be allowed; one that was given up has not begun. */
+    bool allowed = !tie->limited || asx__dpor_blocked(x->dpor) || allow_one(tie->common);
+    if (!allowed || tie->failed)
+        giving = ASX__GIVE_ALL;
+    tie->reporting = tie->reporting || giving == ASX__GIVE_ALL;
+    tie->refund = tie->limited && allowed;
+    asx__dpor_ask(x->dpor, giving);
+}
+
+static void report(asx__explorer *x)
+{
+    asx__tally tally = { .bugs = x->bugs, .too_long = x->too_long };
+    asx__bytes bytes = { 0 }, classes = { 0 };
+    asx__slot *slot = x->tie->slot;
+    asx__dpor_report(x->dpor, &tally.stats, &classes);
+    (void)asx__bytes_keep(&bytes, &tally, sizeof tally);
+    (void)asx__bytes_keep(&bytes, classes.at, classes.len);
+    if (bytes.bad || classes.bad)
+        _exit(1);
+    tell(x, ASX__MESSAGE_REPORT, &bytes);
+    x->bugs = x->too_long = 0;
+    asx__store_relaxed(&slot->executions, 0);
+    asx__store_relaxed(&slot->steps, 0);
+    asx__store_relaxed(&slot->deadlocks, 0);
+    asx__store_relaxed(&slot->redundant, 0);
+    asx__store_relaxed(&slot->bugs, 0);
+    asx__store_relaxed(&slot->too_long, 0);
+    asx__store_relaxed(&slot->done, 0);
+    x->tie->reporting = false;
+    free(bytes.at);
+    free(classes.at);
+}
+
+static void show(asx__explorer *x)
+{
+    asx__dpor_stats stats;
+    asx__slot *slot = x->tie->slot;
+    asx__dpor_stats_get(x->dpor, &stats);
+    asx__store_relaxed(&slot->executions, stats.executions);
+    asx__store_relaxed(&slot->steps, stats.steps);
+    asx__store_relaxed(&slot->deadlocks, stats.deadlocks);
+    asx__store_relaxed(&slot->redundant, stats.redundant);
+    asx__store_relaxed(&slot->bugs, x->bugs);
+    asx__store_relaxed(&slot->too_long, x->too_long);
+    uint64_t done;
+    memcpy(&done, &stats.done, sizeof done);
+    asx__store_relaxed(&slot->done, done);
+}
+
+/* What the engine has given; the pool's answer is needed while the work goes on. */
+static void give(asx__explorer *x)
+{
+    asx__bytes *given = asx__dpor_given(x->dpor);
+    asx__bytes bytes = { 0 };
+    asx__message kind;
+    if (given->len == 0)
+        return;
+    asx__bytes_u32(&bytes, x->more && asx__dpor_is_wide(x->dpor));
+    (void)asx__bytes_keep(&bytes, given->at, given->len);
+    given->len = 0;
+    if (bytes.bad)
+        _exit(1);
+    if (asx__load_relaxed(&x->tie->slot->want) == ASX__GIVE_TOP)
+        asx__store_relaxed(&x->tie->slot->want, ASX__GIVE_NOTHING);
+    tell(x, ASX__MESSAGE_GIVEN, &bytes);
+    if (x->more && asx__dpor_is_wide(x->dpor)) {
+        if (!asx__message_receive(x->tie->fd, &kind, &bytes) || kind != ASX__MESSAGE_TOLD)
+            _exit(1);
+        asx__reader r = { bytes.at, bytes.len, false };
+        asx_status st = asx__dpor_hear(x->dpor, &r);
+        if (st < 0)
+            x->status = st;
+    }
+    free(bytes.at);
+}
+
+void asx__tie_after(asx__explorer *x)
+{
+    asx__tie *tie = x->tie;
+    if (x->status < 0 || x->stop)
+        return;
+    show(x);
+    give(x);
+    if (x->more || x->status < 0)
+        return;
+    if (tie->refund)
+        (void)asx__fetch_add_relaxed(&tie->common->allowed, 1);
+    tie->refund = false;
+    if (tie->reporting || asx__dpor_samples(x->dpor))
+        report(x);
+    tie->failed = false;
+    tell(x, ASX__MESSAGE_DONE, NULL);
+    x->more = receive_work(x);
+    x->stop = !x->more;
+}
+
+static void put_text(asx__bytes *bytes, const char *text)
+{
+    size_t len = strlen(text) + 1;
+    asx__bytes_u32(bytes, (uint32_t)len);
+    (void)asx__bytes_keep(bytes, text, len);
+}
+
+void asx__tie_failure(void *ctx, const asx_explore_failure *failure)
+{
+    asx__explorer *x = ctx;
+    asx__bytes bytes = { 0 };
+    asx__bytes_u32(&bytes, failure->verdict);
+    asx__bytes_u64(&bytes, failure->execution);
+    asx__bytes_u64(&bytes, failure->steps);
+    put_text(&bytes, failure->text);
+    put_text(&bytes, failure->site);
+    put_text(&bytes, failure->schedule);
+    put_text(&bytes, failure->interleaving);
+    if (bytes.bad)
+        _exit(1);
+    tell(x, ASX__MESSAGE_FAILURE, &bytes);
+    free(bytes.at);
+    x->tie->failed = x->tie->first_only;
+}
+
+void asx__tie_end(asx__explorer *x)
+{
+    asx__bytes bytes = { 0 };
+    report(x);
+    asx__bytes_u32(&bytes, (uint32_t)x->status);
+    asx__bytes_u32(&bytes, x->unsupported);
+    asx__bytes_u32(&bytes, x->lost);
+    tell(x, ASX__MESSAGE_STATUS, &bytes);
+    free(bytes.at);
+}

@@ -1,0 +1,524 @@
+/* Several processes, and several runs, see what one would: the same totals, every class once. */
+#define ASX_LAB 1
+#include <asx/asx.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "support_registry.h"
+
+static asx_explore_result run(const asx_explore_options *options, asx_lab_fn fn)
+{
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(options, fn, NULL, &result), ASX_OK);
+    return result;
+}
+
+static void same(const asx_explore_result *a, const asx_explore_result *b, bool blocked_too)
+{
+    CHECK_STATUS(a->status, b->status);
+    CHECK_EQ(a->complete, b->complete);
+    CHECK_EQ(a->totals.executions, b->totals.executions);
+    CHECK_EQ(a->totals.classes, b->totals.classes);
+    CHECK_EQ(a->totals.redundant, b->totals.redundant);
+    CHECK_EQ(a->totals.compared, b->totals.compared);
+    CHECK_EQ(a->totals.deadlocks, b->totals.deadlocks);
+    CHECK_EQ(a->totals.bugs, b->totals.bugs);
+    CHECK_EQ(a->totals.steps, b->totals.steps);
+    CHECK_EQ(a->totals.steps_longest, b->totals.steps_longest);
+    CHECK_EQ(a->totals.left_out, b->totals.left_out);
+    if (blocked_too)
+        CHECK_EQ(a->totals.blocked, b->totals.blocked);
+}
+
+/* ---- programs whose operations access several objects ---------------------------------------- */
+
+typedef struct pipes {
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_task stubborn;
+} pipes;
+
+static int cell;
+
+static asx_status sends(asx_cx *cx, void *arg)
+{
+    pipes *p = arg;
+    for (int i = 0; i < 2; i++) {
+        asx_status st = asx_channel_send(&p->tx, cx, &i);
+        if (st < 0)
+            return ASX_OK;
+        (void)asx_lab_fetch_add(cx, &cell, 1);
+    }
+    return ASX_OK;
+}
+
+static asx_status receives(asx_cx *cx, void *arg)
+{
+    pipes *p = arg;
+    int message;
+    for (int i = 0; i < 4; i++)
+        if (asx_channel_recv(&p->rx, cx, &message) < 0)
+            return ASX_OK;
+    return ASX_OK;
+}
+
+static asx_status cancels(asx_cx *cx, void *arg)
+{
+    pipes *p = arg;
+    (void)asx_lab_load(cx, &cell);
+    (void)asx_task_cancel(&p->stubborn, NULL);
+    return ASX_OK;
+}
+
+static void channel_program(asx_cx *cx, bool with_cancel)
+{
+    pipes p;
+    asx_region r;
+    cell = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 2, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", sends, &p), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, sends, &p, &p.stubborn), ASX_OK);
+    if (with_cancel)
+        CHECK_STATUS(asx_spawn(&r, "c", cancels, &p), ASX_OK);
+    else
+        CHECK_STATUS(asx_spawn(&r, "r", receives, &p), ASX_OK);
+    if (with_cancel) {
+        int message;
+        (void)asx_channel_recv(&p.rx, cx, &message);
+        (void)asx_channel_recv(&p.rx, cx, &message);
+        (void)asx_channel_receiver_drop(&p.rx);
+    }
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+static void channels(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    channel_program(cx, false);
+}
+
+static void cancelled(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    channel_program(cx, true);
+}
+
+static const struct {
+    const char *name;
+    asx_lab_fn fn; /* NULL: a published one */
+} programs[] = {
+    { "readers_8", NULL },      { "lastzero_10", NULL }, { "fib_3", NULL }, { "casrot_6", NULL },
+    { "philosophers_5", NULL }, { "indexer_13", NULL },  { "channels", channels },
+    { "cancelled", cancelled },
+};
+enum { PROGRAMS = sizeof programs / sizeof programs[0] };
+
+static asx_lab_fn program(size_t i)
+{
+    asx_lab_fn fn = programs[i].fn != NULL ? programs[i].fn : lab_program(programs[i].name);
+    CHECK(fn != NULL);
+    return fn;
+}
+
+/* ---- together ------------------------------------------------------------------------------- */
+
+ASX_TEST_TIMEOUT(several_processes_count_what_one_does, 120)
+{
+    for (size_t i = 0; i < PROGRAMS; i++)
+        for (unsigned mode = 0; mode < 2; mode++) {
+            asx_explore_options options = { .mode = mode == 0 ? ASX_EXPLORE_OPTIMAL
+                                                              : ASX_EXPLORE_SOURCE };
+            asx_explore_result alone = run(&options, program(i));
+            CHECK(alone.complete);
+            for (uint32_t jobs = 2; jobs <= 3; jobs++) {
+                options.jobs = jobs;
+                asx_explore_result together = run(&options, program(i));
+                same(&together, &alone, true);
+                CHECK_EQ(together.totals.estimate, together.totals.executions);
+            }
+        }
+}
+
+ASX_TEST_TIMEOUT(several_processes_run_every_interleaving_once, 60)
+{
+    static const char *const small[] = { "fib_1", "casrot_5", "branch", "three_tasks_12_steps" };
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
+        asx_explore_options options = { .mode = ASX_EXPLORE_DFS, .delays = i == 0 ? 4 : 0 };
+        asx_explore_result alone = run(&options, lab_program(small[i]));
+        options.jobs = 2;
+        asx_explore_result together = run(&options, lab_program(small[i]));
+        same(&together, &alone, true);
+    }
+}
+
+/* In memory that all processes share: how many executions each of them ran, by its id. */
+enum { IDS = 1 << 22 };
+static uint32_t *ran_by;
+
+static void counted(asx_cx *cx, void *arg)
+{
+    ran_by[getpid() % IDS]++;
+    lab_program("fib_5")(cx, arg);
+}
+
+ASX_TEST_TIMEOUT(work_is_given_to_those_who_have_none, 60)
+{
+    asx_explore_options options = { .jobs = 2, .unchecked = true,
+                                    .executions_max = asx_test_scale() == 1 ? 0 : 5000 };
+    ran_by = mmap(NULL, IDS * sizeof *ran_by, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(ran_by != MAP_FAILED);
+    asx_explore_result result = run(&options, counted);
+    CHECK_EQ(result.totals.executions, asx_test_scale() == 1 ? 218243 : 5000);
+    CHECK_EQ(result.totals.compared, 0);
+    uint64_t workers = 0, all = 0;
+    for (size_t i = 0; i < IDS; i++) {
+        workers += ran_by[i] != 0;
+        all += ran_by[i];
+    }
+    CHECK_EQ(all, result.totals.executions);
+    CHECK_EQ(workers, 2);
+}
+
+static void ends_its_process(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_choose(cx, 100) == 50)
+        _exit(3);
+}
+
+ASX_TEST(a_test_that_ends_its_process_is_told)
+{
+    asx_explore_result result;
+    asx_explore_options options = { .jobs = 2 };
+    CHECK_STATUS(asx_explore(&options, ends_its_process, NULL, &result), ASX_E_SYSTEM);
+    options.jobs = 257;
+    CHECK_STATUS(asx_explore(&options, channels, NULL, &result), ASX_E_INVALID_ARGUMENT);
+}
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+typedef struct seen {
+    uint64_t failures, execution, sum;
+    char schedule[512];
+} seen;
+
+static void on_failure(void *ctx, const asx_explore_failure *failure)
+{
+    seen *s = ctx;
+    if (s->failures++ == 0) {
+        s->execution = failure->execution;
+        (void)snprintf(s->schedule, sizeof s->schedule, "%s", failure->schedule);
+    }
+    for (const char *p = failure->schedule; *p != '\0'; p++)
+        s->sum += (uint64_t)(unsigned char)*p * failure->steps;
+}
+
+static asx_status adds(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    int was = asx_lab_load(cx, &cell);
+    asx_lab_store(cx, &cell, was + 1);
+    return ASX_OK;
+}
+
+static void adders(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    cell = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 5; i++)
+        CHECK_STATUS(asx_spawn(&r, "adder", adds, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    asx_lab_check(cx, cell != 3);
+}
+
+ASX_TEST(samples_are_the_same_whoever_draws_them)
+{
+    static const asx_explore_mode modes[] = { ASX_EXPLORE_RANDOM, ASX_EXPLORE_PCT, ASX_EXPLORE_POS,
+                                              ASX_EXPLORE_SAMPLE };
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        for (int first = 0; first < 2; first++) {
+            seen alone = { 0 }, together = { 0 };
+            asx_explore_options options = { .mode = modes[i], .seed = 7 + i, .executions_max = 500,
+                                            .stop_at_first = first != 0,
+                                            .on_failure = on_failure, .ctx = &alone };
+            asx_explore_result one = run(&options, adders);
+            options.jobs = 3;
+            options.ctx = &together;
+            asx_explore_result three = run(&options, adders);
+            same(&three, &one, true);
+            CHECK_EQ(three.stopped, one.stopped);
+            CHECK_EQ(three.totals.span, one.totals.span);
+            CHECK(alone.failures != 0);
+            CHECK_EQ(together.failures, alone.failures);
+            CHECK_EQ(together.execution, alone.execution);
+            CHECK_EQ(together.sum, alone.sum);
+            CHECK_STR_EQ(together.schedule, alone.schedule);
+        }
+}
+
+ASX_TEST(the_first_failure_ends_all_processes)
+{
+    seen s = { 0 };
+    asx_explore_options options = { .jobs = 2, .stop_at_first = true, .on_failure = on_failure,
+                                    .ctx = &s };
+    asx_explore_result result = run(&options, adders);
+    CHECK_EQ(s.failures, 1);
+    CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_FIRST);
+    CHECK(!result.complete && result.totals.bugs >= 1);
+    options = (asx_explore_options){ .schedule = s.schedule };
+    CHECK_EQ(run(&options, adders).totals.bugs, 1);
+}
+
+/* ---- checkpoints ---------------------------------------------------------------------------- */
+
+typedef struct kept {
+    char *bytes;
+    size_t len;
+    uint64_t count;
+} kept;
+
+static asx_status keep(void *ctx, const void *bytes, size_t len)
+{
+    kept *k = ctx;
+    free(k->bytes);
+    k->bytes = malloc(len);
+    CHECK(k->bytes != NULL);
+    memcpy(k->bytes, bytes, len);
+    k->len = len;
+    k->count++;
+    return ASX_OK;
+}
+
+/* In pieces of so many executions, each in other processes, until it is complete. */
+static asx_explore_result in_pieces(asx_explore_options options, asx_lab_fn fn, uint64_t each,
+                                    uint64_t *ret_pieces)
+{
+    kept k = { 0 };
+    asx_explore_result result;
+    bool sampling = options.mode == ASX_EXPLORE_POS || options.mode == ASX_EXPLORE_PCT;
+    uint64_t pieces = 0, all = options.executions_max, seen_so_far = 0;
+    options.on_checkpoint = keep;
+    options.ctx = &k;
+    do {
+        options.executions_max = sampling ? seen_so_far + each : each;
+        if (sampling && options.executions_max > all)
+            options.executions_max = all;
+        options.resume = k.bytes;
+        options.resume_len = k.len;
+        kept before = k;
+        k.bytes = NULL;
+        result = run(&options, fn);
+        free(before.bytes);
+        CHECK_STATUS(result.status, ASX_OK);
+        pieces++;
+        if (!result.complete && !sampling) {
+            CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_EXECUTIONS);
+            CHECK_EQ(result.totals.executions, seen_so_far + each);
+        }
+        seen_so_far = result.totals.executions;
+    } while (!result.complete && !(sampling && seen_so_far == all) && pieces < 10000);
+    free(k.bytes);
+    *ret_pieces = pieces;
+    return result;
+}
+
+ASX_TEST_TIMEOUT(what_was_stopped_and_resumed_visits_exactly_the_rest, 120)
+{
+    for (size_t i = 0; i < PROGRAMS; i++)
+        for (uint32_t jobs = 1; jobs <= 2; jobs++) {
+            asx_explore_options options = { .jobs = jobs };
+            asx_explore_result whole = run(&options, program(i));
+            uint64_t pieces, each = whole.totals.executions / 5 + 1;
+            asx_explore_result parts = in_pieces(options, program(i), each, &pieces);
+            same(&parts, &whole, true);
+            CHECK_EQ(pieces, (whole.totals.executions + each - 1) / each);
+        }
+}
+
+ASX_TEST_TIMEOUT(every_mode_can_be_resumed, 120)
+{
+    uint64_t pieces;
+    asx_explore_options options = { .mode = ASX_EXPLORE_DFS };
+    asx_explore_result whole = run(&options, lab_program("fib_1"));
+    asx_explore_result parts = in_pieces(options, lab_program("fib_1"), 40, &pieces);
+    same(&parts, &whole, true);
+    CHECK_GE(pieces, 3);
+    options = (asx_explore_options){ .mode = ASX_EXPLORE_SOURCE };
+    whole = run(&options, channels);
+    parts = in_pieces(options, channels, 9, &pieces);
+    same(&parts, &whole, true);
+    CHECK_GE(pieces, 3);
+    options = (asx_explore_options){ .mode = ASX_EXPLORE_PCT, .seed = 3, .executions_max = 300 };
+    whole = run(&options, adders);
+    parts = in_pieces(options, adders, 70, &pieces);
+    same(&parts, &whole, true);
+    CHECK_GE(pieces, 3);
+}
+
+/* After each execution, on programs of both kinds. */
+ASX_TEST_TIMEOUT(it_can_be_stopped_after_any_execution, 120)
+{
+    static const size_t which[] = { 2, 6 };
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t pieces;
+        asx_explore_options options = { .executions_max = 0 };
+        asx_explore_result whole = run(&options, program(which[i]));
+        uint64_t each = whole.totals.executions > 150 ? whole.totals.executions / 150 : 1;
+        asx_explore_result parts = in_pieces(options, program(which[i]), each, &pieces);
+        same(&parts, &whole, true);
+    }
+}
+
+static const char *refusal(const kept *k, asx_explore_options options, asx_lab_fn fn,
+                           asx_status status)
+{
+    options.resume = k->bytes;
+    options.resume_len = k->len;
+    asx_explore_result result = run(&options, fn);
+    CHECK_STATUS(result.status, status);
+    CHECK(!result.complete && result.refused != NULL);
+    CHECK_EQ(result.totals.executions, 0);
+    return result.refused;
+}
+
+ASX_TEST_TIMEOUT(a_checkpoint_that_is_damaged_or_of_something_else_is_refused, 60)
+{
+    kept k = { 0 };
+    asx_explore_options options = { .executions_max = 10, .on_checkpoint = keep, .ctx = &k,
+                                    .program = "channels" };
+    CHECK_EQ(run(&options, channels).totals.executions, 10);
+    CHECK_EQ(k.count, 1);
+    options = (asx_explore_options){ .program = "channels" };
+    for (size_t i = 0; i < k.len; i += i < 64 ? 1 : 97) {
+        k.bytes[i] ^= 4;
+        (void)refusal(&k, options, channels,
+                      i == 15 || i == 16 || i == 14 ? ASX_E_TRACE_VERSION : ASX_E_TRACE_CORRUPT);
+        k.bytes[i] ^= 4;
+    }
+    kept cut = k;
+    for (cut.len = 1; cut.len < k.len; cut.len += cut.len < 40 ? 1 : 331)
+        (void)refusal(&cut, options, channels, ASX_E_TRACE_CORRUPT);
+    cut.len = 40;
+    CHECK_STR_EQ(refusal(&cut, options, channels, ASX_E_TRACE_CORRUPT), "it is damaged");
+    options.mode = ASX_EXPLORE_DFS;
+    CHECK_STR_EQ(refusal(&k, options, channels, ASX_E_DIVERGED), "it was made in another mode");
+    options = (asx_explore_options){ .program = "channels", .seed = 4 };
+    CHECK_STR_EQ(refusal(&k, options, channels, ASX_E_DIVERGED), "it was made with another seed");
+    options = (asx_explore_options){ .program = "channels", .faults = ASX_EXPLORE_FAULT_CANCEL };
+    CHECK_STR_EQ(refusal(&k, options, channels, ASX_E_DIVERGED), "it was made with other options");
+    options = (asx_explore_options){ .program = "other" };
+    CHECK_STR_EQ(refusal(&k, options, channels, ASX_E_DIVERGED), "it is of another test");
+    options.program = "channels";
+    options.resume = k.bytes;
+    options.resume_len = k.len;
+    CHECK(run(&options, channels).complete);
+    free(k.bytes);
+}
+
+static asx_status cannot_keep(void *ctx, const void *bytes, size_t len)
+{
+    (void)ctx;
+    (void)bytes;
+    (void)len;
+    return ASX_E_SYSTEM;
+}
+
+static bool stop_now(void *ctx, const asx_explore_progress *progress)
+{
+    (void)ctx;
+    return progress->executions < 1000;
+}
+
+ASX_TEST(a_checkpoint_is_made_when_it_is_told_to_stop_and_now_and_then)
+{
+    kept k = { 0 };
+    asx_explore_result result;
+    asx_explore_options options = { .on_checkpoint = keep, .ctx = &k, .on_progress = stop_now };
+    result = run(&options, lab_program("fib_5"));
+    CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_ASKED);
+    CHECK(!result.complete);
+    CHECK_EQ(k.count, 1);
+    options = (asx_explore_options){ .on_checkpoint = keep, .ctx = &k, .jobs = 2,
+                                     .checkpoint_every_ns = 30 * ASX_MS };
+    result = run(&options, lab_program("fib_4"));
+    CHECK(result.complete);
+    CHECK_EQ(result.totals.executions, 19605);
+    CHECK_GE(k.count, 2);
+    options = (asx_explore_options){ .on_checkpoint = cannot_keep, .executions_max = 3 };
+    CHECK_STATUS(asx_explore(&options, lab_program("fib_3"), NULL, &result), ASX_E_SYSTEM);
+    free(k.bytes);
+}
+
+static int *elsewhere;
+
+static asx_status touches(asx_cx *cx, void *arg)
+{
+    pipes *p = arg;
+    int message = 1;
+    (void)asx_lab_fetch_add(cx, elsewhere, 1);
+    (void)asx_channel_send(&p->tx, cx, &message);
+    return ASX_OK;
+}
+
+static void on_the_heap(asx_cx *cx, void *arg)
+{
+    pipes p;
+    asx_region r;
+    (void)arg;
+    *elsewhere = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, &p.tx, &p.rx), ASX_OK);
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(asx_spawn(&r, "t", touches, &p), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+/* Its address would mean something else next time. */
+ASX_TEST(a_cell_that_is_not_in_the_program_keeps_a_checkpoint_from_being_made)
+{
+    kept k = { 0 };
+    asx_explore_result result;
+    asx_explore_options options = { .on_checkpoint = keep, .ctx = &k, .executions_max = 3 };
+    elsewhere = malloc(sizeof *elsewhere);
+    CHECK(elsewhere != NULL);
+    CHECK_STATUS(asx_explore(&options, on_the_heap, NULL, &result), ASX_E_NOT_SUPPORTED);
+    CHECK_EQ(k.count, 0);
+    options.executions_max = 0;
+    CHECK(run(&options, on_the_heap).complete);
+    free(elsewhere);
+}
+
+/* ---- estimates ------------------------------------------------------------------------------ */
+
+/* From a twentieth of the tree (source sets, which find out late what there is: from half of it):
+ * within a factor of ten. */
+ASX_TEST(the_estimate_is_of_the_right_size_and_exact_in_the_end)
+{
+    static const struct {
+        const char *name;
+        asx_explore_mode mode;
+    } trees[] = { { "fib_4", ASX_EXPLORE_OPTIMAL },     { "lastzero_10", ASX_EXPLORE_OPTIMAL },
+                  { "readers_13", ASX_EXPLORE_OPTIMAL }, { "casrot_8", ASX_EXPLORE_OPTIMAL },
+                  { "fib_3", ASX_EXPLORE_SOURCE },      { "casrot_5", ASX_EXPLORE_DFS } };
+    for (size_t i = 0; i < sizeof trees / sizeof trees[0]; i++) {
+        asx_explore_options options = { .mode = trees[i].mode };
+        asx_explore_result whole = run(&options, lab_program(trees[i].name));
+        CHECK_EQ(whole.totals.estimate, whole.totals.executions);
+        options.executions_max =
+            whole.totals.executions / (trees[i].mode == ASX_EXPLORE_SOURCE ? 2 : 20);
+        asx_explore_result begun = run(&options, lab_program(trees[i].name));
+        CHECK_GE(begun.totals.estimate, whole.totals.executions / 10);
+        CHECK_LE(begun.totals.estimate, whole.totals.executions * 10);
+        options = (asx_explore_options){ .mode = ASX_EXPLORE_RANDOM };
+        CHECK_EQ(run(&options, lab_program(trees[i].name)).totals.estimate, 0);
+    }
+}

@@ -1,0 +1,235 @@
+/* Work that is given away and taken: several engines together visit what one would, and so does
+ * one that was stopped, saved and read again. */
+#include <stdlib.h>
+
+#include "harness.h"
+#include "lab/dpor.h"
+#include "lab/pool.h"
+#include "support_model.h"
+
+enum { ENGINES = 3 };
+
+typedef struct crew {
+    asx__common_names *names;
+    asx__pool *pool;
+    asx__dpor *engine[ENGINES];
+    asx__pool_place place[ENGINES];
+    bool busy[ENGINES];
+    asx__dpor_stats sum;
+    asx__classes classes;
+    uint64_t again;  /* classes that came to two of them */
+    uint64_t taken, given;
+} crew;
+
+static void crew_open(crew *c, asx__dpor_mode mode)
+{
+    asx__bytes all = { 0 };
+    *c = (crew){ .names = calloc(1, sizeof *c->names),
+                 .pool = asx__pool_create(mode == ASX__DPOR_SOURCE) };
+    CHECK(c->names != NULL && c->pool != NULL);
+    for (int i = 0; i < ENGINES; i++) {
+        asx__dpor_options options = { .mode = mode, .check = true, .names = c->names };
+        c->engine[i] = asx__dpor_create(&options);
+        CHECK(c->engine[i] != NULL);
+    }
+    asx__bytes_u32(&all, ASX__WORK_EVERYTHING);
+    asx__bytes_u32(&all, 0);
+    asx__bytes_double(&all, 1);
+    CHECK_STATUS(asx__pool_put(c->pool, all.at, all.len), ASX_OK);
+    free(all.at);
+}
+
+static void crew_close(crew *c)
+{
+    for (int i = 0; i < ENGINES; i++)
+        asx__dpor_destroy(c->engine[i]);
+    asx__pool_destroy(c->pool);
+    free(c->names);
+    free(c->classes.at);
+}
+
+/* False: there is nothing to take. */
+static bool take(crew *c, int i)
+{
+    asx__bytes work = { 0 };
+    if (!asx__pool_take(c->pool, &work, &c->place[i]))
+        return false;
+    asx__reader r = { work.at, work.len, false };
+    CHECK_STATUS(asx__dpor_take(c->engine[i], &r), ASX_OK);
+    CHECK_EQ(r.len, 0);
+    free(work.at);
+    c->busy[i] = true;
+    c->taken++;
+    return true;
+}
+
+static void give(crew *c, int i, asx__bytes *given)
+{
+    asx__reader r = { given->at, given->len, false };
+    c->given += given->len != 0;
+    CHECK_STATUS(asx__pool_give(c->pool, &c->place[i], &r), ASX_OK);
+    given->len = 0;
+}
+
+static void report(crew *c, int i)
+{
+    asx__dpor_stats stats;
+    asx__bytes classes = { 0 };
+    asx__dpor_report(c->engine[i], &stats, &classes);
+    c->sum.executions += stats.executions;
+    c->sum.redundant += stats.redundant;
+    c->sum.blocked += stats.blocked;
+    c->sum.deadlocks += stats.deadlocks;
+    c->sum.done += stats.done;
+    asx__reader r = { classes.at, classes.len, false };
+    CHECK_EQ(asx__read_u64(&r), 0);
+    for (uint32_t left = asx__read_u32(&r); left > 0; left--)
+        c->again += asx__classes_add(&c->classes, asx__read_u64(&r), SIZE_MAX) == 2;
+    CHECK(!r.bad && r.len == 0);
+    free(classes.at);
+}
+
+/* One execution. False: the engine has to begin again, wide. */
+static bool run(crew *c, int i, const model *m, uint64_t *objects, asx__giving giving)
+{
+    asx__dpor *d = c->engine[i];
+    asx__dpor_stats before, after;
+    asx__dpor_stats_get(d, &before);
+    asx__dpor_ask(d, giving);
+    bool more = model_run_once(m, d, objects);
+    asx__dpor_stats_get(d, &after);
+    if (after.executions + after.blocked == 0 || before.executions > after.executions)
+        return false; /* its counters were set back */
+    CHECK_STATUS(asx__dpor_status(d), ASX_OK);
+    give(c, i, asx__dpor_given(d));
+    if (more) {
+        asx__bytes told = { 0 };
+        asx__pool_tell(&c->place[i], &told);
+        asx__reader r = { told.at, told.len, false };
+        CHECK_STATUS(asx__dpor_hear(d, &r), ASX_OK);
+        free(told.at);
+        return true;
+    }
+    asx__pool_done(c->pool, &c->place[i]);
+    c->busy[i] = false;
+    return true;
+}
+
+static bool any_busy(const crew *c)
+{
+    for (int i = 0; i < ENGINES; i++)
+        if (c->busy[i])
+            return true;
+    return false;
+}
+
+static uint64_t same_name(void *ctx, uint64_t name)
+{
+    return name + *(uint64_t *)ctx;
+}
+
+/* Everything is given back, written, read into another pool, and the engines begin anew. */
+static void save_and_load(crew *c, bool source)
+{
+    asx__bytes file = { 0 }, again = { 0 };
+    uint64_t there = 1000, back = (uint64_t)-1000;
+    CHECK_STATUS(asx__pool_rename(c->pool, same_name, &there), ASX_OK);
+    asx__pool_save(c->pool, &file);
+    asx__pool_destroy(c->pool);
+    c->pool = asx__pool_create(source);
+    asx__reader r = { file.at, file.len, false };
+    CHECK_STATUS(asx__pool_load(c->pool, &r), ASX_OK);
+    CHECK_EQ(r.len, 0);
+    asx__pool_save(c->pool, &again);
+    CHECK_EQ(again.len, file.len);
+    CHECK_STATUS(asx__pool_rename(c->pool, same_name, &back), ASX_OK);
+    free(file.at);
+    free(again.at);
+}
+
+/* True: every class was visited once. False: it has to begin again. */
+static bool explore(crew *c, const model *m, asx__rng *rng, bool source)
+{
+    uint64_t objects[MODEL_OBJECTS];
+    for (;;) {
+        int i = (int)asx__rng_below(rng, ENGINES);
+        if (!c->busy[i] && !take(c, i) && !any_busy(c))
+            return true;
+        if (!c->busy[i])
+            continue;
+        uint64_t drawn = asx__rng_below(rng, 6);
+        bool all = drawn == 0;
+        if (!run(c, i, m, objects, all ? ASX__GIVE_ALL : drawn < 3 ? ASX__GIVE_TOP : 0))
+            return false;
+        if (all)
+            CHECK(!c->busy[i]);
+        if (!any_busy(c) && asx__rng_below(rng, 2) == 0)
+            save_and_load(c, source);
+    }
+}
+
+static void together(const model *m, asx__rng *rng, asx__dpor_mode mode, crew *ret)
+{
+    crew_open(ret, mode);
+    while (!explore(ret, m, rng, mode == ASX__DPOR_SOURCE)) {
+        /* What one of them met concerns all: they begin again, as it has done. */
+        crew_close(ret);
+        crew_open(ret, mode);
+        for (int i = 0; i < ENGINES; i++) {
+            asx__dpor_restart(ret->engine[i]);
+            asx__dpor_begin(ret->engine[i]);
+            CHECK(asx__dpor_finish(ret->engine[i], false));
+        }
+    }
+    for (int i = 0; i < ENGINES; i++)
+        report(ret, i);
+    CHECK_EQ(asx__pool_len(ret->pool), 0);
+}
+
+static void compare(asx__dpor_mode mode, int programs, uint32_t steps)
+{
+    asx__rng rng;
+    uint64_t taken = 0, given = 0;
+    asx__rng_seed(&rng, 0x90 + (uint64_t)mode);
+    for (int i = 0; i < programs / (int)asx_test_scale(); i++) {
+        asx__dpor_stats alone;
+        model m;
+        crew c;
+        model_make(&m, &rng, (model_flavour)(i % MODEL_FLAVOURS), steps);
+        CHECK_STATUS(model_explore(&m, mode, 0, 20000, &alone), ASX_OK);
+        if (alone.executions == 20000)
+            continue;
+        together(&m, &rng, mode, &c);
+        if (c.sum.executions != alone.executions && mode != ASX__DPOR_SOURCE) {
+            model_print(&m);
+            asx_test_fail(__FILE__, __LINE__, "program %d: %lu executions, alone %lu", i,
+                          (unsigned long)c.sum.executions, (unsigned long)alone.executions);
+        }
+        CHECK_EQ(c.classes.len, alone.classes);
+        CHECK_EQ(c.sum.redundant + c.again, c.sum.executions - c.classes.len);
+        CHECK_EQ(c.sum.deadlocks != 0, alone.deadlocks != 0);
+        CHECK_EQ(asx__dpor_estimate(c.sum.executions, c.sum.done), c.sum.executions);
+        if (mode == ASX__DPOR_OPTIMAL)
+            CHECK_EQ(c.sum.blocked, 0);
+        taken += c.taken;
+        given += c.given;
+        crew_close(&c);
+    }
+    CHECK_GE(taken, (uint64_t)programs / asx_test_scale() * 2);
+    CHECK_GE(given, (uint64_t)programs / asx_test_scale());
+}
+
+ASX_TEST_TIMEOUT(several_engines_visit_every_class_once, 120)
+{
+    compare(ASX__DPOR_OPTIMAL, 9000, 10);
+}
+
+ASX_TEST_TIMEOUT(several_engines_run_every_interleaving_once, 60)
+{
+    compare(ASX__DPOR_DFS, 900, 7);
+}
+
+ASX_TEST_TIMEOUT(several_engines_visit_every_class_by_source_sets, 60)
+{
+    compare(ASX__DPOR_SOURCE, 1800, 8);
+}
