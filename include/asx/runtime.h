@@ -158,7 +158,9 @@ ASX_API asx_status asx_runtime_report(asx_runtime *runtime, asx_close_report *re
 ASX_API asx_status asx_runtime_root(asx_runtime *runtime, asx_region *ret_region);
 ASX_API asx_runtime *asx_cx_runtime(const asx_cx *cx);
 ASX_API asx_time asx_runtime_now(const asx_runtime *runtime);
-/* NULL with several workers: a wheel is for one thread. */
+/* The wheel that the runtime's own timers are in; its time is the runtime's, which also fires what
+ * is due. Wakers are called by whoever drives, one at a time: they must be short and may not wait.
+ * With several workers any thread may use it, as long as the runtime lives. NULL for NULL. */
 ASX_API asx_timer_wheel *asx_runtime_timers(asx_runtime *runtime);
 ASX_API asx_status asx_runtime_set_governor(asx_runtime *runtime, asx_governor governor);
 

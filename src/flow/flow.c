@@ -185,7 +185,7 @@ static void race_unpublish(asx_runtime *rt, asx__task *task, void *waitable, boo
     r->racer = NULL;
 }
 
-static const asx__waitable_ops race_ops = { ASX__WAIT_RACE, false, race_unpublish };
+static const asx__waitable_ops race_ops = { ASX__WAIT_RACE, NULL, race_unpublish };
 
 /* A branch has ended: the racer is told, if it waits. */
 static asx_status note_finish(asx_cx *cx, const watcher *w)

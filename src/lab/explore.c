@@ -474,7 +474,8 @@ static void turn_unpublish(asx_runtime *rt, asx__task *task, void *waitable, boo
 }
 
 /* A cancel does not end the wait: whose turn it is, the explorer says. */
-static const asx__waitable_ops turn_ops = { ASX__WAIT_EXTERNAL, true, turn_unpublish };
+static const asx__waitable_ops turn_ops = { ASX__WAIT_EXTERNAL, asx__wait_never_ends,
+                                            turn_unpublish };
 
 /* ---- executions ----------------------------------------------------------------------------- */
 

@@ -68,7 +68,7 @@ static void unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool gra
         asx__list_remove(&task->node);
 }
 
-const asx__waitable_ops asx__admission_ops = { ASX__WAIT_ADMISSION, false, unpublish };
+const asx__waitable_ops asx__admission_ops = { ASX__WAIT_ADMISSION, NULL, unpublish };
 
 static asx_status refuse(asx_runtime *rt, const asx__region *region)
 {

@@ -2,7 +2,7 @@
  *
  * Words
  *   job     one piece of work. In the frame of the fiber that waits, or, for a task that is nothing
- *           else, in memory of its own that its last resumption frees.
+ *           else, in memory of its own that a cleanup of the task frees.
  *   pool    queue and threads; made with the first job.
  *
  * A job is NEW, QUEUED, RUNNING, DONE or DROPPED. The pool's lock guards the step from QUEUED, for
@@ -42,6 +42,7 @@ typedef struct job {
     void *arg;
     asx_status result;
     uint8_t state;       /* enum job_state; L while it is QUEUED or RUNNING */
+    asx__cleanup cleanup; /* of a task that is nothing else: frees this */
 } job;
 
 typedef struct worker {
@@ -309,7 +310,8 @@ static job *job_of(asx__waitable *waitable)
     return (job *)(void *)((char *)waitable - offsetof(job, wait));
 }
 
-bool asx__blocking_give_up(asx_runtime *rt, asx__waitable *waitable)
+/* Drops work that no thread has taken. False: one has. */
+static bool give_up(asx_runtime *rt, asx__waitable *waitable)
 {
     job *work = job_of(waitable);
     struct asx__blocking *pool = rt->blocking;
@@ -334,7 +336,7 @@ static void unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool gra
     (void)granted; /* what was done was done */
 }
 
-static const asx__waitable_ops blocking_ops = { ASX__WAIT_BLOCKING, false, unpublish };
+static const asx__waitable_ops blocking_ops = { ASX__WAIT_BLOCKING, give_up, unpublish };
 
 /* Hands the job to the pool. */
 static asx_status submit(asx_runtime *rt, job *work)
@@ -394,14 +396,15 @@ asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg)
 
 /* ---- tasks that are nothing else ------------------------------------------------------------ */
 
-void asx__blocking_forget(asx_runtime *rt, void *state)
+static asx_status forget(asx_cx *cx, void *work)
 {
-    asx__mem_free(rt, state, sizeof(job));
+    ASX__GATE_CX(cx, forget(&in, work));
+    asx__mem_free(cx->rt_, work, sizeof(job));
+    return ASX_OK;
 }
 
-static asx_poll job_over(asx_cx *cx, job *work, asx_status st)
+static asx_poll job_over(asx_cx *cx, asx_status st)
 {
-    asx__blocking_forget(cx->rt_, work);
     return st < 0 ? asx_poll_fail(cx, st) : ASX_POLL_READY;
 }
 
@@ -410,27 +413,27 @@ static asx_poll job_begin(asx_cx *cx, job *work)
     asx_runtime *rt = cx->rt_;
     asx_status st = asx_checkpoint(cx);
     if (st < 0)
-        return job_over(cx, work, st);
+        return job_over(cx, st);
     if (rt->virtual_clock)
-        return job_over(cx, work, work->fn(work->arg));
+        return job_over(cx, work->fn(work->arg));
     work->task = cx->task_;
     st = submit(rt, work);
     if (st < 0)
-        return job_over(cx, work, st);
+        return job_over(cx, st);
     st = asx__wait_on(rt, work->task, &work->wait, NULL);
     ASX__ASSERT(st == ASX_E_WOULD_BLOCK);
     return ASX_POLL_PENDING;
 }
 
-asx_poll asx__blocking_poll(asx_cx *cx, void *state)
+static asx_poll job_poll(asx_cx *cx, void *state)
 {
-    ASX__GATE_CX_AS(asx_poll, cx, asx__blocking_poll(&in, state));
+    ASX__GATE_CX_AS(asx_poll, cx, job_poll(&in, state));
     job *work = state;
     if (work->state == JOB_NEW)
         return job_begin(cx, work);
     if (asx__wait_granted(cx->task_, &work->wait))
-        return job_over(cx, work, work->result);
-    return job_over(cx, work, asx_checkpoint(cx)); /* dropped */
+        return job_over(cx, work->result);
+    return job_over(cx, asx_checkpoint(cx)); /* dropped */
 }
 
 asx_status asx_spawn_blocking_at(const asx_region *region, const char *name, asx_blocking_fn fn,
@@ -453,11 +456,8 @@ asx_status asx_spawn_blocking_at(const asx_region *region, const char *name, asx
     if (work == NULL)
         return asx__region_sticky(owner, ASX_E_RESOURCE_EXHAUSTED);
     *work = (job){ .wait.ops = &blocking_ops, .fn = fn, .arg = arg };
-    asx_spawn_options options = { .name = name };
-    if (ret_task != NULL)
-        st = asx_spawn_poll_task_at(region, &options, asx__blocking_poll, work, ret_task, site);
-    else
-        st = asx_spawn_poll_at(region, name, asx__blocking_poll, work, site);
+    work->cleanup = (asx__cleanup){ NULL, forget, work };
+    st = asx__spawn_poll_owning(region, name, job_poll, work, &work->cleanup, ret_task, site);
     if (st < 0)
         asx__mem_free(rt, work, sizeof *work);
     return st;

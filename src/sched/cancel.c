@@ -655,8 +655,6 @@ void asx__task_force(asx_runtime *rt, asx__task *task)
     if ((exec == ASX__EXEC_PARKED || (task->flags & ASX__T_POLL)) && task->w.waits != NULL)
         task->w.waits->ops->unpublish(rt, task, task->w.waits,
                                       (task->flags & ASX__T_GRANTED) != 0);
-    if ((task->flags & ASX__T_POLL) && task->u.poll.fn == asx__blocking_poll)
-        asx__blocking_forget(rt, task->u.poll.state); /* which it would have done itself */
     task->flags &= ~(uint32_t)ASX__T_GRANTED;
     task->w.waits = NULL;
     asx__exec_set(task, ASX__EXEC_RUNNING);

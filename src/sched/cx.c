@@ -117,7 +117,7 @@ static void sleep_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bo
         asx__journal(rt, ASX_EVENT_TIMER_CANCEL, serial, 0, 0, 0);
 }
 
-static const asx__waitable_ops sleep_ops = { ASX__WAIT_SLEEP, false, sleep_unpublish };
+static const asx__waitable_ops sleep_ops = { ASX__WAIT_SLEEP, NULL, sleep_unpublish };
 
 /* Longer than any timer may be. */
 static bool is_too_long(const asx_runtime *rt, asx_time until)
@@ -265,8 +265,8 @@ static void external_unpublish(asx_runtime *rt, asx__task *task, void *waitable,
     (void)granted;
 }
 
-static const asx__waitable_ops external_ops = { ASX__WAIT_EXTERNAL, false, external_unpublish };
-static const asx__waitable_ops yield_ops = { ASX__WAIT_YIELD, false, external_unpublish };
+static const asx__waitable_ops external_ops = { ASX__WAIT_EXTERNAL, NULL, external_unpublish };
+static const asx__waitable_ops yield_ops = { ASX__WAIT_YIELD, NULL, external_unpublish };
 
 void asx__cx_waitables_init(asx_runtime *rt)
 {

@@ -318,7 +318,17 @@ uint64_t asx__engine_spare_ids(const asx_runtime *rt)
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-/* A gate has nothing in it: no current task, no regions, no records. */
+static bool enter_for_timers(void *rt)
+{
+    return asx__engine_enter(rt);
+}
+
+static void leave_timers(void *rt, bool had_it)
+{
+    asx__engine_leave(rt, had_it);
+}
+
+/* A gate has nothing in it: no current task, no regions, no records, no timers. */
 static asx_runtime *make_gate(asx_runtime *rt)
 {
     asx_runtime *gate = asx__mem_alloc(rt, sizeof *gate);
@@ -374,6 +384,8 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap)
     e->workers_base = e->workers_max = base;
     e->workers_cap = cap;
     e->watch_until = ASX_TIME_NEVER;
+    e->timers = (asx__timer_gate){ &rt->timers, enter_for_timers, leave_timers, rt };
+    gate->timers.gate = &e->timers;
     rt->engine = e;
     rt->gate = gate;
     return ASX_OK;

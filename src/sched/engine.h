@@ -134,6 +134,7 @@ typedef struct asx__thread {
 
 typedef struct asx__engine {
     asx__lease_lock lock;
+    asx__timer_gate timers;    /* I: what the wheel in the gate stands for */
     asx__atomic_ptr owner;     /* A: the thread that holds it; only its owner finds itself there */
     asx__worker *loaded;       /* L: whose registers are in the runtime */
     asx__latch *seized;        /* L: by whoever is inside, until it leaves */

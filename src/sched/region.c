@@ -160,7 +160,8 @@ static void close_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bo
         region->closer = NULL;
 }
 
-static const asx__waitable_ops close_ops = { ASX__WAIT_REGION_CLOSE, true, close_unpublish };
+static const asx__waitable_ops close_ops = { ASX__WAIT_REGION_CLOSE, asx__wait_never_ends,
+                                             close_unpublish };
 
 static void init_record(asx_runtime *rt, asx__region *region, uint32_t index)
 {

@@ -445,6 +445,13 @@ asx_status asx__wait_on(asx_runtime *rt, asx__task *task, asx__waitable *waitabl
     return asx__wait_poll(task, waitable);
 }
 
+bool asx__wait_never_ends(asx_runtime *rt, asx__waitable *waitable)
+{
+    (void)rt;
+    (void)waitable;
+    return false;
+}
+
 /* Gives up what the poll task waited for before: it did not ask for it again. */
 static void withdraw(asx_runtime *rt, asx__task *task)
 {

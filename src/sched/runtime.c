@@ -684,7 +684,9 @@ asx_time asx_runtime_now(const asx_runtime *rt)
 
 asx_timer_wheel *asx_runtime_timers(asx_runtime *rt)
 {
-    return rt != NULL && rt->gate == NULL ? &rt->timers : NULL;
+    if (rt == NULL)
+        return NULL;
+    return rt->gate != NULL ? &rt->gate->timers : &rt->timers;
 }
 
 asx_status asx_runtime_set_governor(asx_runtime *rt, asx_governor governor)

@@ -134,9 +134,12 @@ void asx__arena_deinit(asx_runtime *rt, asx__arena *arena);
 
 /* ---- waitables ----------------------------------------------------------------------------- */
 
+struct asx__waitable;
 typedef struct asx__waitable_ops {
     uint8_t kind;       /* ASX__WAIT_..., for reports and the journal */
-    bool uncancellable; /* a cancel does not end this wait */
+    /* Somebody wants to end the wait of a parked task, and will, unless this says false: then it
+     * goes on. NULL: it can be ended at any time. */
+    bool (*give_up)(asx_runtime *rt, struct asx__waitable *waitable);
     /* Forgets the parked task. For a poll task that was woken with a grant it gives the grant
      * back (granted == true). */
     void (*unpublish)(asx_runtime *rt, struct asx__task *task, void *waitable, bool granted);
@@ -147,20 +150,15 @@ typedef struct asx__waitable {
     uint64_t serial;              /* of the object, for reports */
 } asx__waitable;
 
-/* The function of tasks that are nothing but blocking work, and what frees the work of one that
- * will not be called any more; no thread has it. */
-asx_poll asx__blocking_poll(asx_cx *cx, void *state);
-void asx__blocking_forget(asx_runtime *rt, void *state);
-/* Drops work that no thread has taken. False: one has. */
-bool asx__blocking_give_up(asx_runtime *rt, asx__waitable *waitable);
-
 /* Somebody wants to end the wait of a parked task. True: he cannot. */
 static inline bool asx__wait_goes_on(asx_runtime *rt, asx__waitable *waitable)
 {
     const asx__waitable_ops *ops = waitable->ops;
-    return ops->uncancellable ||
-           (ops->kind == ASX__WAIT_BLOCKING && !asx__blocking_give_up(rt, waitable));
+    return ops->give_up != NULL && !ops->give_up(rt, waitable);
 }
+
+/* The give_up of waits that no cancel ends. */
+bool asx__wait_never_ends(asx_runtime *rt, asx__waitable *waitable);
 
 /* ---- obligations: obligation.c ------------------------------------------------------------- */
 
@@ -328,7 +326,8 @@ typedef struct asx__extra {
     uint8_t mask_base;           /* masks below are the runtime's, or a caller's */
     uint32_t caps;               /* of those of its region */
     uint32_t stack_class;        /* index + 1 of its pool; 0: the default one */
-    uint64_t wait_note;          /* poll task: kept for it by what it waits for */
+    uint64_t wait_note;          /* poll task: kept for it by what it waits for ... */
+    uint64_t wait_notes[2];      /* ... and more of it */
 } asx__extra;
 
 /* ---- regions ------------------------------------------------------------------------------- */
@@ -706,6 +705,11 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned);
 asx_status asx__task_reserve_finalizer(asx_runtime *rt, asx__region *region);
 void asx__task_spawn_finalizer(asx_runtime *rt, asx__region *region, asx_task_fn fn);
 void asx__task_drop_finalizer(asx_runtime *rt, asx__region *region);
+/* A poll task with a cleanup of its own from the beginning. The cleanup is the caller's memory, and
+ * is called even if the task is never run; not if the spawn fails. Inside. */
+asx_status asx__spawn_poll_owning(const asx_region *region, const char *name, asx_poll_fn fn,
+                                  void *state, asx__cleanup *cleanup, asx_task *ret_task,
+                                  const char *site);
 /* The task is gone: its waker, if somebody still has it, does nothing from now on. */
 void asx__waker_orphan(struct asx__waker_cell *cell);
 void asx__task_recycle(asx_runtime *rt, asx__task *task);

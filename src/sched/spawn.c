@@ -21,6 +21,7 @@ typedef struct spawn_request {
     void *arg;
     const char *site;
     bool poll;
+    asx__cleanup *cleanup; /* may be NULL */
 } spawn_request;
 
 static bool budget_is_plain(const asx_budget *budget)
@@ -250,6 +251,26 @@ static void undo_extra(asx_runtime *rt, asx__task *task)
         asx__task_release_extra(rt, task);
 }
 
+/* What it brings along. False: no memory. */
+static bool spawn_belongings(asx_runtime *rt, asx__region *region, asx__task *task,
+                             const spawn_request *request)
+{
+    const asx_spawn_options *options = request->options;
+    if (options != NULL && options->copy != NULL) {
+        task->u.fresh.arg = asx__region_memory(region, options->copy_size);
+        if (task->u.fresh.arg == NULL)
+            return false;
+        memcpy(task->u.fresh.arg, options->copy, options->copy_size);
+    }
+    if (request->cleanup != NULL) {
+        if (asx__task_extra(rt, task) == NULL)
+            return false;
+        task->extra->cleanups = request->cleanup;
+    }
+    return ASX__LIKELY(rt->seam == NULL) || !request->poll || rt->own_poll ||
+           put_on_fiber(region, task, request);
+}
+
 static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_request *request,
                                asx__task **ret_task)
 {
@@ -257,20 +278,11 @@ static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_reque
     if (ASX__UNLIKELY(task == NULL))
         return asx__region_sticky(region, ASX_E_RESOURCE_EXHAUSTED);
     init_record(rt, region, task, request);
-    if (ASX__UNLIKELY(!region->plain || request->options != NULL || rt->tracing)) {
+    if (ASX__UNLIKELY(!region->plain || request->options != NULL || request->cleanup != NULL ||
+                      rt->tracing)) {
         const asx_spawn_options *options = request->options;
         asx_status st = spawn_extra(rt, region, task, options);
-        if (st == ASX_OK && options != NULL && options->copy != NULL) {
-            task->u.fresh.arg = asx__region_memory(region, options->copy_size);
-            if (task->u.fresh.arg == NULL) {
-                st = ASX_E_RESOURCE_EXHAUSTED;
-                undo_extra(rt, task);
-            } else {
-                memcpy(task->u.fresh.arg, options->copy, options->copy_size);
-            }
-        }
-        if (ASX__UNLIKELY(rt->seam != NULL) && st == ASX_OK && request->poll && !rt->own_poll &&
-            !put_on_fiber(region, task, request)) {
+        if (st == ASX_OK && !spawn_belongings(rt, region, task, request)) {
             st = ASX_E_RESOURCE_EXHAUSTED;
             undo_extra(rt, task);
         }
@@ -346,9 +358,17 @@ static asx_status spawn_with(const asx_region *region, const asx_spawn_options *
                              const char *site)
 {
     spawn_request request = { only_if_used(options), options != NULL ? options->name : NULL, code,
-                              arg, site, poll };
+                              arg, site, poll, NULL };
     if (options != NULL && (options->copy != NULL) != (options->copy_size != 0))
         request.code = NULL; /* refused as a bad argument, and sticks */
+    return spawn(region, &request, ret_task);
+}
+
+asx_status asx__spawn_poll_owning(const asx_region *region, const char *name, asx_poll_fn fn,
+                                  void *state, asx__cleanup *cleanup, asx_task *ret_task,
+                                  const char *site)
+{
+    spawn_request request = { NULL, name, (void *)(uintptr_t)fn, state, site, true, cleanup };
     return spawn(region, &request, ret_task);
 }
 
@@ -543,7 +563,7 @@ void asx__task_spawn_finalizer(asx_runtime *rt, asx__region *region, asx_task_fn
     asx__task *task = region->finalizer_task;
     asx__extra *extra = task->extra;
     spawn_request request = { NULL, "finalizers", (void *)(uintptr_t)fn, region, region->site,
-                              false };
+                              false, NULL };
     init_record(rt, region, task, &request);
     task->flags |= ASX__T_EXTRA;
     extra->budget = asx_budget_infinite();

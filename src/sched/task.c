@@ -332,7 +332,7 @@ static void join_unpublish(asx_runtime *rt, asx__task *task, void *waitable, boo
     target->flags &= ~(uint32_t)(ASX__T_JOINER | ASX__T_INLINE);
 }
 
-static const asx__waitable_ops join_ops = { ASX__WAIT_JOIN, false, join_unpublish };
+static const asx__waitable_ops join_ops = { ASX__WAIT_JOIN, NULL, join_unpublish };
 
 void asx__task_waitables_init(asx_runtime *rt)
 {

@@ -36,7 +36,7 @@ static void end(asx__sync *s)
 static const asx__sync_type barrier_type = {
     .kind = ASX__SYNC_BARRIER,
     .created = ASX_EVENT_BARRIER_CREATE,
-    .waits = { { ASX__WAIT_BARRIER_WAIT, false, unpublish } },
+    .waits = { { ASX__WAIT_BARRIER_WAIT, NULL, unpublish } },
     .end = end,
 };
 

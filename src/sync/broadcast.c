@@ -109,7 +109,7 @@ static const asx__sync_type broadcast_type = {
     .kind = ASX__SYNC_BROADCAST,
     .is_channel = true,
     .created = ASX_EVENT_BROADCAST_CREATE,
-    .waits = { { ASX__WAIT_BROADCAST_RECV, false, unpublish } },
+    .waits = { { ASX__WAIT_BROADCAST_RECV, NULL, unpublish } },
     .end = end,
 };
 

@@ -17,11 +17,11 @@
 #define ALIGN ((size_t)16)
 
 const asx__waitable_ops asx__channel_wait_ops[ASX__CHANNEL_WAITS] = {
-    [ASX__CHANNEL_RESERVE] = { ASX__WAIT_CHANNEL_RESERVE, false, asx__send_unpublish },
-    [ASX__CHANNEL_TRACKED] = { ASX__WAIT_CHANNEL_RESERVE, false, asx__send_unpublish },
-    [ASX__CHANNEL_SEND] = { ASX__WAIT_CHANNEL_RESERVE, false, asx__send_unpublish },
-    [ASX__CHANNEL_RECV] = { ASX__WAIT_CHANNEL_RECV, false, asx__recv_unpublish },
-    [ASX__CHANNEL_RECV_ACK] = { ASX__WAIT_CHANNEL_RECV, false, asx__recv_unpublish },
+    [ASX__CHANNEL_RESERVE] = { ASX__WAIT_CHANNEL_RESERVE, NULL, asx__send_unpublish },
+    [ASX__CHANNEL_TRACKED] = { ASX__WAIT_CHANNEL_RESERVE, NULL, asx__send_unpublish },
+    [ASX__CHANNEL_SEND] = { ASX__WAIT_CHANNEL_RESERVE, NULL, asx__send_unpublish },
+    [ASX__CHANNEL_RECV] = { ASX__WAIT_CHANNEL_RECV, NULL, asx__recv_unpublish },
+    [ASX__CHANNEL_RECV_ACK] = { ASX__WAIT_CHANNEL_RECV, NULL, asx__recv_unpublish },
 };
 
 bool asx__channel_is_valid(const asx__channel *ch)

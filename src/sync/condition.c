@@ -4,18 +4,22 @@
  * mutex back needs nothing that could fail. A signal takes the mutex for the first waiter if it is
  * free, and makes it a waiter of the mutex if not; from then on it cannot be cancelled:
  *
- *     guard:  HELD --wait--> WAITING --signal--> RETAKING --mutex free--> ON_ITS_WAY --> HELD
+ *     guard:  HELD --wait--> WAITING --signal--> RETAKING --mutex free--> COMING_BACK --> HELD
  *                               |                    ^
  *                               +--cancel, the condition is gone: it goes there itself
  *
  * So a cancel that comes before the signal leaves the signal to the next waiter, and one that comes
- * after it does not lose it. PARTED is a poll task that has not repeated its call yet.
+ * after it does not lose it. A waiter that is completed by force before it has come back, or a poll
+ * task that does not renew its wait, passes the signal that it had got on to the next. PARTED is a
+ * poll task that has not repeated its call yet.
  *
  * Rejected: waking a waiter and letting it lock (it would wake for nothing when the mutex is held,
  * and a cancel between the two would swallow the signal); binding a condition to one mutex (the
  * guard says which one it is).
  */
 #include "sync/mutex.h"
+
+#include <string.h>
 
 #define HEAD(object_) ((asx__sync *)(void *)(object_))
 
@@ -47,7 +51,7 @@ static void end(asx__sync *s)
 static const asx__sync_type condition_type = {
     .kind = ASX__SYNC_CONDITION,
     .created = ASX_EVENT_CONDITION_CREATE,
-    .waits = { { ASX__WAIT_CONDITION_WAIT, false, unpublish } },
+    .waits = { { ASX__WAIT_CONDITION_WAIT, NULL, unpublish } },
     .end = end,
 };
 
@@ -88,7 +92,9 @@ static asx_status wait_in(asx__condition *c, asx__task *task, asx__mutex *m, asx
     o->detail = SIGNALLED;
     if (task->flags & ASX__T_POLL)
         task->extra->wait_note = (uintptr_t)o;
-    asx__retake_io io = { o };
+    asx__retake_io io = { o, NULL, 0 };
+    if (task->flags & ASX__T_POLL)
+        asx__retake_signalled(task, NULL);
     return asx__sync_wait_in(&c->sync, task, 0, &io);
 }
 
@@ -102,7 +108,7 @@ static asx_status retake(asx_runtime *rt, asx__task *task, asx__mutex *m, asx__o
         return why;
     }
     o->note = ASX__GUARD_RETAKING;
-    asx__retake_io io = { o };
+    asx__retake_io io = { o, NULL, 0 };
     asx__sync_link(&m->sync, task);
     asx_status st = asx__park(rt, task, asx__sync_waitable(&m->sync, ASX__MUTEX_RETAKE), &io);
     if (st == ASX_OK)
@@ -140,10 +146,14 @@ static asx_status wait_poll_again(asx_runtime *rt, asx__task *task, asx__conditi
         retakes = true;
         o->detail = CONDITION_GONE;
     }
+    uint64_t notes[2] = { task->extra->wait_notes[0], task->extra->wait_notes[1] };
+    asx__retake_signalled(task, NULL); /* the wait is renewed: its signal is not to be passed on */
     asx_status st = asx__wait_prepare(rt, task,
                                       retakes ? retaking : asx__sync_waitable(&c->sync, 0));
-    if (st < 0)
+    if (st < 0) {
+        memcpy(task->extra->wait_notes, notes, sizeof notes);
         return st;
+    }
     if (!retakes)
         return wait_in(c, task, m, o);
     if (m->holder == NULL) {
@@ -152,6 +162,7 @@ static asx_status wait_poll_again(asx_runtime *rt, asx__task *task, asx__conditi
     }
     o->note = ASX__GUARD_RETAKING;
     task->extra->wait_note = (uintptr_t)o;
+    memcpy(task->extra->wait_notes, notes, sizeof notes);
     return asx__sync_wait_in(&m->sync, task, ASX__MUTEX_RETAKE, NULL);
 }
 
@@ -182,7 +193,7 @@ static asx_status wait_body(asx_runtime *rt, asx__task *task, asx__condition *c,
     bool poll = (task->flags & ASX__T_POLL) != 0;
     if (poll && m->guard != o)
         return wait_poll_again(rt, task, c, m, o);
-    if (poll && o->note == ASX__GUARD_ON_ITS_WAY)
+    if (poll && o->note == ASX__GUARD_COMING_BACK)
         return wait_poll_again(rt, task, c, m, o);
     if (c == NULL)
         return ASX_E_REGION_CLOSED;
@@ -237,9 +248,16 @@ static asx_status wake(asx__condition *c, uint32_t most)
         asx__task *task = asx__sync_first(&c->sync);
         asx__obligation *o = asx__retaking_guard(task);
         asx__sync_unlink(&c->sync, task);
+        asx__retake_signalled(task, &c->sync);
         asx__mutex_retake_for(asx__obligation_object(o), task, o);
     }
     return ASX_OK;
+}
+
+void asx__condition_pass_on(asx__sync *s, uint64_t generation)
+{
+    if (asx__sync_resolve(s, generation, ASX_E_REGION_CLOSED) == ASX_OK && s->waiting != 0)
+        (void)wake((asx__condition *)(void *)s, 1);
 }
 
 asx_status asx_condition_signal(const asx_condition *condition)

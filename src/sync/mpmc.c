@@ -307,8 +307,8 @@ static uint64_t undelivered(const asx__sync *s)
 static const asx__sync_type mpmc_type = {
     .kind = ASX__SYNC_MPMC,
     .created = ASX_EVENT_MPMC_CREATE,
-    .waits = { [WAIT_SEND] = { ASX__WAIT_MPMC_SEND, false, unpublish },
-               [WAIT_RECV] = { ASX__WAIT_MPMC_RECV, false, unpublish } },
+    .waits = { [WAIT_SEND] = { ASX__WAIT_MPMC_SEND, NULL, unpublish },
+               [WAIT_RECV] = { ASX__WAIT_MPMC_RECV, NULL, unpublish } },
     .end = end_channel,
     .undelivered = undelivered,
 };

@@ -95,7 +95,7 @@ void asx__mutex_retake(asx__mutex *m, asx__obligation *guard, enum asx__guard_no
 /* The free mutex goes back to a task that waits for it, in this mutex or in a condition. */
 static void give_back(asx__mutex *m, asx__task *task, asx__obligation *guard)
 {
-    asx__mutex_retake(m, guard, ASX__GUARD_ON_ITS_WAY);
+    asx__mutex_retake(m, guard, ASX__GUARD_COMING_BACK);
     if (task->flags & ASX__T_POLL)
         asx__sync_grant(&m->sync, task);
     else
@@ -118,6 +118,38 @@ asx__obligation *asx__retaking_guard(const asx__task *task)
     if (task->flags & ASX__T_POLL)
         return (asx__obligation *)(uintptr_t)task->extra->wait_note;
     return ((const asx__retake_io *)task->r.io)->guard;
+}
+
+void asx__retake_signalled(asx__task *task, asx__sync *condition)
+{
+    uint64_t generation = condition != NULL ? condition->generation : 0;
+    if (task->flags & ASX__T_POLL) {
+        task->extra->wait_notes[0] = (uintptr_t)condition;
+        task->extra->wait_notes[1] = generation;
+    } else {
+        asx__retake_io *io = task->r.io;
+        io->signalled_by = condition;
+        io->generation = generation;
+    }
+}
+
+/* The task did not come back from its wait, with or without the mutex. */
+static void pass_signal_on(asx__task *task)
+{
+    asx__sync *condition;
+    uint64_t generation;
+    if (task->flags & ASX__T_POLL) {
+        condition = (asx__sync *)(uintptr_t)task->extra->wait_notes[0];
+        generation = task->extra->wait_notes[1];
+    } else {
+        const asx__retake_io *io = task->r.io;
+        condition = io->signalled_by;
+        generation = io->generation;
+    }
+    if (condition == NULL)
+        return;
+    asx__retake_signalled(task, NULL);
+    asx__condition_pass_on(condition, generation);
 }
 
 /* The free mutex goes to a task that was waiting; it may turn out that it cannot have it. */
@@ -185,6 +217,7 @@ static void unpublish_retake(asx_runtime *rt, asx__task *task, void *waitable, b
     if (granted && !m->sync.finalized)
         journal(m, task, ASX_EVENT_MUTEX_UNLOCK);
     unpublish(rt, task, waitable, granted);
+    pass_signal_on(task);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
@@ -211,7 +244,12 @@ static void release(asx__sync *s, asx__obligation *o)
         if (asx__ended_midway(task))
             poison(m, task);
     }
+    /* A fiber that was given the mutex back, and completed by force before it ran. */
+    bool stayed_away = m->guard == o && o->note == ASX__GUARD_COMING_BACK &&
+                       (task->flags & (ASX__T_FORCED | ASX__T_POLL)) == ASX__T_FORCED;
     let_go(m, o, ASX_OBLIGATION_ABORTED);
+    if (stayed_away)
+        pass_signal_on(task);
 }
 
 static void end(asx__sync *s)
@@ -235,9 +273,9 @@ static void orphan(asx__sync *s, asx__obligation *o)
 static const asx__sync_type mutex_type = {
     .kind = ASX__SYNC_MUTEX,
     .created = ASX_EVENT_MUTEX_CREATE,
-    .waits = { { ASX__WAIT_MUTEX_LOCK, false, unpublish },
-               { ASX__WAIT_MUTEX_LOCK, false, unpublish },
-               { ASX__WAIT_MUTEX_LOCK, true, unpublish_retake } },
+    .waits = { { ASX__WAIT_MUTEX_LOCK, NULL, unpublish },
+               { ASX__WAIT_MUTEX_LOCK, NULL, unpublish },
+               { ASX__WAIT_MUTEX_LOCK, asx__wait_never_ends, unpublish_retake } },
     .release = release,
     .end = end,
     .orphan = orphan,

@@ -36,6 +36,8 @@ typedef struct asx__mutex_io {
 /* A fiber that waits in a condition, and then to get its mutex back. */
 typedef struct asx__retake_io {
     asx__obligation *guard;
+    asx__sync *signalled_by; /* the condition whose signal it has got; NULL: none */
+    uint64_t generation;     /* of the condition */
 } asx__retake_io;
 
 ASX__GUARD_LAYOUT(asx_mutex_guard);
@@ -50,6 +52,10 @@ void asx__mutex_retake(asx__mutex *m, asx__obligation *guard, enum asx__guard_no
 /* The owner of a guard that has parted is waiting: takes the mutex for it, and wakes it, if it is
  * free; else the owner waits for the mutex from now on, and for nothing else. */
 void asx__mutex_retake_for(asx__mutex *m, asx__task *task, asx__obligation *guard);
+/* The task, which waits in a condition or to retake, has got its signal, or (NULL) no more. */
+void asx__retake_signalled(asx__task *task, asx__sync *condition);
+/* It will never come back: whatever signal it had got goes to another one, if somebody waits. */
+void asx__condition_pass_on(asx__sync *condition, uint64_t generation);
 /* The guard with which a task waits in a condition, or to retake. */
 asx__obligation *asx__retaking_guard(const asx__task *task);
 

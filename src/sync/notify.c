@@ -79,8 +79,8 @@ static void end(asx__sync *s)
 static const asx__sync_type notify_type = {
     .kind = ASX__SYNC_NOTIFY,
     .created = ASX_EVENT_NOTIFY_CREATE,
-    .waits = { { ASX__WAIT_NOTIFY_WAIT, false, unpublish },
-               { ASX__WAIT_NOTIFY_WAIT, false, unpublish } },
+    .waits = { { ASX__WAIT_NOTIFY_WAIT, NULL, unpublish },
+               { ASX__WAIT_NOTIFY_WAIT, NULL, unpublish } },
     .end = end,
 };
 

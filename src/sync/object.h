@@ -59,7 +59,8 @@ enum asx__guard_note {
     ASX__GUARD_ON_ITS_WAY, /* handed to a fiber that has not run since */
     ASX__GUARD_PARTED,     /* of a mutex that was given up for a condition, and not taken back */
     ASX__GUARD_WAITING,    /* likewise, and its task is parked in the condition ... */
-    ASX__GUARD_RETAKING    /* ... or, signalled, among the waiters of the mutex */
+    ASX__GUARD_RETAKING,   /* ... or, signalled, among the waiters of the mutex */
+    ASX__GUARD_COMING_BACK /* it was given the mutex again, and has not run since */
 };
 
 struct asx__sync;

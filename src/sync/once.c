@@ -118,7 +118,7 @@ static void end(asx__sync *s)
 static const asx__sync_type once_type = {
     .kind = ASX__SYNC_ONCE,
     .created = ASX_EVENT_ONCE_CREATE,
-    .waits = { { ASX__WAIT_ONCE_CALL, false, unpublish } },
+    .waits = { { ASX__WAIT_ONCE_CALL, NULL, unpublish } },
     .release = release,
     .end = end,
 };

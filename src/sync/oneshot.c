@@ -225,7 +225,7 @@ static const asx__sync_type oneshot_type = {
     .is_channel = true,
     .has_house = true,
     .created = ASX_EVENT_ONESHOT_CREATE,
-    .waits = { { ASX__WAIT_ONESHOT_RECV, false, unpublish } },
+    .waits = { { ASX__WAIT_ONESHOT_RECV, NULL, unpublish } },
     .release = release,
     .end = end,
 };

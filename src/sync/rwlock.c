@@ -190,9 +190,9 @@ static void end(asx__sync *s)
 static const asx__sync_type rwlock_type = {
     .kind = ASX__SYNC_RWLOCK,
     .created = ASX_EVENT_RWLOCK_CREATE,
-    .waits = { { ASX__WAIT_RWLOCK_READ, false, unpublish },
-               { ASX__WAIT_RWLOCK_WRITE, false, unpublish },
-               { ASX__WAIT_RWLOCK_WRITE, false, unpublish } },
+    .waits = { { ASX__WAIT_RWLOCK_READ, NULL, unpublish },
+               { ASX__WAIT_RWLOCK_WRITE, NULL, unpublish },
+               { ASX__WAIT_RWLOCK_WRITE, NULL, unpublish } },
     .release = release,
     .end = end,
 };

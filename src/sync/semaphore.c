@@ -136,7 +136,7 @@ static void end(asx__sync *s)
 static const asx__sync_type semaphore_type = {
     .kind = ASX__SYNC_SEMAPHORE,
     .created = ASX_EVENT_SEMAPHORE_CREATE,
-    .waits = { { ASX__WAIT_SEMAPHORE_ACQUIRE, false, unpublish } },
+    .waits = { { ASX__WAIT_SEMAPHORE_ACQUIRE, NULL, unpublish } },
     .release = release,
     .end = end,
 };

@@ -39,7 +39,7 @@ static const asx__sync_type watch_type = {
     .kind = ASX__SYNC_WATCH,
     .is_channel = true,
     .created = ASX_EVENT_WATCH_CREATE,
-    .waits = { { ASX__WAIT_WATCH_CHANGED, false, unpublish } },
+    .waits = { { ASX__WAIT_WATCH_CHANGED, NULL, unpublish } },
     .end = end,
 };
 

@@ -120,6 +120,15 @@ typedef struct asx__timer_heap {
 
 typedef struct asx__timer_chunk_block asx__timer_chunk_block;
 
+/* A wheel that stands for another one, which is behind a lock. It is all zero but for this, so that
+ * every call on it fails on its short way, and finds this on its long one. */
+typedef struct asx__timer_gate {
+    asx_timer_wheel *behind;
+    bool (*enter)(void *ctx); /* what it says is for leave */
+    void (*leave)(void *ctx, bool entered);
+    void *ctx;
+} asx__timer_gate;
+
 struct asx_timer_wheel {
     /* time */
     asx_time now;
@@ -181,6 +190,7 @@ struct asx_timer_wheel {
     uint64_t first_generation;
     uint64_t first_id;
 
+    const asx__timer_gate *gate; /* NULL: it is what it is */
     uint64_t storage_bytes;
     uint64_t cascades;
     uint64_t purges;

@@ -285,6 +285,19 @@ void asx__timer_wheel_deinit(asx_timer_wheel *wheel)
 
 /* ---------------------------------------------------------------- register, cancel ---- */
 
+/* Returns what the call says on the wheel behind the gate, or `refused` if there is no gate. */
+#define THROUGH_GATE(type, refused, wheel, call)                                                   \
+    do {                                                                                           \
+        const asx__timer_gate *gate_ = (wheel)->gate;                                              \
+        if (gate_ == NULL)                                                                         \
+            return refused;                                                                        \
+        asx_timer_wheel *behind = gate_->behind;                                                   \
+        bool entered_ = gate_->enter(gate_->ctx);                                                  \
+        type result_ = (call);                                                                     \
+        gate_->leave(gate_->ctx, entered_);                                                        \
+        return result_;                                                                            \
+    } while (0)
+
 /* A node can be taken afterwards; else nothing has changed. A sweep always frees one. */
 static asx_status make_room(asx_timer_wheel *wheel)
 {
@@ -343,7 +356,11 @@ asx_status asx_timer_register(asx_timer_wheel *wheel, asx_time deadline, asx_wak
 {
     if (wheel == NULL || waker.wake == NULL || ret_handle == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    return arm(wheel, deadline, waker, wheel->live, ret_handle);
+    asx_status st = arm(wheel, deadline, waker, wheel->live, ret_handle);
+    if (ASX__UNLIKELY(st < 0))
+        THROUGH_GATE(asx_status, st, wheel,
+                     asx_timer_register(behind, deadline, waker, ret_handle));
+    return ASX_OK;
 }
 
 asx_status asx_timer_try_register(asx_timer_wheel *wheel, asx_time deadline, asx_waker waker,
@@ -397,7 +414,7 @@ bool asx_timer_cancel(asx_timer_wheel *wheel, const asx_timer_handle *handle)
         return false;
     uint32_t index = find(wheel, handle);
     if (index == ASX__TIMER_NONE)
-        return false;
+        THROUGH_GATE(bool, false, wheel, asx_timer_cancel(behind, handle));
     kill_node(wheel, index);
     return true;
 }
@@ -411,7 +428,8 @@ asx_status asx_timer_update(asx_timer_wheel *wheel, const asx_timer_handle *old_
     uint64_t live = old != ASX__TIMER_NONE ? wheel->live - 1 : wheel->live;
     asx_status st = arm(wheel, new_deadline, waker, live, ret_handle);
     if (st < 0)
-        return st;
+        THROUGH_GATE(asx_status, st, wheel,
+                     asx_timer_update(behind, old_handle, new_deadline, waker, ret_handle));
     if (old != ASX__TIMER_NONE)
         kill_node(wheel, old);
     return ASX_OK;
@@ -596,6 +614,9 @@ size_t asx_timer_collect_expired(asx_timer_wheel *wheel, asx_time now, asx_waker
     size_t count = 0;
     if (wheel == NULL)
         return 0;
+    if (wheel->gate != NULL)
+        THROUGH_GATE(size_t, 0, wheel,
+                     asx_timer_collect_expired(behind, now, ret_wakers, max_wakers));
     if (ret_wakers == NULL)
         max_wakers = 0;
     for (;;) {
@@ -657,8 +678,10 @@ static void find_earliest(asx_timer_wheel *wheel)
 
 asx_time asx_timer_next_deadline(asx_timer_wheel *wheel)
 {
-    if (wheel == NULL || wheel->live == 0)
+    if (wheel == NULL)
         return ASX_TIME_NEVER;
+    if (wheel->live == 0)
+        THROUGH_GATE(asx_time, ASX_TIME_NEVER, wheel, asx_timer_next_deadline(behind));
     find_earliest(wheel);
     if (wheel->window_ns != 0 && window_waits(wheel, wheel->earliest))
         return window_end_of(wheel, wheel->earliest);
@@ -667,7 +690,11 @@ asx_time asx_timer_next_deadline(asx_timer_wheel *wheel)
 
 uint64_t asx_timer_count(const asx_timer_wheel *wheel)
 {
-    return wheel != NULL ? wheel->live : 0;
+    if (wheel == NULL)
+        return 0;
+    if (wheel->live == 0)
+        THROUGH_GATE(uint64_t, 0, wheel, asx_timer_count(behind));
+    return wheel->live;
 }
 
 uint64_t asx__timer_serial(const asx_timer_wheel *wheel, const asx_timer_handle *handle)
@@ -700,6 +727,12 @@ void asx_timer_wheel_stats(const asx_timer_wheel *wheel, asx_timer_stats *ret_st
 {
     if (wheel == NULL || ret_stats == NULL)
         return;
+    if (wheel->gate != NULL) {
+        bool entered = wheel->gate->enter(wheel->gate->ctx);
+        asx_timer_wheel_stats(wheel->gate->behind, ret_stats);
+        wheel->gate->leave(wheel->gate->ctx, entered);
+        return;
+    }
     asx_timer_stats stats = { 0 };
     stats.live = wheel->live;
     stats.dead = wheel->dead;

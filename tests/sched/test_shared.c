@@ -563,6 +563,95 @@ ASX_TEST(memory_that_runs_out_in_a_burst_loses_nobody)
     CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
 }
 
+/* ---- the runtime's wheel --------------------------------------------------------------------- */
+
+enum { TIMERS_EACH = 50, TIMER_TASKS = 8 };
+
+typedef struct timer_crowd {
+    asx_runtime *rt;
+    atomic_uint fired, cancelled;
+} timer_crowd;
+
+static void count_fired(void *arg)
+{
+    atomic_fetch_add(&((timer_crowd *)arg)->fired, 1);
+}
+
+/* Arms some, moves some, cancels every other one. */
+static void use_wheel(timer_crowd *c)
+{
+    asx_timer_wheel *wheel = asx_runtime_timers(c->rt);
+    asx_waker waker = { count_fired, c };
+    asx_timer_handle handles[TIMERS_EACH];
+    asx_time now = asx_runtime_now(c->rt);
+    for (int i = 0; i < TIMERS_EACH; i++)
+        CHECK_STATUS(asx_timer_register(wheel, now + ASX_SEC, waker, &handles[i]), ASX_OK);
+    CHECK(asx_timer_count(wheel) >= TIMERS_EACH);
+    CHECK(asx_timer_next_deadline(wheel) <= now + ASX_SEC);
+    for (int i = 0; i < TIMERS_EACH; i++) {
+        asx_timer_handle old = handles[i];
+        CHECK_STATUS(asx_timer_update(wheel, &old, now + 2 * ASX_MS, waker, &handles[i]), ASX_OK);
+        CHECK(!asx_timer_cancel(wheel, &old));
+        if (i % 2 == 0 && asx_timer_cancel(wheel, &handles[i]))
+            atomic_fetch_add(&c->cancelled, 1);
+    }
+}
+
+static asx_status uses_wheel(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    use_wheel(arg);
+    return ASX_OK;
+}
+
+static void *uses_wheel_from_outside(void *arg)
+{
+    use_wheel(arg);
+    return NULL;
+}
+
+static asx_status wheel_crowd(asx_cx *cx, void *arg)
+{
+    timer_crowd *c = arg;
+    asx_region r;
+    pthread_t outside;
+    asx_timer_stats stats;
+    unsigned all = TIMERS_EACH * (TIMER_TASKS + 1);
+    c->rt = asx_cx_runtime(cx);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(pthread_create(&outside, NULL, uses_wheel_from_outside, c), 0);
+    for (int i = 0; i < TIMER_TASKS; i++)
+        CHECK_STATUS(asx_spawn(&r, "armer", uses_wheel, c), ASX_OK);
+    asx_status st = asx_region_close(&r, ASX_OK);
+    (void)pthread_join(outside, NULL);
+    while (atomic_load(&c->fired) + atomic_load(&c->cancelled) < all)
+        CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
+    CHECK_EQ(atomic_load(&c->fired) + atomic_load(&c->cancelled), all);
+    asx_timer_wheel_stats(asx_runtime_timers(c->rt), &stats);
+    CHECK_EQ(stats.live, asx_timer_count(asx_runtime_timers(c->rt)));
+    CHECK_EQ(asx_timer_collect_expired(asx_runtime_timers(c->rt), 0, NULL, 0), 0);
+    return st;
+}
+
+ASX_TEST(the_wheel_of_a_shared_runtime_is_for_every_thread)
+{
+    timer_crowd c = { .fired = 0 };
+    asx_runtime_config config = { .workers = 4 };
+    asx_runtime *rt = NULL;
+    asx_timer_handle handle;
+    asx_waker waker = { count_fired, &c };
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    asx_timer_wheel *wheel = asx_runtime_timers(rt);
+    CHECK(wheel != NULL);
+    CHECK_EQ(asx_timer_next_deadline(wheel), ASX_TIME_NEVER);
+    CHECK_EQ(asx_timer_count(wheel), 0);
+    CHECK_STATUS(asx_timer_register(wheel, ASX_TIME_NEVER, waker, &handle),
+                 ASX_E_TIMER_DURATION_EXCEEDED);
+    CHECK_STATUS(asx_timer_register(wheel, 0, (asx_waker){ 0 }, &handle), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_runtime_run(rt, wheel_crowd, &c), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 ASX_TEST(laboratory_and_virtual_time_are_for_one_worker)

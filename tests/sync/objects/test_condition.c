@@ -459,3 +459,126 @@ ASX_TEST(a_bounded_buffer_loses_nothing_whatever_the_schedule)
 {
     seeds_check(buffer_program, NULL, 200);
 }
+
+/* ---- a signal that reached somebody who is completed by force ---- */
+
+#define CLEANUP_NS (80 * ASX_MS)
+
+typedef struct forced_stage {
+    asx_runtime *rt;
+    asx_region region;
+    asx_mutex mutex;
+    asx_condition condition;
+    asx_task first;
+    unsigned came_back, waiting;
+} forced_stage;
+
+static asx_status waits_once(asx_cx *cx, void *arg)
+{
+    forced_stage *s = arg;
+    asx_mutex_guard guard;
+    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_OK);
+    s->waiting++;
+    CHECK_STATUS(asx_condition_wait(&s->condition, cx, &guard), ASX_OK);
+    s->came_back++;
+    return asx_mutex_unlock(&guard);
+}
+
+/* The first waiter is signalled and cancelled while the mutex is held, past its cleanup time; the
+ * mutex comes free just before its grace ends, and the grace is over before it can run. */
+static asx_status signals_the_doomed(asx_cx *cx, void *arg)
+{
+    forced_stage *s = arg;
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT, .cleanup_time_ns = CLEANUP_NS };
+    asx_mutex_guard mine;
+    s->rt = asx_cx_runtime(cx);
+    CHECK_STATUS(asx_region_open(cx, &s->region, &options), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&s->region, NULL, &s->mutex), ASX_OK);
+    CHECK_STATUS(asx_condition_create(&s->region, NULL, &s->condition), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&s->region, NULL, waits_once, s, &s->first), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(asx_spawn(&s->region, "second", waits_once, s), ASX_OK);
+    CHECK_STATUS(asx_spawn(&s->region, "third", waits_once, s), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_EQ(s->waiting, 3);
+    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &mine), ASX_OK);
+    CHECK_STATUS(asx_condition_signal(&s->condition), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&s->first, NULL), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, CLEANUP_NS + CLEANUP_NS / 16), ASX_OK);
+    CHECK_STATUS(asx_mutex_unlock(&mine), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(s->rt, CLEANUP_NS), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    asx_stats stats;
+    CHECK_STATUS(asx_runtime_stats(s->rt, &stats), ASX_OK);
+    CHECK_EQ(stats.tasks_forced, 1);
+    for (int i = 0; i < 5; i++)
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_EQ(s->came_back, 1); /* one signal, one who has come back */
+    CHECK_STATUS(asx_condition_signal(&s->condition), ASX_OK);
+    for (int i = 0; i < 5; i++)
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_EQ(s->came_back, 2);
+    return asx_region_close(&s->region, ASX_OK);
+}
+
+ASX_TEST(a_signal_whose_waiter_is_completed_by_force_goes_to_the_next)
+{
+    forced_stage s = { .came_back = 0 };
+    asx_runtime_config config = { .clock = ASX_CLOCK_VIRTUAL, .trace = true };
+    asx_runtime *rt = NULL;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, signals_the_doomed, &s), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
+
+/* A poll task is signalled, and does something else instead of asking again. */
+typedef struct fickle_stage {
+    asx_mutex mutex;
+    asx_condition condition;
+    asx_mutex_guard guard;
+    unsigned runs, came_back;
+} fickle_stage;
+
+static asx_poll fickle(asx_cx *cx, void *arg)
+{
+    fickle_stage *s = arg;
+    if (s->runs++ > 0)
+        return ASX_POLL_READY;
+    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+    CHECK_STATUS(asx_condition_wait(&s->condition, cx, &s->guard), ASX_E_WOULD_BLOCK);
+    return ASX_POLL_PENDING;
+}
+
+static asx_status steady(asx_cx *cx, void *arg)
+{
+    fickle_stage *s = arg;
+    asx_mutex_guard guard;
+    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_condition_wait(&s->condition, cx, &guard), ASX_OK);
+    s->came_back++;
+    return asx_mutex_unlock(&guard);
+}
+
+static asx_status signals_the_fickle(asx_cx *cx, void *arg)
+{
+    fickle_stage s = { .runs = 0 };
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, NULL, &s.mutex), ASX_OK);
+    CHECK_STATUS(asx_condition_create(&r, NULL, &s.condition), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll(&r, "fickle", fickle, &s), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "steady", steady, &s), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(asx_condition_signal(&s.condition), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_EQ(s.runs, 2);
+    CHECK_EQ(s.came_back, 1);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_signal_whose_waiter_does_not_ask_again_goes_to_the_next)
+{
+    program_check(signals_the_fickle, NULL);
+}
