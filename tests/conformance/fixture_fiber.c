@@ -169,8 +169,9 @@ static automaton judge(const journal *j)
 {
     automaton m = { .broken = 0 };
     for (size_t i = 0; i < j->count; i++) {
-        FIX(j->events[i].object < 256 || j->events[i].kind == ASX_EVENT_USER);
-        FIX(j->events[i].worker < WORKERS_MAX);
+        const asx_event *e = &j->events[i];
+        bool of_task = e->kind >= ASX_EVENT_TASK_SPAWN && e->kind <= ASX_EVENT_TASK_LINK;
+        FIX(e->task < 256 && (e->object < 256 || !of_task) && e->worker < WORKERS_MAX);
         step(&m, &j->events[i], i);
     }
     return m;
