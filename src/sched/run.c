@@ -324,7 +324,8 @@ static void end_in_turn(asx_runtime *rt, asx__task *task, asx_status st)
 
 static __attribute__((noinline)) void end_slowly(asx_runtime *rt, asx__task *task, asx_status st)
 {
-    if (rt->seam == NULL && asx__task_finish_cancelled(rt, task))
+    if (rt->seam == NULL && ((st == ASX_OK && asx__task_finish_joined(rt, task)) ||
+                             asx__task_finish_cancelled(rt, task)))
         return;
     if (task->extra != NULL)
         st = asx__task_wind_up(rt, task, st);
@@ -592,6 +593,8 @@ static __attribute__((noinline)) void poll_over(asx_runtime *rt, asx__task *task
 {
     if (task->w.waits != NULL)
         withdraw(rt, task);
+    if (result == ASX_POLL_READY && asx__task_finish_joined(rt, task))
+        return;
     if (asx__task_finish_cancelled(rt, task))
         return;
     asx_status st = ASX_OK;
@@ -614,8 +617,19 @@ static inline asx__task *next_hot_poll(asx_runtime *rt)
     return task;
 }
 
+/* The poll task that goes before the lanes because of a join, taken; NULL: something else comes. */
+static inline asx__task *next_up_poll(asx_runtime *rt)
+{
+    asx__task *task = rt->next_up;
+    if (task == NULL || rt->hot_most == 0 || rt->turn_left == 0 || rt->finished ||
+        (task->flags & (ASX__T_NOT_DIRECT & ~(uint32_t)ASX__T_INLINE)) != ASX__T_POLL)
+        return NULL;
+    rt->turn_left--;
+    return next_task(rt);
+}
+
 /* Calls the poll function of a task that has been taken out of its lane, and of all that follow it
- * in the hot list. */
+ * in the hot list or go before it. */
 static void run_polls(asx_runtime *rt, asx__task *task)
 {
     do {
@@ -634,6 +648,8 @@ static void run_polls(asx_runtime *rt, asx__task *task)
                                !asx__task_finish_plain(rt, task, ASX_OK)))
             poll_over(rt, task, result);
         task = next_hot_poll(rt);
+        if (task == NULL)
+            task = next_up_poll(rt);
     } while (task != NULL);
     rt->current = NULL;
 }

@@ -695,6 +695,9 @@ static inline uint64_t asx__region_live_tasks(const asx__region *region)
 
 /* The extra part, made on first use. NULL: no memory. */
 asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task);
+/* The end of a task that returned ASX_OK and is joined, with nothing else to be taken care of;
+ * false: asx__task_finish() must do it. */
+bool asx__task_finish_joined(asx_runtime *rt, asx__task *task);
 /* The end of a cancelled task that was told and has nothing else to be taken care of; false: as
  * above. */
 bool asx__task_finish_cancelled(asx_runtime *rt, asx__task *task);

@@ -237,6 +237,24 @@ static asx_status remaining_finalizers(asx_runtime *rt, asx__task *task, asx_sta
     return returned == ASX_E_RESOURCE_EXHAUSTED || st < 0 ? st : returned;
 }
 
+bool asx__task_finish_joined(asx_runtime *rt, asx__task *task)
+{
+    asx__region *region = task->region;
+    if ((task->flags & ASX__T_NOT_PLAIN) != ASX__T_JOINER || !region->fast)
+        return false;
+    ASX__DEBUG_ASSERT(task->phase == ASX_TASK_RUNNING && !rt->tracing);
+    task->phase = ASX_TASK_COMPLETED;
+    task->w.status = ASX_OK;
+    asx__exec_set(task, ASX__EXEC_DONE);
+    rt->tasks_ended++;
+    region->n_ok++;
+    if (hand_to_joiner(rt, task) || (task->flags & ASX__T_HANDLE) == 0) {
+        task->w.waits = NULL;
+        asx__task_recycle_plain(rt, task);
+    }
+    return true;
+}
+
 bool asx__task_finish_cancelled(asx_runtime *rt, asx__task *task)
 {
     if ((task->flags & ASX__T_NOT_PLAIN) != ASX__T_CANCEL || task->phase != ASX_TASK_CANCELLING)
