@@ -30,7 +30,7 @@ target_link_libraries(asx_tool PRIVATE asx_static asx_internal)
 
 # The conformance suite on several workers; on one it is a test of tests/cli.
 if(NOT ASX_TEST_LAUNCHER AND NOT CMAKE_CROSSCOMPILING)
-  foreach(workers IN ITEMS 2 4 8)
+  foreach(workers IN LISTS ASX_TEST_WORKERS)
     add_test(NAME conformance@${workers}
       COMMAND asx_tool conformance --workers ${workers} --timeout 120)
     set_tests_properties(conformance@${workers} PROPERTIES LABELS workers TIMEOUT 900)

@@ -41,7 +41,12 @@ foreach(source IN LISTS example_sources)
   add_test(NAME ${name}
     COMMAND sh "${PROJECT_SOURCE_DIR}/tools/run-example" "${expected}"
       ${launcher} $<TARGET_FILE:${name}>)
-  set_tests_properties(${name} PROPERTIES LABELS example TIMEOUT 300)
+  set(timing)
+  file(STRINGS "${source}" timed REGEX "ASX_(US|MS|SEC)" LIMIT_COUNT 1)
+  if(timed)
+    set(timing clock) # what it prints depends on who is late
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "example;${timing}" TIMEOUT 300)
 
   # The same on several workers, which may print in another order: see tests/harness/workers.c. What
   # says itself how many it wants, or has a static block, would only be run again; hello has a
@@ -59,11 +64,11 @@ foreach(source IN LISTS example_sources)
   target_link_libraries(${name}-workers PRIVATE asx_static asx_flags)
   target_link_options(${name}-workers PRIVATE
     LINKER:--wrap=asx_runtime_create LINKER:--wrap=asx_main)
-  foreach(workers IN ITEMS 2 4 8)
+  foreach(workers IN LISTS ASX_TEST_WORKERS)
     add_test(NAME ${name}@${workers}
       COMMAND sh "${PROJECT_SOURCE_DIR}/tools/run-example" --sorted "${expected}"
         $<TARGET_FILE:${name}-workers>)
-    set_tests_properties(${name}@${workers} PROPERTIES LABELS workers TIMEOUT 300
+    set_tests_properties(${name}@${workers} PROPERTIES LABELS "workers;${timing}" TIMEOUT 300
       ENVIRONMENT "ASX_WORKERS=${workers}")
   endforeach()
 endforeach()

@@ -1,12 +1,18 @@
 # One executable per tests/<module>/test_<unit>.c, named <module>-<unit> (a folder
 # in between adds its name), labelled by module. A line `ctest-labels: slow` in the
-# head comment of a test adds labels; `slow` keeps it out of the quick runs.
+# head comment of a test adds labels:
+#   slow   keeps it out of the quick runs
+#   clock  says that something happens soon enough, on the real clock: the Makefile runs these
+#          by themselves, and gives one that fails a second try
+# And `pure`, given below: it explores or computes the same on every processor, on one thread.
 # support_*.c in a test's folder is compiled into each test of that folder.
 # tests/build is different: there the build itself is tested, by scripts.
 add_library(asx_harness OBJECT "${PROJECT_SOURCE_DIR}/tests/harness/harness.c")
 target_include_directories(asx_harness INTERFACE "${PROJECT_SOURCE_DIR}/tests/harness")
 target_compile_definitions(asx_harness PRIVATE _GNU_SOURCE)
 target_link_libraries(asx_harness PRIVATE asx_flags)
+
+set(ASX_TEST_WORKERS 2 4 8 CACHE STRING "numbers of workers that tests are run again with")
 
 file(GLOB test_sources CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/tests/*/test_*.c"
@@ -57,6 +63,9 @@ foreach(source IN LISTS test_sources)
     string(REGEX MATCHALL "[a-z][a-z0-9_-]*" extra "${extra}")
     list(APPEND labels ${extra})
   endif()
+  if(name MATCHES "^(model-.*|lab-bugs-bugs|lab-dpor-(engine|explore|modes|published))$")
+    list(APPEND labels pure)
+  endif()
   # A target as the command: CMake puts the emulator of a cross build before it.
   if(ASX_TEST_LAUNCHER)
     add_test(NAME ${name} COMMAND ${ASX_TEST_LAUNCHER} $<TARGET_FILE:${name}>)
@@ -67,10 +76,14 @@ foreach(source IN LISTS test_sources)
 
   # The same on several workers: see tests/harness/workers.c.
   if(module MATCHES "^(api|flow|sched|sync)$" AND ASX_LIBRARY_EXISTS AND NOT ASX_LTO
-      AND NOT ASX_TEST_LAUNCHER AND NOT CMAKE_CROSSCOMPILING)
-    foreach(workers IN ITEMS 2 4 8)
+      AND NOT ASX_TEST_LAUNCHER)
+    set(labels_again workers)
+    if("clock" IN_LIST labels)
+      list(APPEND labels_again clock)
+    endif()
+    foreach(workers IN LISTS ASX_TEST_WORKERS)
       add_test(NAME ${name}@${workers} COMMAND ${name})
-      set_tests_properties(${name}@${workers} PROPERTIES LABELS "workers" TIMEOUT 900
+      set_tests_properties(${name}@${workers} PROPERTIES LABELS "${labels_again}" TIMEOUT 900
         ENVIRONMENT "ASX_WORKERS=${workers}")
     endforeach()
   endif()

@@ -1,6 +1,6 @@
 /*
  * test_selftest.c - the harness reports what it must: a harness that cannot fail
- * would make every other test worthless.
+ * would make every other test worthless. Time limits are among it: ctest-labels: clock
  *
  * Each test here hands a list of victims to asx_test_main in a child whose
  * standard output is a pipe, and looks at the lines and the exit code. No program

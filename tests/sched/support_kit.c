@@ -2,6 +2,7 @@
 
 #include "sched/sched.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,12 @@
 
 static char line[4096];
 static size_t line_len;
+static pthread_mutex_t line_lock = PTHREAD_MUTEX_INITIALIZER; /* tasks may be on several workers */
 
 void say(const char *format, ...)
 {
     va_list args;
+    pthread_mutex_lock(&line_lock);
     size_t room = sizeof line - line_len;
     size_t blank = line_len != 0 ? 1 : 0;
     CHECK(room > 256);
@@ -23,6 +26,7 @@ void say(const char *format, ...)
     va_end(args);
     CHECK(n >= 0 && (size_t)n < room - blank);
     line_len += blank + (size_t)n;
+    pthread_mutex_unlock(&line_lock);
 }
 
 const char *said(void)

@@ -277,7 +277,9 @@ static asx_status ends_at_once(asx_cx *cx, void *arg)
     return st;
 }
 
-/* Each round is interrupted once, somewhere: a dump may take longer than any fixed period. */
+/* Each round is interrupted once, somewhere: a dump may take longer than any fixed period. On a
+ * busy machine rounds are long, so there are so many at least. */
+#define INTERRUPTED_MIN 40
 static bool interrupted;
 
 static void interrupt_in(long us)
@@ -289,7 +291,7 @@ static void interrupt_in(long us)
 static asx_status churns(asx_cx *cx, void *arg)
 {
     uint64_t until = *(uint64_t *)arg;
-    for (long round = 0; asx_now(cx) < until; round++) {
+    for (long round = 0; asx_now(cx) < until || (interrupted && round < INTERRUPTED_MIN); round++) {
         asx_region r;
         if (interrupted)
             interrupt_in(20 + round * 37 % 400);

@@ -1,5 +1,5 @@
 /* The watchdog: who does not yield, who sits in a system call; each told once, nothing else told,
- * and no time used while nothing runs. */
+ * and no time used while nothing runs. ctest-labels: clock */
 #include "support_see.h"
 
 #include <fcntl.h>
