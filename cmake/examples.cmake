@@ -59,7 +59,7 @@ foreach(source IN LISTS example_sources)
   set_target_properties(${name}-workers PROPERTIES
     OUTPUT_NAME "${unit}-workers"
     C_EXTENSIONS ON
-    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${name}-workers PRIVATE "${PROJECT_SOURCE_DIR}/tests/harness")
   target_link_libraries(${name}-workers PRIVATE asx_static asx_flags)
   target_link_options(${name}-workers PRIVATE
