@@ -13,7 +13,7 @@
  *
  * Invariants
  *   base <= every live stack pointer < (char *)header;  size == (char *)header - base
- *   slots carved == in use + on the free list + cold
+ *   slots carved == in use + on the free list + spare + cold
  *   a slot, once carved, keeps its address until asx__stack_pool_deinit.
  *
  * What the switch keeps: the callee-saved integer and vector registers of the ABI. What it does
@@ -156,6 +156,8 @@ struct asx__stack_arena;
 
 typedef struct asx__stack_pool {
     asx__stack *free;                /* hot stacks, last released first */
+    asx__stack *spare;               /* idle stacks that are to give their memory back */
+    const asx__stack *mark;          /* was on the free list at the last cut; may not be any more */
     uint32_t cold_count;             /* idle stacks without memory: see stack.c */
     char *fresh;                     /* next slot that was never handed out */
     uint32_t fresh_count;            /* so many follow from there with their guards in place */
@@ -238,6 +240,12 @@ size_t asx__stack_high_water(const asx__stack *stack);
 
 /* Gives the memory of all idle stacks but the `keep` hottest back to the system. */
 void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep);
+
+/* The same by and by. Cut marks the stack at place `keep` of the free list; if the next cut finds
+ * it among the first `keep` + `slack`, those behind it were not needed meanwhile: they are spare.
+ * Chill gives the memory of at most `count` of them back. True: there is more to be done. */
+bool asx__stack_pool_cut(asx__stack_pool *pool, uint32_t keep, uint32_t slack);
+bool asx__stack_pool_chill(asx__stack_pool *pool, uint32_t count);
 
 /* False: something wrote below base. Only canary stacks can say so; others are always true. */
 bool asx__stack_check(const asx__stack *stack);

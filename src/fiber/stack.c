@@ -7,9 +7,11 @@
  * where the kernel has it; nothing else of a slot is touched before it is handed out.
  *
  * A stack is in exactly one of these places:
- *     fresh --acquire--> in use --release--> free --trim--> cold --acquire--> in use
- *                                   ^---------acquire--------'
- * acquire looks at free, then cold, then fresh: the hot ones first, never grow without need.
+ *     fresh --acquire--> in use --release--> free --cut--> spare --chill--> cold
+ *                            ^----------------------acquire--'------'---------'
+ * acquire looks at free, spare, cold, fresh, in this order: the hot ones first, never grow without
+ * need. Cut and chill are trim in small pieces: the first takes all but the hottest off the free
+ * list in one go, the second gives the memory of a few back.
  *
  * Cold stacks have no page left that could hold a list link: two bits of each slot in the head of
  * its arena say that it is cold, and which kind of guard it has. So an idle stack costs nothing,
@@ -84,7 +86,7 @@ struct asx__stack_arena {
     uint32_t guarded;   /* slots [0, guarded) have their guards */
     uint32_t cold;      /* so many are */
     uint32_t cold_from; /* in no word of kinds before this */
-    bool trimmed;       /* in the trim that is under way */
+    uint32_t trim_from, trim_to; /* slots that the trim under way has made cold; from >= to: none */
     uint64_t kinds[];   /* COLD_BITS for each slot: the guard of a cold one; 0: it is not cold */
 };
 
@@ -516,22 +518,29 @@ static void cold_put(asx__stack_pool *pool, asx__stack *stack)
     cold_set(arena, slot, stack->guard);
     if (slot / COLD_PER_WORD < arena->cold_from)
         arena->cold_from = slot / COLD_PER_WORD;
+    if (arena->trim_from >= arena->trim_to) {
+        arena->trim_from = slot;
+        arena->trim_to = slot + 1;
+    }
+    if (slot < arena->trim_from)
+        arena->trim_from = slot;
+    if (slot >= arena->trim_to)
+        arena->trim_to = slot + 1;
     arena->cold++;
-    arena->trimmed = true;
     pool->cold_count++;
 }
 
-/* Gives the memory of all cold slots back, neighbours in one call: guards in between stay what they
+/* Gives the memory of cold slots back, neighbours in one call: guards in between stay what they
  * are. What the system does not take stays resident; the stack is as idle as the others. */
 static void arena_give_back(asx__stack_pool *pool, struct asx__stack_arena *arena)
 {
     struct iovec runs[GUARD_BATCH];
-    uint32_t count = 0, used = arena_used(pool, arena);
-    for (uint32_t slot = 0; slot < used; slot++) {
+    uint32_t count = 0;
+    for (uint32_t slot = arena->trim_from; slot < arena->trim_to; slot++) {
         if (cold_kind(arena, slot) == 0)
             continue;
         uint32_t first = slot;
-        while (slot + 1 < used && cold_kind(arena, slot + 1) != 0)
+        while (slot + 1 < arena->trim_to && cold_kind(arena, slot + 1) != 0)
             slot++;
         runs[count].iov_base = arena->slots + first * pool->slot_size + pool->guard_size;
         runs[count].iov_len = (slot - first + 1) * pool->slot_size - pool->guard_size;
@@ -542,25 +551,54 @@ static void arena_give_back(asx__stack_pool *pool, struct asx__stack_arena *aren
     }
     if (count > 0)
         (void)advise_ranges(pool, runs, count, MADV_DONTNEED);
-    arena->trimmed = false;
+    arena->trim_from = arena->trim_to = 0;
+}
+
+bool asx__stack_pool_chill(asx__stack_pool *pool, uint32_t count)
+{
+    for (; pool->spare != NULL && count > 0; count--) {
+        asx__stack *stack = pool->spare;
+        pool->spare = stack->next;
+        cold_put(pool, stack);
+    }
+    for (struct asx__stack_arena *arena = pool->arenas; arena != NULL; arena = arena->next)
+        if (arena->trim_from < arena->trim_to)
+            arena_give_back(pool, arena);
+    return pool->spare != NULL;
+}
+
+bool asx__stack_pool_cut(asx__stack_pool *pool, uint32_t keep, uint32_t slack)
+{
+    if (pool->block != NULL || pool->spare != NULL)
+        return pool->spare != NULL;
+    asx__stack **tail = &pool->free, **mark = NULL;
+    for (uint32_t i = 0; *tail != NULL && i < keep + slack; i++) {
+        if (i == keep)
+            mark = tail;
+        if (*tail == pool->mark) {
+            pool->spare = (*tail)->next;
+            (*tail)->next = NULL;
+            pool->mark = NULL;
+            return true;
+        }
+        tail = &(*tail)->next;
+    }
+    pool->mark = mark != NULL ? *mark : NULL;
+    return mark != NULL && (*mark)->next != NULL;
 }
 
 void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep)
 {
     if (pool->block != NULL)
         return;
+    while (asx__stack_pool_chill(pool, UINT32_MAX))
+        continue;
     asx__stack **tail = &pool->free;
     for (; *tail != NULL && keep > 0; keep--)
         tail = &(*tail)->next;
-    asx__stack *stack = *tail;
+    pool->spare = *tail;
     *tail = NULL;
-    for (asx__stack *next; stack != NULL; stack = next) {
-        next = stack->next;
-        cold_put(pool, stack);
-    }
-    for (struct asx__stack_arena *arena = pool->arenas; arena != NULL; arena = arena->next)
-        if (arena->trimmed)
-            arena_give_back(pool, arena);
+    (void)asx__stack_pool_chill(pool, UINT32_MAX);
 }
 
 /* ---- pool ---------------------------------------------------------------------------------- */
@@ -568,7 +606,13 @@ void asx__stack_pool_trim(asx__stack_pool *pool, uint32_t keep)
 bool asx__stack_pool_is_valid(const asx__stack_pool *pool)
 {
     size_t idle = 0;
-    for (const asx__stack *stack = pool->free; stack != NULL; stack = stack->next) {
+    const asx__stack *then = pool->spare;
+    for (const asx__stack *stack = pool->free; stack != NULL || then != NULL;
+         stack = stack->next) {
+        if (stack == NULL) {
+            stack = then;
+            then = NULL;
+        }
         asx__stack *found;
         bool in_guard;
         if (!asx__stack_pool_owns(pool, stack, &found, &in_guard) || found != stack || in_guard)
@@ -585,6 +629,8 @@ uint32_t asx__stack_pool_in_use(const asx__stack_pool *pool)
 {
     uint32_t in_use = pool->stacks_carved;
     for (const asx__stack *stack = pool->free; stack != NULL; stack = stack->next)
+        in_use--;
+    for (const asx__stack *stack = pool->spare; stack != NULL; stack = stack->next)
         in_use--;
     return in_use - pool->cold_count;
 }
@@ -679,7 +725,8 @@ void asx__stack_pool_deinit(asx__stack_pool *pool)
         arena = next;
     }
     pool->arenas = NULL;
-    pool->free = NULL;
+    pool->free = pool->spare = NULL;
+    pool->mark = NULL;
     pool->cold_count = 0;
     pool->fresh = pool->block = NULL;
     pool->fresh_count = 0;
@@ -688,6 +735,12 @@ void asx__stack_pool_deinit(asx__stack_pool *pool)
 asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool)
 {
     ASX__AUDIT_ASSERT(asx__stack_pool_is_valid(pool));
+    if (pool->spare != NULL) {
+        asx__stack *stack = pool->spare;
+        pool->spare = stack->next;
+        asx__stack_renew(stack);
+        return stack;
+    }
     if (pool->cold_count != 0)
         return cold_take(pool);
     if (pool->stacks_max != 0 && pool->stacks_carved == pool->stacks_max)

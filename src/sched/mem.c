@@ -69,7 +69,7 @@ static void *map_aligned(size_t size)
     return base + head;
 }
 
-static bool is_mapped(const asx_runtime *rt, size_t size)
+bool asx__mem_is_mapped(const asx_runtime *rt, size_t size)
 {
     return rt->own_allocator && size >= HUGE_PAGE && size % 4096 == 0;
 }
@@ -82,7 +82,7 @@ void *asx__mem_alloc(asx_runtime *rt, size_t size)
     void *memory;
     if (rt->block != NULL)
         memory = block_alloc(rt, size);
-    else if (is_mapped(rt, size))
+    else if (asx__mem_is_mapped(rt, size))
         memory = map_aligned(size);
     else
         memory = rt->allocator.alloc(rt->allocator.ctx, size);
@@ -94,7 +94,7 @@ void *asx__mem_alloc(asx_runtime *rt, size_t size)
 void *asx__mem_alloc_dense(asx_runtime *rt, size_t size)
 {
     void *memory = asx__mem_alloc(rt, size);
-    if (memory != NULL && is_mapped(rt, size))
+    if (memory != NULL && asx__mem_is_mapped(rt, size))
         madvise(memory, size, MADV_HUGEPAGE); /* advice: failing it costs speed only */
     return memory;
 }
@@ -106,7 +106,7 @@ void asx__mem_free(asx_runtime *rt, void *memory, size_t size)
     rt->memory_bytes -= size;
     if (rt->block != NULL)
         block_free(rt, memory, size);
-    else if (is_mapped(rt, size))
+    else if (asx__mem_is_mapped(rt, size))
         munmap(memory, size);
     else
         rt->allocator.free(rt->allocator.ctx, memory, size);
@@ -158,7 +158,7 @@ static asx_status add_chunk(asx_runtime *rt, asx__slab *slab)
         slab->chunk_cap = cap;
         asx__mem_free(rt, before, cap_before * sizeof *chunks);
     }
-    if (!is_mapped(rt, size))
+    if (!asx__mem_is_mapped(rt, size))
         memset(chunk, 0, size); /* mapped memory is zero already */
     else if (slab->chunk_count != 0)
         madvise(chunk, size, MADV_HUGEPAGE); /* advice: failing it costs speed only */

@@ -816,6 +816,22 @@ bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
     return more;
 }
 
+/* Sleeps until then, and gives memory back meanwhile. False: it is that late. */
+static bool sleep_until(asx_runtime *rt, asx_time next)
+{
+    for (;;) {
+        asx_time due = asx__tidy_due(rt);
+        if (due >= next)
+            return asx__inbox_sleep(rt, next);
+        if (due > rt->now && asx__inbox_sleep(rt, due))
+            return true;
+        asx__clock_read(rt);
+        asx__tidy_step(rt);
+        if (rt->now >= next || !asx__inbox_empty(rt))
+            return rt->now < next;
+    }
+}
+
 /* Nothing is runnable: wait for the next timer. False: nothing will ever happen. */
 static bool idle(asx_runtime *rt, asx_time until)
 {
@@ -834,7 +850,7 @@ static bool idle(asx_runtime *rt, asx_time until)
             rt->now = next;
         return true;
     }
-    if (next > asx__clock_read(rt) && !asx__inbox_sleep(rt, next))
+    if (next > asx__clock_read(rt) && !sleep_until(rt, next))
         rt->now = next; /* also when the clock does not answer any more */
     asx__clock_read(rt);
     return true;

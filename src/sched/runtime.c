@@ -284,6 +284,7 @@ static asx_status deinit_runtime(asx_runtime *rt)
     asx_close_report_deinit(&rt->deadlock);
     asx__trace_deinit(&rt->trace);
     asx__timer_wheel_deinit(&rt->timers);
+    asx__tidy_deinit(rt);
     asx__registry_deinit(rt);
     asx__mem_free(rt, rt->timed, rt->timed_cap * sizeof *rt->timed);
     for (uint32_t i = 0; i < rt->regions.carved; i++) {

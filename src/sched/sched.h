@@ -120,6 +120,30 @@ void *asx__mem_alloc(asx_runtime *rt, size_t size);
 /* The same for what will be used from end to end: a big piece comes in huge pages, if it can. */
 void *asx__mem_alloc_dense(asx_runtime *rt, size_t size);
 void asx__mem_free(asx_runtime *rt, void *memory, size_t size);
+/* Does a piece of this size have pages of its own? */
+bool asx__mem_is_mapped(const asx_runtime *rt, size_t size);
+
+/* Memory that is not needed any more: tidy.c. */
+typedef struct asx__tidy {
+    asx_time at;           /* the next step; NEVER: none is to be made */
+    uint64_t turns;        /* of the runtime when it was last seen to be tidy */
+    uint16_t *pages;       /* of the task slab: free records in each, while they are counted;
+                              ASX__PAGE_COLD: it was given back */
+    uint32_t page_count;   /* entries of it */
+    uint32_t cold_pages;
+    uint32_t thaw_from;    /* none before this one is cold */
+    bool records_seen;     /* many were free at the last step */
+    uint64_t records_left; /* free ones that the last pass could not give back */
+} asx__tidy;
+#define ASX__PAGE_COLD UINT16_MAX
+
+/* When the next step is due, for someone who is about to sleep. NEVER: there is nothing to do. */
+asx_time asx__tidy_due(asx_runtime *rt);
+/* Makes it. */
+void asx__tidy_step(asx_runtime *rt);
+/* Puts the records of a page that was given back onto the free list. False: there is none. */
+bool asx__tidy_thaw(asx_runtime *rt);
+void asx__tidy_deinit(asx_runtime *rt);
 
 /* Region memory: bump blocks, freed together. */
 struct asx__arena_block;
@@ -559,6 +583,7 @@ struct asx_runtime {
     char *block, *block_end; /* static memory: bump pointer ... */
     void *block_free[40];    /* ... and free lists by power of two */
     uint64_t memory_bytes;
+    asx__tidy tidy;
 
     jmp_buf *cleanup_again; /* runtime-side cleanup that may panic: back to here */
     jmp_buf *loop_again;   /* where a poll function that panicked is left to */

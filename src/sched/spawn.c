@@ -117,6 +117,8 @@ static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *t
 static bool refill(asx_runtime *rt)
 {
     asx__task *last = NULL;
+    if (rt->tidy.cold_pages != 0)
+        return asx__tidy_thaw(rt);
     for (unsigned i = 0; i < REFILL; i++) {
         uint32_t index;
         asx__task *task = asx__slab_alloc_slow(rt, &rt->tasks, &index);

@@ -209,6 +209,8 @@ static asx_time wake_time(asx_runtime *rt, asx__worker *w, asx_time until)
 {
     asx__engine *e = rt->engine;
     asx_time own = w->index == 0 ? until : asx__pool_retire_at(w);
+    if (e->sleepers == e->workers_here)
+        own = sooner(own, asx__tidy_due(rt));
     asx_time next = asx__next_deadline(rt);
     if (e->sleepers < e->workers_here)
         next = asx_time_add(next, TIMER_SLACK_NS);
@@ -287,6 +289,8 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
         if (!w->asleep)
             break;
         asx_time now = asx__clock_read(rt);
+        if (e->sleepers == e->workers_here && asx__tidy_due(rt) <= now)
+            asx__tidy_step(rt);
         bool due = e->watch == w && asx__next_deadline(rt) <= now;
         if (e->stop || rt->finished || (w->index == 0 && now >= until) || due ||
             (e->watch == w && e->polling && look(rt)) || asx__pool_retires(rt, w)) {

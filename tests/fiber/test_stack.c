@@ -731,6 +731,46 @@ ASX_TEST(trim_gives_memory_back_and_keeps_hot_stacks_addresses_and_guards)
     CHECK_EQ(fake.mapped, 0);
 }
 
+ASX_TEST(a_cut_sets_aside_what_was_not_needed_since_the_last_and_chill_gives_it_back)
+{
+    static asx__stack *stacks[TRIMMED], *again[TRIMMED];
+    asx__stack_pool pool = pool_make((asx__stack_config){ .stacks_max = TRIMMED });
+    use_and_release_all(&pool, stacks);
+    CHECK(asx__stack_pool_cut(&pool, 10, 20)); /* marks */
+    use_and_release_all(&pool, stacks);        /* all of them were needed */
+    CHECK(asx__stack_pool_cut(&pool, 10, 20));
+    CHECK(pool.spare == NULL);
+    for (int i = 0; i < 5; i++)
+        again[i] = asx__stack_acquire(&pool);
+    for (int i = 0; i < 5; i++)
+        asx__stack_release(&pool, again[i]);
+    CHECK(asx__stack_pool_cut(&pool, 10, 20)); /* now they were not */
+    CHECK(pool.spare != NULL);
+    CHECK_EQ(asx__stack_pool_in_use(&pool), 0);
+    CHECK(asx__stack_pool_is_valid(&pool));
+    CHECK(asx__stack_pool_chill(&pool, 500));
+    CHECK_EQ(pool.cold_count, 500);
+    CHECK_EQ(asx__stack_pool_in_use(&pool), 0);
+    size_t used = resident_bytes();
+    while (asx__stack_pool_chill(&pool, 100))
+        continue;
+    if (!instrumented())
+        CHECK_GE(used - resident_bytes(), (size_t)1400 * 20000);
+    CHECK_GE(pool.cold_count, TRIMMED - 31);
+    CHECK_EQ(asx__stack_pool_in_use(&pool), 0);
+    for (int i = 0; i < TRIMMED; i++) { /* everyone is still there, once */
+        again[i] = asx__stack_acquire(&pool);
+        CHECK(again[i] != NULL);
+        touch_deep(again[i]);
+    }
+    CHECK(asx__stack_acquire(&pool) == NULL);
+    check_guards(&pool, again, TRIMMED);
+    qsort(stacks, TRIMMED, sizeof stacks[0], compare_pointers);
+    qsort(again, TRIMMED, sizeof again[0], compare_pointers);
+    CHECK_MEM_EQ(stacks, again, sizeof stacks);
+    asx__stack_pool_deinit(&pool);
+}
+
 ASX_TEST(trim_in_two_goes_loses_no_stack)
 {
     static asx__stack *stacks[TRIMMED];
