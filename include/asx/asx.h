@@ -13,6 +13,7 @@
 #include <asx/flow.h>
 #include <asx/handle.h>
 #include <asx/lab.h>
+#include <asx/lab_sites.h>
 #include <asx/mpmc.h>
 #include <asx/obligation.h>
 #include <asx/oneshot.h>

@@ -163,31 +163,9 @@ ASX_API asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device,
 #define asx_lab_check(cx, expr) asx_lab_check_at((cx), (expr), #expr, ASX_SITE)
 ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site);
 
-/* The next operation of the running task stands at this place of the source. For the macros below,
- * which need not be called. */
+/* The next operation of this thread's running task stands at this place of the source; `cx` may be
+ * NULL. For the macros of <asx/lab_sites.h>, which need not be called. */
 ASX_API void asx_lab_here(const asx_cx *cx, const char *site);
-
-/* With ASX_LAB, calls that have a context say where they stand, for the lines of a failure. */
-#ifdef ASX_LAB
-#define asx_channel_send(sender, cx, message)                                                      \
-    (asx_lab_here((cx), ASX_SITE), asx_channel_send((sender), (cx), (message)))
-#define asx_channel_try_send(sender, cx, message)                                                  \
-    (asx_lab_here((cx), ASX_SITE), asx_channel_try_send((sender), (cx), (message)))
-#define asx_channel_reserve(sender, cx, ret_permit)                                                \
-    (asx_lab_here((cx), ASX_SITE), asx_channel_reserve((sender), (cx), (ret_permit)))
-#define asx_channel_try_reserve(sender, cx, ret_permit)                                            \
-    (asx_lab_here((cx), ASX_SITE), asx_channel_try_reserve((sender), (cx), (ret_permit)))
-#define asx_channel_recv(receiver, cx, ret_message)                                                \
-    (asx_lab_here((cx), ASX_SITE), asx_channel_recv((receiver), (cx), (ret_message)))
-#define asx_channel_recv_with_ack(receiver, cx, ret_message, ret_ack)                              \
-    (asx_lab_here((cx), ASX_SITE),                                                                 \
-     asx_channel_recv_with_ack((receiver), (cx), (ret_message), (ret_ack)))
-#define asx_join(cx, task, ret_result)                                                             \
-    (asx_lab_here((cx), ASX_SITE), asx_join((cx), (task), (ret_result)))
-#define asx_checkpoint(cx) (asx_lab_here((cx), ASX_SITE), asx_checkpoint(cx))
-#define asx_sleep(cx, duration) (asx_lab_here((cx), ASX_SITE), asx_sleep((cx), (duration)))
-#define asx_sleep_until(cx, when) (asx_lab_here((cx), ASX_SITE), asx_sleep_until((cx), (when)))
-#endif
 
 /* Does nothing: called on the stack of whoever fails an execution, for a debugger to stop at. */
 ASX_API void asx_lab_failed_here(const char *text, const char *site);
@@ -387,5 +365,9 @@ void asx_lab_default_mode(const char *mode);
     static void asx_lab_test_##name_(asx_cx *cx, __attribute__((unused)) void *arg)
 
 ASX_END_DECLS
+
+#ifdef ASX_LAB
+#include <asx/lab_sites.h>
+#endif
 
 #endif

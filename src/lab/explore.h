@@ -21,6 +21,7 @@
 
 #include "lab/dpor.h"
 #include "lab/oracle.h"
+#include "sched/engine.h"
 #include "sched/sched.h"
 
 /* A task of the execution, by its serial. */
@@ -31,6 +32,7 @@ typedef struct asx__lab_task {
     uint32_t made;       /* channels and locks */
     uint32_t opened;     /* regions */
     uint64_t ticket;     /* its place in what it waits for */
+    const char *site;    /* where its last operation that said so stands; NULL: none did */
     bool faulty;         /* it was cancelled by a fault */
     bool aims;           /* stands before something that concerns other tasks: ... */
     asx__turn_kind aim_kind; /* ... this */
@@ -115,7 +117,6 @@ typedef struct asx__explorer {
     const char *failed_text, *failed_site; /* first failure ... */
     size_t failed_at;    /* ... after so many steps */
     asx__oracles oracles;
-    const char *here;    /* where the running task's next operation stands; NULL: not known */
     uint64_t leaks_before; /* that the runtime had counted when it began */
 
     /* of all */

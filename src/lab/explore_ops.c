@@ -61,9 +61,8 @@ static asx__op word_op(asx__op_kind kind, uint64_t *object, uint64_t a, const ch
 
 void asx_lab_here(const asx_cx *cx, const char *site)
 {
-    asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
-    if (x != NULL)
-        x->here = site;
+    (void)cx;
+    asx__thread_self()->site = site;
 }
 
 asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site)

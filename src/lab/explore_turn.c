@@ -685,6 +685,43 @@ static void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kin
         x->links[x->links_len++] = (asx__lab_link){ object, a };
 }
 
+/* What a task leaves behind is given back without a call of it. */
+static bool is_left_behind(asx__turn_kind kind)
+{
+    switch (kind) {
+    case ASX__TURN_PERMIT_ABORT:
+    case ASX__TURN_ACK_NACK:
+    case ASX__TURN_DROP:
+    case ASX__TURN_CLOSE:
+    case ASX__TURN_UNLOCK:
+    case ASX__TURN_READ_UNLOCK:
+    case ASX__TURN_WRITE_UNLOCK:
+    case ASX__TURN_RELEASE:
+    case ASX__TURN_ONESHOT_DROP:
+    case ASX__TURN_ONESHOT_CLOSE:
+    case ASX__TURN_UNSUBSCRIBE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Where the operation stands: as the call has said; later operations of the same call stand there
+ * too. The end of a task has no call: where it was started. */
+static const char *site_of(asx__lab_task *self, const asx__task *task, asx__turn_kind kind)
+{
+    asx__thread *thread = asx__thread_self();
+    const char *here = thread->site;
+    thread->site = NULL;
+    if (kind == ASX__TURN_END)
+        here = task->site;
+    else if (here != NULL)
+        self->site = here;
+    else if (!is_left_behind(kind))
+        here = self->site;
+    return here != NULL ? here : "";
+}
+
 static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t object, uint64_t a,
                      uint64_t b)
 {
@@ -699,8 +736,7 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
         asx__explorer_made(x, (uint32_t)b, object, serial, a);
         return ASX__TURN_GOES;
     }
-    asx__op op = { .kind = rows[kind].kind, .a = a, .site = x->here != NULL ? x->here : "" };
-    x->here = NULL;
+    asx__op op = { .kind = rows[kind].kind, .a = a, .site = site_of(self, task, kind) };
     if (rows[kind].can_cancel && (task->flags & ASX__T_METERED) != 0) {
         charge_poll(x, task);
         self = asx__explorer_task(x, serial);

@@ -130,6 +130,7 @@ typedef struct asx__pool {
 
 typedef struct asx__thread {
     asx__worker *worker; /* of the runtime that this thread drives or works for; NULL: none */
+    const char *site;    /* laboratory: where the next operation stands; NULL: not known */
 } asx__thread;
 
 typedef struct asx__engine {

@@ -1,0 +1,119 @@
+/* lab_sites.h - with ASX_LAB, calls say where they stand in the source, for the lines of a failure.
+ *
+ * Included by <asx/explore.h>. Every operation by which tasks can tell what others did is a macro
+ * of its own name that notes the place and calls the function; parentheses around the name, or
+ * taking its address, reach the function as it is. Without ASX_LAB there is nothing here, and calls
+ * from files that were compiled without it are shown without a line.
+ */
+#ifndef ASX_LAB_SITES_H
+#define ASX_LAB_SITES_H
+
+#include <asx/blocking.h>
+#include <asx/broadcast.h>
+#include <asx/channel.h>
+#include <asx/cx.h>
+#include <asx/explore.h>
+#include <asx/flow.h>
+#include <asx/mpmc.h>
+#include <asx/oneshot.h>
+#include <asx/region.h>
+#include <asx/sync.h>
+#include <asx/task.h>
+#include <asx/watch.h>
+
+#ifdef ASX_LAB
+
+#define ASX_LAB_AT_(call) (asx_lab_here(NULL, ASX_SITE), call)
+
+#define asx_channel_reserve(...) ASX_LAB_AT_(asx_channel_reserve(__VA_ARGS__))
+#define asx_channel_try_reserve(...) ASX_LAB_AT_(asx_channel_try_reserve(__VA_ARGS__))
+#define asx_channel_send(...) ASX_LAB_AT_(asx_channel_send(__VA_ARGS__))
+#define asx_channel_try_send(...) ASX_LAB_AT_(asx_channel_try_send(__VA_ARGS__))
+#define asx_channel_send_evict_oldest(...) ASX_LAB_AT_(asx_channel_send_evict_oldest(__VA_ARGS__))
+#define asx_channel_recv(...) ASX_LAB_AT_(asx_channel_recv(__VA_ARGS__))
+#define asx_channel_try_recv(...) ASX_LAB_AT_(asx_channel_try_recv(__VA_ARGS__))
+#define asx_channel_recv_with_ack(...) ASX_LAB_AT_(asx_channel_recv_with_ack(__VA_ARGS__))
+#define asx_channel_sender_clone(...) ASX_LAB_AT_(asx_channel_sender_clone(__VA_ARGS__))
+#define asx_channel_sender_drop(...) ASX_LAB_AT_(asx_channel_sender_drop(__VA_ARGS__))
+#define asx_channel_receiver_drop(...) ASX_LAB_AT_(asx_channel_receiver_drop(__VA_ARGS__))
+#define asx_channel_reserve_tracked_at(...) ASX_LAB_AT_(asx_channel_reserve_tracked_at(__VA_ARGS__))
+#define asx_send_permit_send(...) ASX_LAB_AT_(asx_send_permit_send(__VA_ARGS__))
+#define asx_send_permit_abort(...) ASX_LAB_AT_(asx_send_permit_abort(__VA_ARGS__))
+#define asx_tracked_permit_send(...) ASX_LAB_AT_(asx_tracked_permit_send(__VA_ARGS__))
+#define asx_tracked_permit_abort(...) ASX_LAB_AT_(asx_tracked_permit_abort(__VA_ARGS__))
+#define asx_ack_commit(...) ASX_LAB_AT_(asx_ack_commit(__VA_ARGS__))
+#define asx_ack_nack(...) ASX_LAB_AT_(asx_ack_nack(__VA_ARGS__))
+#define asx_mpmc_send(...) ASX_LAB_AT_(asx_mpmc_send(__VA_ARGS__))
+#define asx_mpmc_try_send(...) ASX_LAB_AT_(asx_mpmc_try_send(__VA_ARGS__))
+#define asx_mpmc_recv(...) ASX_LAB_AT_(asx_mpmc_recv(__VA_ARGS__))
+#define asx_mpmc_try_recv(...) ASX_LAB_AT_(asx_mpmc_try_recv(__VA_ARGS__))
+#define asx_mpmc_close(...) ASX_LAB_AT_(asx_mpmc_close(__VA_ARGS__))
+#define asx_mpmc_sender_clone(...) ASX_LAB_AT_(asx_mpmc_sender_clone(__VA_ARGS__))
+#define asx_mpmc_receiver_clone(...) ASX_LAB_AT_(asx_mpmc_receiver_clone(__VA_ARGS__))
+#define asx_mpmc_sender_drop(...) ASX_LAB_AT_(asx_mpmc_sender_drop(__VA_ARGS__))
+#define asx_mpmc_receiver_drop(...) ASX_LAB_AT_(asx_mpmc_receiver_drop(__VA_ARGS__))
+#define asx_oneshot_send(...) ASX_LAB_AT_(asx_oneshot_send(__VA_ARGS__))
+#define asx_oneshot_sender_drop(...) ASX_LAB_AT_(asx_oneshot_sender_drop(__VA_ARGS__))
+#define asx_oneshot_recv(...) ASX_LAB_AT_(asx_oneshot_recv(__VA_ARGS__))
+#define asx_oneshot_try_recv(...) ASX_LAB_AT_(asx_oneshot_try_recv(__VA_ARGS__))
+#define asx_oneshot_receiver_drop(...) ASX_LAB_AT_(asx_oneshot_receiver_drop(__VA_ARGS__))
+#define asx_broadcast_subscribe(...) ASX_LAB_AT_(asx_broadcast_subscribe(__VA_ARGS__))
+#define asx_broadcast_send(...) ASX_LAB_AT_(asx_broadcast_send(__VA_ARGS__))
+#define asx_broadcast_close(...) ASX_LAB_AT_(asx_broadcast_close(__VA_ARGS__))
+#define asx_broadcast_recv(...) ASX_LAB_AT_(asx_broadcast_recv(__VA_ARGS__))
+#define asx_broadcast_try_recv(...) ASX_LAB_AT_(asx_broadcast_try_recv(__VA_ARGS__))
+#define asx_broadcast_receiver_drop(...) ASX_LAB_AT_(asx_broadcast_receiver_drop(__VA_ARGS__))
+#define asx_watch_send(...) ASX_LAB_AT_(asx_watch_send(__VA_ARGS__))
+#define asx_watch_get(...) ASX_LAB_AT_(asx_watch_get(__VA_ARGS__))
+#define asx_watch_changed(...) ASX_LAB_AT_(asx_watch_changed(__VA_ARGS__))
+#define asx_watch_close(...) ASX_LAB_AT_(asx_watch_close(__VA_ARGS__))
+#define asx_mutex_lock_at(...) ASX_LAB_AT_(asx_mutex_lock_at(__VA_ARGS__))
+#define asx_mutex_try_lock_at(...) ASX_LAB_AT_(asx_mutex_try_lock_at(__VA_ARGS__))
+#define asx_mutex_recover_at(...) ASX_LAB_AT_(asx_mutex_recover_at(__VA_ARGS__))
+#define asx_mutex_unlock(...) ASX_LAB_AT_(asx_mutex_unlock(__VA_ARGS__))
+#define asx_rwlock_read_at(...) ASX_LAB_AT_(asx_rwlock_read_at(__VA_ARGS__))
+#define asx_rwlock_write_at(...) ASX_LAB_AT_(asx_rwlock_write_at(__VA_ARGS__))
+#define asx_rwlock_try_read_at(...) ASX_LAB_AT_(asx_rwlock_try_read_at(__VA_ARGS__))
+#define asx_rwlock_try_write_at(...) ASX_LAB_AT_(asx_rwlock_try_write_at(__VA_ARGS__))
+#define asx_rwlock_recover_at(...) ASX_LAB_AT_(asx_rwlock_recover_at(__VA_ARGS__))
+#define asx_rwlock_unlock(...) ASX_LAB_AT_(asx_rwlock_unlock(__VA_ARGS__))
+#define asx_semaphore_acquire_at(...) ASX_LAB_AT_(asx_semaphore_acquire_at(__VA_ARGS__))
+#define asx_semaphore_try_acquire_at(...) ASX_LAB_AT_(asx_semaphore_try_acquire_at(__VA_ARGS__))
+#define asx_semaphore_release(...) ASX_LAB_AT_(asx_semaphore_release(__VA_ARGS__))
+#define asx_semaphore_release_some(...) ASX_LAB_AT_(asx_semaphore_release_some(__VA_ARGS__))
+#define asx_semaphore_add(...) ASX_LAB_AT_(asx_semaphore_add(__VA_ARGS__))
+#define asx_condition_wait(...) ASX_LAB_AT_(asx_condition_wait(__VA_ARGS__))
+#define asx_condition_signal(...) ASX_LAB_AT_(asx_condition_signal(__VA_ARGS__))
+#define asx_condition_broadcast(...) ASX_LAB_AT_(asx_condition_broadcast(__VA_ARGS__))
+#define asx_notify_wait(...) ASX_LAB_AT_(asx_notify_wait(__VA_ARGS__))
+#define asx_notify_one(...) ASX_LAB_AT_(asx_notify_one(__VA_ARGS__))
+#define asx_notify_all(...) ASX_LAB_AT_(asx_notify_all(__VA_ARGS__))
+#define asx_barrier_wait(...) ASX_LAB_AT_(asx_barrier_wait(__VA_ARGS__))
+#define asx_once_call_at(...) ASX_LAB_AT_(asx_once_call_at(__VA_ARGS__))
+#define asx_once_is_done(...) ASX_LAB_AT_(asx_once_is_done(__VA_ARGS__))
+#define asx_spawn_at(...) ASX_LAB_AT_(asx_spawn_at(__VA_ARGS__))
+#define asx_spawn_copy_at(...) ASX_LAB_AT_(asx_spawn_copy_at(__VA_ARGS__))
+#define asx_spawn_poll_at(...) ASX_LAB_AT_(asx_spawn_poll_at(__VA_ARGS__))
+#define asx_spawn_task_at(...) ASX_LAB_AT_(asx_spawn_task_at(__VA_ARGS__))
+#define asx_spawn_poll_task_at(...) ASX_LAB_AT_(asx_spawn_poll_task_at(__VA_ARGS__))
+#define asx_spawn_blocking_at(...) ASX_LAB_AT_(asx_spawn_blocking_at(__VA_ARGS__))
+#define asx_blocking(...) ASX_LAB_AT_(asx_blocking(__VA_ARGS__))
+#define asx_join(...) ASX_LAB_AT_(asx_join(__VA_ARGS__))
+#define asx_join_all(...) ASX_LAB_AT_(asx_join_all(__VA_ARGS__))
+#define asx_race(...) ASX_LAB_AT_(asx_race(__VA_ARGS__))
+#define asx_timeout(...) ASX_LAB_AT_(asx_timeout(__VA_ARGS__))
+#define asx_task_cancel(...) ASX_LAB_AT_(asx_task_cancel(__VA_ARGS__))
+#define asx_task_link(...) ASX_LAB_AT_(asx_task_link(__VA_ARGS__))
+#define asx_region_close(...) ASX_LAB_AT_(asx_region_close(__VA_ARGS__))
+#define asx_region_close_with(...) ASX_LAB_AT_(asx_region_close_with(__VA_ARGS__))
+#define asx_region_cancel(...) ASX_LAB_AT_(asx_region_cancel(__VA_ARGS__))
+#define asx_checkpoint(...) ASX_LAB_AT_(asx_checkpoint(__VA_ARGS__))
+#define asx_is_cancelled(...) ASX_LAB_AT_(asx_is_cancelled(__VA_ARGS__))
+#define asx_yield(...) ASX_LAB_AT_(asx_yield(__VA_ARGS__))
+#define asx_sleep(...) ASX_LAB_AT_(asx_sleep(__VA_ARGS__))
+#define asx_sleep_until(...) ASX_LAB_AT_(asx_sleep_until(__VA_ARGS__))
+#define asx_wait_external(...) ASX_LAB_AT_(asx_wait_external(__VA_ARGS__))
+
+#endif
+
+#endif

@@ -1,0 +1,211 @@
+/* Every operation of an interleaving has the line of the call that made it. */
+#define ASX_LAB 1
+#include <asx/asx.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+static char *lanes, *failure_text;
+
+static void keep(void *ctx, const asx_explore_failure *failure)
+{
+    (void)ctx;
+    free(lanes);
+    free(failure_text);
+    lanes = strdup(failure->interleaving);
+    failure_text = strdup(failure->text);
+}
+
+static void explore(asx_lab_fn fn)
+{
+    asx_explore_options options = { .stop_at_first = true, .on_failure = keep };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK(lanes != NULL);
+}
+
+/* The line of the interleaving that has this operation ends with this place. */
+static void shows(const char *operation, int line)
+{
+    char place[64];
+    const char *at = strstr(lanes, operation);
+    (void)snprintf(place, sizeof place, "test_sites.c:%d\n", line);
+    if (at == NULL)
+        asx_test_fail(__FILE__, __LINE__, "no %s in\n%s", operation, lanes);
+    const char *end = strchr(at, '\n');
+    if (end == NULL || end + 1 - at < (long)strlen(place) ||
+        memcmp(end + 1 - strlen(place), place, strlen(place)) != 0)
+        asx_test_fail(__FILE__, __LINE__, "%s is not at %s in\n%s", operation, place, lanes);
+}
+
+/* ---- channels and locks --------------------------------------------------------------------- */
+
+static struct {
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_mutex mutex;
+    asx_rwlock rwlock;
+    asx_semaphore semaphore;
+    int reserve, permit, ack, commit, lock, unlock, read, read_unlock, acquire, release, drop;
+} all;
+
+static asx_status one_of_each(asx_cx *cx, void *arg)
+{
+    asx_send_permit permit;
+    asx_mutex_guard guard;
+    asx_rwlock_guard reads;
+    asx_semaphore_permit units;
+    asx_ack ack;
+    int message = 1;
+    (void)arg;
+    all.reserve = __LINE__ + 1;
+    CHECK_STATUS(asx_channel_reserve(&all.tx, cx, &permit), ASX_OK);
+    all.permit = __LINE__ + 1;
+    CHECK_STATUS(asx_send_permit_send(&permit, &message), ASX_OK);
+    all.ack = __LINE__ + 1;
+    CHECK_STATUS(asx_channel_recv_with_ack(&all.rx, cx, &message, &ack), ASX_OK);
+    all.commit = __LINE__ + 1;
+    CHECK_STATUS(asx_ack_commit(&ack), ASX_OK);
+    all.lock = __LINE__ + 1;
+    CHECK_STATUS(asx_mutex_lock(&all.mutex, cx, &guard), ASX_OK);
+    all.unlock = __LINE__ + 1;
+    CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
+    all.read = __LINE__ + 1;
+    CHECK_STATUS(asx_rwlock_read(&all.rwlock, cx, &reads), ASX_OK);
+    all.read_unlock = __LINE__ + 1;
+    CHECK_STATUS(asx_rwlock_unlock(&reads), ASX_OK);
+    all.acquire = __LINE__ + 1;
+    CHECK_STATUS(asx_semaphore_acquire(&all.semaphore, cx, 1, &units), ASX_OK);
+    all.release = __LINE__ + 1;
+    CHECK_STATUS(asx_semaphore_release(&units), ASX_OK);
+    all.drop = __LINE__ + 1;
+    CHECK_STATUS(asx_channel_sender_drop(&all.tx), ASX_OK);
+    asx_lab_check(cx, message == 2);
+    return ASX_OK;
+}
+
+static void channels_and_locks(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &all.tx, &all.rx), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, "m", &all.mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&r, "rw", &all.rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&r, "s", 1, &all.semaphore), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "each", one_of_each, NULL), ASX_OK);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(channels_and_locks_are_shown_with_the_line_of_their_call)
+{
+    explore(channels_and_locks);
+    shows("reserve", all.reserve);
+    shows("send by permit", all.permit);
+    shows("receive with ack", all.ack);
+    shows("commit ack", all.commit);
+    shows("lock x", all.lock);
+    shows("unlock x", all.unlock);
+    shows("read-lock", all.read);
+    shows("read-unlock", all.read_unlock);
+    shows("acquire", all.acquire);
+    shows("release", all.release);
+    shows("drop sender", all.drop);
+}
+
+/* ---- tasks and time ------------------------------------------------------------------------- */
+
+static struct {
+    int sleep, checkpoint, cancel, join, start;
+} tasks;
+
+static asx_status sleeps(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    tasks.sleep = __LINE__ + 1;
+    (void)asx_sleep(cx, ASX_MS);
+    tasks.checkpoint = __LINE__ + 1;
+    return asx_checkpoint(cx) < 0 ? ASX_E_CANCELLED : ASX_OK;
+}
+
+static void tasks_and_time(asx_cx *cx, void *arg)
+{
+    asx_spawn_options options = { .name = "other" };
+    asx_join_result joined;
+    asx_region r;
+    asx_task task;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    tasks.start = __LINE__ + 1;
+    CHECK_STATUS(asx_spawn_task(&r, &options, sleeps, NULL, &task), ASX_OK);
+    tasks.cancel = __LINE__ + 1;
+    CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
+    tasks.join = __LINE__ + 1;
+    CHECK_STATUS(asx_join(cx, &task, &joined), ASX_OK);
+    asx_lab_check(cx, false);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(tasks_and_time_are_shown_with_the_line_of_their_call)
+{
+    explore(tasks_and_time);
+    shows("cancel", tasks.cancel);
+    shows("sleep", tasks.sleep);
+    shows("checkpoint", tasks.checkpoint);
+    shows("end", tasks.start);
+    shows("join", tasks.join);
+}
+
+/* ---- who waits ------------------------------------------------------------------------------ */
+
+static int first_recv;
+
+static void waits_for_ever(asx_cx *cx, void *arg)
+{
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_region r;
+    int message;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
+    first_recv = __LINE__ + 1;
+    (void)asx_channel_recv(&rx, cx, &message);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(who_waits_is_shown_with_the_line_of_the_call)
+{
+    char place[64];
+    explore(waits_for_ever);
+    (void)snprintf(place, sizeof place, "(test_sites.c:%d)", first_recv);
+    CHECK(strstr(failure_text, place) != NULL);
+}
+
+/* A function that was reached without the macro has no line, and takes none from elsewhere. */
+static void without_a_line(asx_cx *cx, void *arg)
+{
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_region r;
+    int message = 1;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS((asx_channel_send)(&tx, cx, &message), ASX_OK);
+    asx_lab_check(cx, false);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_call_that_does_not_say_its_line_is_shown_without)
+{
+    explore(without_a_line);
+    const char *at = strstr(lanes, "send x");
+    CHECK(at != NULL);
+    CHECK(strchr(at, '\n') != NULL);
+    CHECK(strstr(at, "test_sites.c") == NULL || strstr(at, "test_sites.c") > strchr(at, '\n'));
+}
