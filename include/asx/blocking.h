@@ -22,14 +22,15 @@ ASX_BEGIN_DECLS
 /* Called on a thread of the pool. May not call anything of asx that takes a context. */
 typedef asx_status (*asx_blocking_fn)(void *arg);
 
-/* Runs fn(arg) on a thread of the pool and waits for it. `arg` is borrowed until this returns.
- * Returns what fn returned, or, if fn was not called,
+/* Runs fn(arg) on a thread of the pool and waits for it. `arg` is borrowed until this returns. For
+ * fibers. Returns what fn returned, or, if fn was not called,
  *   ASX_E_CANCELLED           a cancel came first; a cancel that comes later does not end the wait
  *   ASX_E_SYSTEM              no thread could be started, and there is none
  *   ASX_E_RESOURCE_EXHAUSTED  no memory for the pool
  *   ASX_E_NOT_SUPPORTED       in a poll task, which spawns a blocking task and joins it instead;
  *                             in the freestanding profile, which has no threads
- *   ASX_E_WRONG_CONTEXT, ASX_E_INVALID_ARGUMENT */
+ *   ASX_E_WRONG_CONTEXT       not the caller's context, or a cleanup on the runtime's side
+ *   ASX_E_INVALID_ARGUMENT */
 ASX_API asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg);
 
 /* A task of the region that is nothing but blocking work: it has no stack, ends with what fn

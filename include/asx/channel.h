@@ -10,12 +10,15 @@
  * Endpoints are values that name a slot. A copied sender is the same sender; a clone is another.
  * Messages are `element_size` bytes and copied in and out.
  *
- * Every call here is for tasks of the channel's runtime. Common statuses:
+ * Every call here is for tasks of the channel's runtime. A permit or ack that was used, or went
+ * back with its task, is refused with ASX_E_OBLIGATION_ALREADY_RESOLVED.
+ *
+ * Common statuses:
  *   ASX_E_INVALID_ARGUMENT  NULL, or an endpoint, permit or ack that never was one
  *   ASX_E_STALE_HANDLE      this endpoint was dropped; no such permit or ack was ever given out
- *   ASX_E_OBLIGATION_ALREADY_RESOLVED  this permit or ack was used, or went back with its task
  *   ASX_E_DISCONNECTED      its channel is gone, and took it along; or nobody is at the other end
- *   ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL)
+ * and of calls that take a context: ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL),
+ * and of those that wait: ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_BUSY (see cx.h).
  */
 #ifndef ASX_CHANNEL_H
 #define ASX_CHANNEL_H
@@ -84,11 +87,12 @@ ASX_API asx_status asx_channel_create_with(const asx_region *region, size_t elem
                                            asx_channel_receiver *ret_receiver);
 
 /* Waits for capacity. ASX_E_CANCELLED (nothing was taken; a permit that was on its way is resolved,
- * also if *ret_permit was written), ASX_E_DISCONNECTED, ASX_E_WOULD_BLOCK,
- * ASX_E_RESOURCE_EXHAUSTED. Returns at the resumption that follows a cancel request. */
+ * also if *ret_permit was written), ASX_E_RESOURCE_EXHAUSTED. Returns at the resumption that
+ * follows a cancel request. */
 ASX_API asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx,
                                        asx_send_permit *ret_permit);
-/* Never waits: ASX_E_FULL also when others wait. Not a cancellation point. */
+/* Never waits: ASX_E_FULL also when others wait. Not a cancellation point.
+ * ASX_E_RESOURCE_EXHAUSTED. */
 ASX_API asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
                                            asx_send_permit *ret_permit);
 
@@ -98,32 +102,40 @@ ASX_API asx_status asx_send_permit_send(asx_send_permit *permit, const void *mes
 /* Gives the capacity back to the next who waits; consumes the permit. */
 ASX_API asx_status asx_send_permit_abort(asx_send_permit *permit);
 
-/* reserve and send in one. */
+/* Waits for capacity and sends. ASX_E_CANCELLED: nothing was sent. Returns at the resumption that
+ * follows a cancel request. */
 ASX_API asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *message);
+/* Never waits, and is not a cancellation point. ASX_E_FULL also when others wait. */
 ASX_API asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx,
                                         const void *message);
 /* Sends at once, if need be by throwing out the oldest message, which is copied to `ret_evicted`
- * (or dropped if that is NULL); *ret_did_evict tells. ASX_E_FULL when every slot is reserved, or
- * when others wait and nothing can be evicted. ASX_E_DISCONNECTED. */
+ * (or dropped if that is NULL); *ret_did_evict tells. Never waits. ASX_E_FULL when every slot is
+ * reserved, or when others wait and nothing can be evicted. ASX_E_BUSY: called from the drop
+ * callback of another eviction. */
 ASX_API asx_status asx_channel_send_evict_oldest(asx_channel_sender *sender, asx_cx *cx,
                                                  const void *message, void *ret_evicted,
                                                  bool *ret_did_evict);
 
 /* Waits for a message. ASX_E_CANCELLED (none was taken), ASX_E_DISCONNECTED (no sender and nothing
- * queued), ASX_E_WOULD_BLOCK, ASX_E_BUSY (another task is receiving). */
+ * queued), ASX_E_BUSY (another task is receiving). Returns at the resumption that follows a cancel
+ * request. */
 ASX_API asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *ret_message);
 /* ASX_E_EMPTY, ASX_E_DISCONNECTED. */
 ASX_API asx_status asx_channel_try_recv(asx_channel_receiver *receiver, void *ret_message);
-/* As recv, but the message keeps its slot until it is acknowledged; a nack, or the end of the
- * task, puts it back at the front. */
+/* Waits as recv does, but the message keeps its slot until it is acknowledged; a nack, or the end
+ * of the task, puts it back at the front. ASX_E_RESOURCE_EXHAUSTED: no record for the ack, and no
+ * message was taken. */
 ASX_API asx_status asx_channel_recv_with_ack(asx_channel_receiver *receiver, asx_cx *cx,
                                              void *ret_message, asx_ack *ret_ack);
+/* Accepts the message, whose slot is free from now on; or puts it back. Either consumes the ack. */
 ASX_API asx_status asx_ack_commit(asx_ack *ack);
 ASX_API asx_status asx_ack_nack(asx_ack *ack);
 
-/* Another sender; counts. ASX_E_STALE_HANDLE once the last sender is gone. */
+/* Another sender; counts. ASX_E_STALE_HANDLE once the last sender is gone.
+ * ASX_E_RESOURCE_EXHAUSTED. */
 ASX_API asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
                                             asx_channel_sender *ret_sender);
+/* Who still waits through a dropped sender goes on waiting. The last one tells the receiver. */
 ASX_API asx_status asx_channel_sender_drop(asx_channel_sender *sender);
 /* Discards what is queued and tells every waiting sender. */
 ASX_API asx_status asx_channel_receiver_drop(asx_channel_receiver *receiver);
@@ -141,6 +153,7 @@ typedef struct asx_aborted_proof {
     uint64_t obligation;
 } asx_aborted_proof;
 
+/* Waits as asx_channel_reserve() does, with the same statuses. */
 #define asx_channel_reserve_tracked(...) asx_channel_reserve_tracked_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx,
                                                   asx_tracked_permit *ret_permit,

@@ -26,7 +26,8 @@
  *   ASX_E_INVALID_ARGUMENT  NULL, or an endpoint that never was one
  *   ASX_E_STALE_HANDLE      this endpoint was dropped
  *   ASX_E_DISCONNECTED      the channel's region is finalizing or gone
- * and of calls that take a context: ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL).
+ * and of calls that take a context: ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL),
+ * and of those that wait: ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_BUSY (see cx.h).
  */
 #ifndef ASX_MPMC_H
 #define ASX_MPMC_H

@@ -37,6 +37,7 @@ typedef struct asx_obligation {
 /* Reserves an obligation of kind PLAIN or LEASE that belongs to the region.
  *   ASX_E_INVALID_ARGUMENT    NULL, or another kind
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE
+ *   ASX_E_CAPABILITY          through a handle that was narrowed past the region's state
  *   ASX_E_ADMISSION_CLOSED    obligations_max
  *   ASX_E_RESOURCE_EXHAUSTED */
 #define asx_obligation_reserve(...) asx_obligation_reserve_at(__VA_ARGS__, ASX_SITE)
@@ -51,7 +52,8 @@ ASX_API asx_status asx_obligation_reserve_at(const asx_region *region, asx_oblig
 ASX_API asx_status asx_obligation_commit(const asx_obligation *obligation);
 ASX_API asx_status asx_obligation_abort(const asx_obligation *obligation);
 
-/* Reserved, Leaked; or, for a resolved one, ASX_E_OBLIGATION_ALREADY_RESOLVED. */
+/* Reserved, Leaked; or, for a resolved one, ASX_E_OBLIGATION_ALREADY_RESOLVED. ASX_E_STALE_HANDLE,
+ * ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_obligation_get_state(const asx_obligation *obligation,
                                             asx_obligation_state *ret_state);
 /* What the machine answers to a raw transition now. Changes nothing. */

@@ -97,8 +97,12 @@ ASX_API asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *parent,
  *   `body`
  * or why it could not close:
  *   ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE (closed and reported before)
+ *   ASX_E_CAPABILITY     through a handle that was narrowed past its state
  *   ASX_E_NOT_OWNER      the caller did not open it
+ *   ASX_E_WRONG_CONTEXT  no task runs; or it would have to wait in a cleanup on the runtime's side
  *   ASX_E_WOULD_BLOCK    poll task: call again
+ *   ASX_E_BUSY           poll task: it waits for something else in this resumption already
+ *   ASX_E_RESOURCE_EXHAUSTED  poll task: no memory to keep the report in; call again
  * A second close by the owner waits for the first; with a failing body it cancels. */
 ASX_API asx_status asx_region_close(asx_region *region, asx_status body);
 
@@ -111,7 +115,7 @@ ASX_API asx_status asx_region_close_with(asx_region *region, asx_status body,
                                          struct asx_close_report *ret_report);
 
 /* Stops admission: Open -> Closing, and to child regions. Does not wait; the owner closes later.
- * ASX_E_INVALID_TRANSITION unless Open. */
+ * ASX_E_INVALID_TRANSITION unless Open. ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE. */
 ASX_API asx_status asx_region_stop(const asx_region *region);
 
 /* Requests cancellation of everything in the region, depth first; it begins to close. Any task of
@@ -122,7 +126,8 @@ ASX_API asx_status asx_region_cancel(const asx_region *region, const asx_cancel_
 
 /* A finalizer: runs when every child is gone, last registered first, exactly once, masked, in one
  * task of the runtime's. Its failure joins the region's outcome. It may wait and may spawn into
- * its region. ASX_E_REGION_NOT_OPEN unless Open; sticks. */
+ * its region. `arg` is borrowed until then. ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED unless Open;
+ * ASX_E_STALE_HANDLE; ASX_E_INVALID_ARGUMENT and ASX_E_RESOURCE_EXHAUSTED stick. */
 ASX_API asx_status asx_defer(const asx_region *region, asx_call_fn fn, void *arg);
 
 /* Memory that is valid until the region is Closed; aligned for any type; not zeroed.
@@ -133,12 +138,15 @@ ASX_API asx_status asx_region_alloc(const asx_region *region, size_t size, void 
 /* The region of the running task. ASX_E_INVALID_ARGUMENT, ASX_E_WRONG_CONTEXT. */
 ASX_API asx_status asx_cx_region(const asx_cx *cx, asx_region *ret_region);
 
-/* Asks. Any state, also Closed until its close was reported. ASX_E_STALE_HANDLE after that. */
+/* Asks. Any state, also Closed until its close was reported. ASX_E_STALE_HANDLE after that.
+ * ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_region_get_state(const asx_region *region, asx_region_state *ret_state);
 /* What the machine answers to a raw transition now, with the region as it is. Changes nothing.
- * ASX_E_INVALID_TRANSITION, ASX_E_INCOMPLETE_CHILDREN, ASX_E_UNRESOLVED_OBLIGATIONS, ASX_OK. */
+ * ASX_E_INVALID_TRANSITION, ASX_E_INCOMPLETE_CHILDREN, ASX_E_UNRESOLVED_OBLIGATIONS, ASX_OK;
+ * ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE. */
 ASX_API asx_status asx_region_probe(const asx_region *region, asx_region_state to);
-/* The same region through a handle that may act only in the states of `mask`. */
+/* The same region through a handle that may act only in the states of `mask`; in others every call
+ * through it is ASX_E_CAPABILITY. Pure. */
 ASX_API asx_region asx_region_narrow(asx_region region, uint16_t mask);
 
 /* One line of a report. Strings are copies owned by the report. */
@@ -179,7 +187,8 @@ typedef struct asx_close_report {
     asx_runtime *rt_;
 } asx_close_report;
 
-/* Who is alive in the region now, without closing it. Freed with asx_close_report_deinit(). */
+/* Who is alive in the region now, without closing it. Freed with asx_close_report_deinit().
+ * ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE. */
 ASX_API asx_status asx_region_report(const asx_region *region, asx_close_report *ret_report);
 /* Before the runtime is destroyed. NULL is allowed; twice is allowed. */
 ASX_API void asx_close_report_deinit(asx_close_report *report);

@@ -109,7 +109,10 @@ typedef struct asx_runtime_config {
 } asx_runtime_config;
 
 /* `config` may be NULL: server profile, real clock, no trace. Allocates; the caller destroys.
- * ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM. */
+ *   ASX_E_INVALID_ARGUMENT    a field that cannot be
+ *   ASX_E_NOT_SUPPORTED       several workers with what is for one only
+ *   ASX_E_RESOURCE_EXHAUSTED  memory, or a static block that is too small
+ *   ASX_E_SYSTEM              the system refused the handler of `catch_stack_overflow` */
 ASX_API asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
 /* Shuts down if that has not been done (waiting as long as the root's cleanup allows), and frees
  * everything. NULL is allowed. Not from inside a task: ASX_E_WRONG_CONTEXT. ASX_E_SYSTEM: all is
@@ -119,8 +122,10 @@ ASX_API asx_status asx_runtime_destroy(asx_runtime *runtime);
 /* Runs fn(cx, arg) as a fiber in the root region until the root region has closed: everything
  * fn has spawned there has ended. Returns what closing the root gave by the law of close with fn's
  * status as the body's. A runtime runs one program.
- *   ASX_E_WRONG_CONTEXT   from inside a task
+ *   ASX_E_WRONG_CONTEXT   from inside a task, or while another thread drives
  *   ASX_E_INVALID_TRANSITION  it ran before
+ *   ASX_E_RESOURCE_EXHAUSTED  it could not be started
+ *   ASX_E_OBLIGATION_LEAKED   laboratory: all went well, but for a leak that was not allowed
  *   ASX_E_DEADLOCK        virtual clock: every task waits and no timer is pending; the runtime is
  *                         shut down, asx_runtime_report() names them
  *   ASX_E_DIVERGED        replay */
@@ -129,12 +134,17 @@ ASX_API asx_status asx_runtime_run(asx_runtime *runtime, asx_task_fn fn, void *a
 /* The same in steps, for a host that has a loop of its own: start, then step until it says done.
  * One step runs what is runnable for up to `max_turns` dispatches (0: until nothing is) and tells
  * when it wants to be called again: ASX_TIME_NEVER when only outside events can help.
- * asx_runtime_step() returns ASX_E_WOULD_BLOCK while work is left, else what run would return. */
+ * asx_runtime_step() returns ASX_E_WOULD_BLOCK while work is left, else what run would return.
+ *   ASX_E_WRONG_CONTEXT       from inside a task, or while another thread drives
+ *   ASX_E_INVALID_TRANSITION  started twice, or stepped and never started
+ *   ASX_E_RESOURCE_EXHAUSTED  could not be started
+ *   ASX_E_INVALID_ARGUMENT */
 ASX_API asx_status asx_runtime_start(asx_runtime *runtime, asx_task_fn fn, void *arg);
 ASX_API asx_status asx_runtime_step(asx_runtime *runtime, uint64_t max_turns,
                                     asx_time *ret_next_deadline);
 
-/* Moves a virtual clock. ASX_E_NOT_SUPPORTED on a real one. It then only moves when told to. */
+/* Moves a virtual clock. ASX_E_NOT_SUPPORTED on a real one. It then only moves when told to.
+ * ASX_E_INVALID_ARGUMENT: no runtime, or a time beyond the last one. */
 ASX_API asx_status asx_runtime_advance(asx_runtime *runtime, uint64_t duration_ns);
 
 /* ASX_OK, or the first that holds, asked in this order: ASX_E_TASKS_STILL_ACTIVE,
@@ -150,18 +160,21 @@ ASX_API asx_status asx_runtime_quiescent(asx_runtime *runtime);
  * only requests it, ASX_OK. */
 ASX_API asx_status asx_runtime_shutdown(asx_runtime *runtime, uint64_t timeout_ns,
                                         asx_close_report *ret_report);
-/* Everyone alive now. */
+/* Everyone alive now. Freed with asx_close_report_deinit(). ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_report(asx_runtime *runtime, asx_close_report *ret_report);
 
 /* The root region, from inside or outside: to spawn into before the run, to cancel, to ask. It is
  * closed by the runtime: a close of it is refused. ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_root(asx_runtime *runtime, asx_region *ret_region);
+/* The runtime of a context; NULL for NULL. With several workers, what other threads may use too. */
 ASX_API asx_runtime *asx_cx_runtime(const asx_cx *cx);
+/* Its time, as of the scheduler's last turn or step; 0 for NULL. */
 ASX_API asx_time asx_runtime_now(const asx_runtime *runtime);
 /* The wheel that the runtime's own timers are in; its time is the runtime's, which also fires what
  * is due. Wakers are called by whoever drives, one at a time: they must be short and may not wait.
  * With several workers any thread may use it, as long as the runtime lives. NULL for NULL. */
 ASX_API asx_timer_wheel *asx_runtime_timers(asx_runtime *runtime);
+/* From now on; see the list above. ASX_E_INVALID_ARGUMENT: no such governor. */
 ASX_API asx_status asx_runtime_set_governor(asx_runtime *runtime, asx_governor governor);
 
 /* What the scheduler did; the same program and seed give the same certificate. */

@@ -22,7 +22,8 @@
  * Common statuses:
  *   ASX_E_INVALID_ARGUMENT  NULL, or a handle or guard that never was one
  *   ASX_E_REGION_CLOSED     the object's region is finalizing or gone
- * and of calls that take a context: ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL).
+ * and of calls that take a context: ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL),
+ * and of those that wait: ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_BUSY (see cx.h).
  */
 #ifndef ASX_SYNC_H
 #define ASX_SYNC_H
@@ -58,7 +59,7 @@ typedef struct asx_mutex_guard {
 
 /* `name` is borrowed until the region is closed; may be NULL.
  *   ASX_E_REGION_NOT_OPEN, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED; the failures stick to the
- *   region */
+ *   region, and one that stuck before is returned */
 ASX_API asx_status asx_mutex_create(const asx_region *region, const char *name,
                                     asx_mutex *ret_mutex);
 
@@ -82,6 +83,7 @@ ASX_API asx_status asx_mutex_recover_at(const asx_mutex *mutex, asx_cx *cx,
 /* Hands the mutex to the next who waits; consumes the guard.
  * ASX_E_OBLIGATION_ALREADY_RESOLVED, ASX_E_BUSY (its task waits with it in a condition). */
 ASX_API asx_status asx_mutex_unlock(asx_mutex_guard *guard);
+/* As it is now. So are the others that end in _info. */
 ASX_API asx_status asx_mutex_info(const asx_mutex *mutex, asx_lock_info *ret_info);
 
 /* ---- read-write lock ------------------------------------------------------------------------ */
@@ -192,7 +194,8 @@ ASX_API asx_status asx_condition_create(const asx_region *region, const char *na
  *   ASX_E_REGION_CLOSED  the condition is gone; or the mutex is, and then there is nothing to have
  *   ASX_E_WOULD_BLOCK    poll task: the mutex is given up; make the same call again
  * A poll task that does not make it again has parted from the mutex; unlocking the guard ends it.
- * ASX_E_NOT_OWNER: the guard is another task's. A signal reaches those that wait when it is given,
+ * ASX_E_NOT_OWNER: the guard is another task's. ASX_E_OBLIGATION_ALREADY_RESOLVED: it was given
+ * back. A signal reaches those that wait when it is given,
  * and none is kept: ask again for what you wait for when you have the mutex. */
 ASX_API asx_status asx_condition_wait(const asx_condition *condition, asx_cx *cx,
                                       asx_mutex_guard *guard);

@@ -48,9 +48,11 @@ enum { ASX_PINNED = 1 };
 
 /* Spawns a fiber task; its argument is borrowed until it has ended.
  *   ASX_E_INVALID_ARGUMENT
- *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE, ASX_E_CAPABILITY
+ *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE
+ *   ASX_E_CAPABILITY          through a handle that was narrowed past the region's state
  *   ASX_E_ADMISSION_CLOSED    tasks_max, or the region is finalizing; does not stick
- *   ASX_E_WOULD_BLOCK         poll task and admission waits: try again
+ *   ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_BUSY, ASX_E_WRONG_CONTEXT
+ *                             admission waits: as every wait (cx.h); nothing was spawned
  *   ASX_E_RESOURCE_EXHAUSTED  a ceiling or memory; nothing changed; sticks
  *   the region's sticky set-up failure */
 #define asx_spawn(...) asx_spawn_at(__VA_ARGS__, ASX_SITE)
@@ -77,7 +79,8 @@ ASX_API asx_status asx_spawn_poll_task_at(const asx_region *region,
                                           const asx_spawn_options *options, asx_poll_fn fn,
                                           void *state, asx_task *ret_task, const char *site);
 
-/* The value that a join of this task will give. The last one set counts. */
+/* The value that a join of this task will give. The last one set counts. ASX_E_INVALID_ARGUMENT,
+ * ASX_E_WRONG_CONTEXT. */
 ASX_API asx_status asx_task_set_value(asx_cx *cx, uint64_t value);
 ASX_API asx_status asx_task_set_pointer(asx_cx *cx, void *value);
 /* In a poll function: `return asx_poll_fail(cx, status);`. */
@@ -111,13 +114,16 @@ ASX_API asx_status asx_task_link(const asx_task *a, const asx_task *b);
  * ASX_E_CAPABILITY (a handle that was narrowed past this state). */
 ASX_API asx_status asx_task_get_state(const asx_task *task, asx_task_state *ret_state);
 /* The witness of its cancellation, readable until joined or the region is closed; its strings and
- * causes are borrowed until then. ASX_E_NOT_FOUND when it was never cancelled. */
+ * causes are borrowed until then. ASX_E_NOT_FOUND when it was never cancelled. Also as
+ * asx_task_get_state(). */
 ASX_API asx_status asx_task_get_witness(const asx_task *task, asx_cancel_witness *ret_witness);
-/* What is left to clean up after a cancel; ASX_E_NOT_FOUND when none was requested. */
+/* What is left to clean up after a cancel; ASX_E_NOT_FOUND when none was requested. Also as
+ * asx_task_get_state(). */
 ASX_API asx_status asx_task_get_cleanup(const asx_task *task, asx_budget *ret_budget);
-/* What the machine answers to a raw transition now. Changes nothing. */
+/* What the machine answers to a raw transition now: ASX_OK or ASX_E_INVALID_TRANSITION. Changes
+ * nothing. Also as asx_task_get_state(). */
 ASX_API asx_status asx_task_probe(const asx_task *task, asx_task_state to);
-/* The running task itself. */
+/* The running task itself. ASX_E_INVALID_ARGUMENT, ASX_E_WRONG_CONTEXT. */
 ASX_API asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task);
 
 /* Typed tasks: ASX_TASK_TYPE(sum, int) makes sum_task, sum_return(), sum_spawn_at() and sum_join(),

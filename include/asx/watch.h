@@ -9,7 +9,8 @@
  * Common statuses:
  *   ASX_E_INVALID_ARGUMENT  NULL, or a handle that never was one
  *   ASX_E_DISCONNECTED      it is closed, or its region is gone
- * and of calls that take a context: ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL).
+ * and of calls that take a context: ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL),
+ * and of those that wait: ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_BUSY (see cx.h).
  */
 #ifndef ASX_WATCH_H
 #define ASX_WATCH_H
