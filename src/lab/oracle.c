@@ -16,7 +16,7 @@
 #define LIVELOCK_MAX 200000
 #define FUTURELOCK_MAX 100000
 #define FUTURELOCK_LOOK 4096 /* dispatches between two looks */
-#define GAP_MAX 65536        /* serials that may be missing */
+#define GAP_MAX 65536        /* serials of a table that may be missing, all together */
 
 typedef struct seen_task {
     uint64_t region;
@@ -99,14 +99,16 @@ static void *get(const asx__seen_table *t, uint64_t serial)
     return serial != 0 && index < t->len ? t->at + index * t->size : NULL;
 }
 
-/* NULL: no memory, or a number that does not fit in; then it is not judged. */
+/* NULL: no memory, or a number that does not fit in; then it is not judged. A trace may say
+ * anything: the table grows with what was put into it, not with the numbers. */
 static void *put(asx__seen_table *t, uint64_t serial)
 {
     if (t->len == 0)
         t->base = serial;
     uint64_t index = serial - t->base;
-    if (serial < t->base || index > t->len + GAP_MAX)
+    if (serial == 0 || serial < t->base || index > t->puts + GAP_MAX)
         return NULL;
+    t->puts++;
     if (index >= t->cap) {
         size_t cap = t->cap != 0 ? t->cap * 2 : 16;
         while (cap <= index)
@@ -175,7 +177,10 @@ void asx__oracles_deinit(asx__oracles *o)
 void asx__oracles_begin(asx__oracles *o)
 {
     o->complaint.oracle = ASX_ORACLE_NONE;
-    o->tasks.len = o->regions.len = o->channels.len = o->obligations.len = o->timers.len = 0;
+    asx__seen_table *tables[] = { &o->tasks, &o->regions, &o->channels, &o->obligations,
+                                  &o->timers };
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        tables[i]->len = tables[i]->puts = 0;
     o->now_seq = o->dispatches = o->idle_events = 0;
     o->tasks_live = o->obligations_live = 0;
     o->ended = o->stuck = o->held = false;

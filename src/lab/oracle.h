@@ -21,6 +21,7 @@ typedef struct asx__seen_table {
     char *at;
     uint64_t base;
     size_t len, cap, size;
+    size_t puts; /* how often something was put into it */
 } asx__seen_table;
 
 typedef struct asx__ghost {

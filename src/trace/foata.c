@@ -33,6 +33,7 @@ static const struct {
 #undef LISTED
 };
 #define LISTED_LEN (sizeof listed / sizeof listed[0])
+#define NAME_MAX_LEN 120
 
 typedef struct resource {
     uint64_t serial;
@@ -128,7 +129,8 @@ static const char *type_name(type kind)
 static bool is_schedule(uint32_t kind)
 {
     return kind == ASX_EVENT_TASK_RUN || kind == ASX_EVENT_TASK_PARK ||
-           kind == ASX_EVENT_TASK_WAKE || kind == ASX_EVENT_TASK_YIELD;
+           kind == ASX_EVENT_TASK_WAKE || kind == ASX_EVENT_TASK_YIELD ||
+           kind == ASX_EVENT_WORKER_SEARCH || kind == ASX_EVENT_TASK_STEAL;
 }
 
 /* ---- resources ------------------------------------------------------------------------------ */
@@ -209,7 +211,17 @@ static resource *find(maker *m, type kind, uint64_t serial)
     return &m->resources[m->table[at] - 1];
 }
 
-/* Tasks are 0.1.2: the second of the first of the runtime's; others 0.1#2, of their kind. */
+/* Tasks are 0.1.2: the second of the first of the runtime's; others 0.1#2, of their kind. Where
+ * each task starts the next, names would grow without end: a hash stands for a long one. */
+static char *name_in(const resource *creator, char mark, uint32_t n)
+{
+    size_t len = strlen(creator->name);
+    if (len < NAME_MAX_LEN)
+        return format("%s%c%u", creator->name, mark, n);
+    return format("~%016llx%c%u", (unsigned long long)asx__hash_bytes(0, creator->name, len), mark,
+                  n);
+}
+
 static void name_created(maker *m, const asx_event *event, const shape *s)
 {
     if (find(m, TASK, event->task) == NULL || find(m, s->object, event->object) == NULL)
@@ -217,7 +229,7 @@ static void name_created(maker *m, const asx_event *event, const shape *s)
     resource *creator = find(m, TASK, event->task); /* again: the second may have moved it */
     resource *made = find(m, s->object, event->object);
     uint32_t n = ++creator->created[s->object < TYPES ? s->object : NOTHING];
-    char *name = format("%s%c%u", creator->name, s->object == TASK ? '.' : '#', n);
+    char *name = name_in(creator, s->object == TASK ? '.' : '#', n);
     if (name == NULL) {
         m->no_memory = true;
         return;
