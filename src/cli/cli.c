@@ -9,6 +9,8 @@
 
 #include <asx/asx.h>
 
+#include "base/streams.h"
+
 static const char help_text[] =
     "usage: asx COMMAND ...\n"
     "\n"
@@ -159,8 +161,7 @@ int cli_main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) != 0)
             continue;
         int code = commands[i].run(argc - 1, argv + 1);
-        /* A result that did not reach its reader is no result. */
-        if (fflush(stdout) != 0 || ferror(stdout))
+        if (!asx__streams_end())
             return cli_error("cannot write the result: %s", strerror(errno));
         return code;
     }

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PACK_HEAD "asx-crash-pack 1\n"
+#include "lab/pack.h"
 
 /* Runs a program with our standard streams; its exit code, or CLI_USAGE when there is none. */
 static int run_program(char *const *argv)
@@ -87,7 +87,7 @@ int cli_replay(int argc, char **argv)
         return cli_error("usage: asx replay TRACE | asx replay PACK [--gdb]");
     if (!cli_read_file(argv[1], &text, &len))
         return CLI_USAGE;
-    bool pack = strncmp(text, PACK_HEAD, sizeof(PACK_HEAD) - 1) == 0;
+    bool pack = strncmp(text, ASX__PACK_HEAD, ASX__PACK_HEAD_LEN) == 0;
     char *program = pack ? pack_value(text, "program") : NULL;
     int code;
     if (pack && program == NULL)

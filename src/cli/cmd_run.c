@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/pack.h"
 #include "trace/trace.h"
 
 #define PROGRAM_HEAD "# asx run vehicle=%s mode=%s line=%u file=%s\n"
@@ -183,8 +184,8 @@ int cli_run(int argc, char **argv)
 /* Where the trace of a crash pack begins; 0: it is none, or has none. */
 static size_t trace_in_pack(const char *bytes, size_t len)
 {
-    static const char head[] = "asx-crash-pack 1\n", word[] = "\ntrace ";
-    if (len < sizeof(head) || memcmp(bytes, head, sizeof(head) - 1) != 0)
+    static const char word[] = "\ntrace ";
+    if (len < ASX__PACK_HEAD_LEN || memcmp(bytes, ASX__PACK_HEAD, ASX__PACK_HEAD_LEN) != 0)
         return 0;
     const char *at = memmem(bytes, len, word, sizeof(word) - 1);
     const char *end = at != NULL ? strchr(at + 1, '\n') : NULL;

@@ -20,6 +20,7 @@ typedef struct request {
     bool json, verbose, list, table, progress;
     bool line_open;       /* a progress line stands on the terminal */
     bool saved;           /* the first failure of the test has been told */
+    bool lost;            /* ... and could not be kept */
     bool same;            /* replay: it is good if it fails as the pack says */
     bool seen;            /* ... and it did */
     const struct pack *expected;
@@ -35,6 +36,8 @@ const asx_lab_test *test_named(const char *name);
 /* "quiescent" or "adversarial". */
 bool clock_named(const char *text, asx_explore_clock *ret_clock);
 bool wanted(const request *r, const asx_lab_test *test);
+/* Writes a schedule to the file of --save. False: said why. */
+bool save(const request *r, const char *schedule);
 
 /* tell.c */
 extern const char *const verdict_names[];

@@ -5,9 +5,12 @@
  */
 #include "lab/lab_main.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/streams.h"
 
 static asx_lab_test *tests_first, **tests_end = &tests_first;
 static const char *default_mode;
@@ -92,8 +95,9 @@ static void mode_names(char *buffer, size_t size)
 static bool number(const char *text, uint64_t *ret)
 {
     char *end;
+    errno = 0;
     unsigned long long value = strtoull(text, &end, 0);
-    if (end == text || *end != '\0' || text[0] == '-')
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
         return false;
     *ret = value;
     return true;
@@ -249,14 +253,14 @@ static int valued(request *r, const char *name, const char *value)
     return 2;
 }
 
+/* Options and names of tests in any order; the names are moved to the front. */
 static int parse(request *r, int argc, char **argv)
 {
-    r->names = argv + argc;
+    r->names = argv;
     for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], "--", 2) != 0) {
-            r->names = argv + i;
-            r->names_len = argc - i;
-            break;
+        if (argv[i][0] != '-') {
+            r->names[r->names_len++] = argv[i];
+            continue;
         }
         if (flag(r, argv[i]))
             continue;
@@ -299,7 +303,7 @@ static int code_of(const asx_explore_result *result)
     return result->totals.bugs + result->totals.deadlocks + result->totals.too_long != 0;
 }
 
-static bool save(const request *r, const char *schedule)
+bool save(const request *r, const char *schedule)
 {
     FILE *file = fopen(r->save, "w");
     bool good = file != NULL &&
@@ -307,7 +311,7 @@ static bool save(const request *r, const char *schedule)
     if (file != NULL && fclose(file) != 0)
         good = false;
     if (!good)
-        fprintf(stderr, "%s: cannot be written\n", r->save);
+        (void)complain(r->save, strerror(errno));
     return good;
 }
 
@@ -376,7 +380,7 @@ static int explore(request *r, const asx_lab_test *test)
         return complain(test->name, asx_status_hint(st));
     drop_checkpoint(r, &result);
     tell_result(r, &result, NULL);
-    return code_of(&result);
+    return r->lost ? 2 : code_of(&result);
 }
 
 /* With the checkpoint, if one is asked for. */
@@ -407,13 +411,20 @@ static int replay(request *r)
         return complain(r->replay, "is not a schedule");
     }
     const asx_lab_test *test = test_named(p.test);
+    uint64_t faults = r->options.faults;
     r->options.schedule = p.schedule;
-    if (p.clock != NULL)
-        (void)clock_named(p.clock, &r->options.clock);
-    if (p.faults != NULL)
-        r->options.faults = (uint32_t)strtoul(p.faults, NULL, 10);
     r->expected = &p;
-    int code = test != NULL ? explore(r, test) : complain(p.test, "there is no such test");
+    int code;
+    if (test == NULL)
+        code = complain(p.test, "there is no such test");
+    else if (p.clock != NULL && !clock_named(p.clock, &r->options.clock))
+        code = complain(r->replay, "there is no such clock");
+    else if (p.faults != NULL && (!number(p.faults, &faults) || faults > UINT32_MAX))
+        code = complain(r->replay, "there are no such faults");
+    else {
+        r->options.faults = (uint32_t)faults;
+        code = explore(r, test);
+    }
     if (r->same && code < 2) {
         puts(r->seen ? "the same failure again" : "not the failure of the pack");
         code = !r->seen;
@@ -422,7 +433,7 @@ static int replay(request *r)
     return code;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     request r;
     char modes[256];
@@ -458,4 +469,11 @@ int main(int argc, char **argv)
             break;
     }
     return code;
+}
+
+int main(int argc, char **argv)
+{
+    asx__streams_begin();
+    int code = run(argc, argv);
+    return asx__streams_end() ? code : complain("the result cannot be written", strerror(errno));
 }

@@ -25,6 +25,7 @@
  */
 #include "lab/bytes.h"
 #include "lab/lab_main.h"
+#include "lab/pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -81,11 +82,16 @@ static bool record(const request *r, const asx_lab_finding *finding, asx__bytes 
 bool pack_write(const request *r, const char *path, const asx_lab_finding *finding)
 {
     asx__bytes trace = { 0 };
-    bool good = record(r, finding, &trace);
+    if (!record(r, finding, &trace)) {
+        free(trace.at);
+        fprintf(stderr, "%s: the schedule could not be run again to be recorded\n", path);
+        return false;
+    }
     FILE *file = fopen(path, "wb");
+    bool good = file != NULL;
     if (file != NULL) {
         char *program = realpath("/proc/self/exe", NULL);
-        fputs("asx-crash-pack 1\n", file);
+        fputs(ASX__PACK_HEAD, file);
         line(file, "program", program != NULL ? program : r->program);
         line(file, "test", r->test->name);
         line(file, "mode", r->search ? "search" : asx_explore_mode_str(r->options.mode));
@@ -100,12 +106,9 @@ bool pack_write(const request *r, const char *path, const asx_lab_finding *findi
         interleaving(file, finding->interleaving);
         line(file, "schedule", finding->schedule);
         fprintf(file, "trace %zu\n", trace.len);
-        good = fwrite(trace.at, 1, trace.len, file) == trace.len && good;
-        good = ferror(file) == 0 && good;
+        good = fwrite(trace.at, 1, trace.len, file) == trace.len && ferror(file) == 0;
         good = fclose(file) == 0 && good;
         free(program);
-    } else {
-        good = false;
     }
     free(trace.at);
     if (!good)
@@ -133,7 +136,7 @@ static char *value_of(char *text, const char *word)
 
 bool pack_parse(char *text, pack *ret)
 {
-    if (strncmp(text, "asx-crash-pack 1\n", 17) != 0 && strncmp(text, "test ", 5) != 0)
+    if (strncmp(text, ASX__PACK_HEAD, ASX__PACK_HEAD_LEN) != 0 && strncmp(text, "test ", 5) != 0)
         return false;
     /* The last ones first: each value is cut off at its end. */
     pack p = { .schedule = value_of(text, "schedule") };

@@ -43,20 +43,14 @@ void on_failure(void *ctx, const asx_explore_failure *failure)
               equal(r->expected->failure, failure->text) &&
               equal(r->expected->site, failure->site);
     end_line(r);
-    if (r->save != NULL) {
-        FILE *file = fopen(r->save, "w");
-        if (file == NULL ||
-            fprintf(file, "test %s\nschedule %s\n", r->test->name, failure->schedule) < 0)
-            fprintf(stderr, "%s: cannot be written\n", r->save);
-        if (file != NULL)
-            fclose(file);
-    }
+    if (r->save != NULL)
+        r->lost = !save(r, failure->schedule);
     finding.verdict = failure->verdict;
     finding.text = (char *)(uintptr_t)failure->text;
     finding.site = (char *)(uintptr_t)failure->site;
     finding.interleaving = (char *)(uintptr_t)failure->interleaving;
     if (r->pack != NULL && r->replay == NULL)
-        (void)pack_write(r, r->pack, &finding);
+        r->lost = !pack_write(r, r->pack, &finding) || r->lost;
     if (!r->json)
         printf("%s: execution %llu: %s: %s %s\n%s", r->test->name, (ull)failure->execution,
                verdict_names[failure->verdict], failure->text, failure->site,

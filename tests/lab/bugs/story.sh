@@ -69,6 +69,16 @@ expect same 0 '^the same up to the order' "$asx" trace diff asx-account_bad.pack
 expect differ 1 '^layer [0-9]*$' "$asx" trace diff asx-account_bad.pack deadlock.pack
 expect clock 0 'complete$' "$program" --clock adversarial sender_loses_message_good
 expect no-clock 2 'is not possible' "$program" --clock stopped account_good
+for out in /dev/full closed; do
+    [ $out = closed ] || [ -c $out ] || continue
+    if [ $out = closed ]; then "$asx" help >&- 2>out; else "$asx" help >$out 2>out; fi
+    [ $? -eq 2 ] || { echo "help to $out: is no help"; bad=1; }
+    grep -q 'cannot write the result' out || { echo "help to $out: is not told"; bad=1; }
+done
+printf 'scenario s\nmain\nend\n' >one.scn
+"$asx" run one.scn --trace open.trace >/dev/null
+"$asx" run one.scn --trace closed.trace >&- 2>&- <&-
+cmp -s open.trace closed.trace || { echo "a trace depends on the standard streams"; bad=1; }
 expect usage 2 'usage: asx explore' "$asx" explore
 expect usage-option 2 'usage: asx explore' "$asx" explore --seed 1
 expect no-such 2 'no-such-program' "$asx" explore ./no-such-program

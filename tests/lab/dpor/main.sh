@@ -93,5 +93,21 @@ else
 fi
 expect source 0 '"classes":256,.*"complete":true' --json --mode source readers_8
 expect no-number 2 'is not possible' --seed x readers_2
+expect huge-number 2 'is not possible' --seed 99999999999999999999 readers_2
+expect any-order 0 '^{"test":"readers_2",' readers_2 --json
+printf 'test readers_2\nclock sundial\nschedule 1\n' >"$work/sundial"
+expect pack-clock 2 'there is no such clock' --replay "$work/sundial"
+printf 'test readers_2\nfaults rain\nschedule 1\n' >"$work/rain"
+expect pack-faults 2 'there are no such faults' --replay "$work/rain"
+if [ -c /dev/full ]; then
+    expect not-saved 2 '^/dev/full: ' --save /dev/full philosophers_3
+    expect not-packed 2 '^/dev/full: the crash pack cannot be written' --pack /dev/full philosophers_3
+    "$program" --list >/dev/full 2>"$work/out"
+    [ $? -eq 2 ] || { echo "a list that nobody got is none"; bad=1; }
+fi
+"$program" --list >&- 2>"$work/out"
+[ $? -eq 2 ] || { echo "a list without a standard output is none"; bad=1; }
+"$program" --pack "$work/closed" philosophers_3 >&- 2>"$work/out"
+head -n 1 "$work/closed" | grep -q '^asx-crash-pack 1$' || { echo "closed output: pack"; bad=1; }
 [ $bad -eq 0 ] && echo "lab main: all as expected"
 exit $bad
