@@ -8,10 +8,11 @@
 #   make mutants    seeded faults must be noticed: SAMPLE=n of them drawn by SEED=, MODULES=,
 #                   ONLY=, SURVIVORS_MAX=; FIXTURES=1: has every conformance fixture failed once?
 #   make models     the protocols in Promela, every interleaving
+#   make fuzz       bad input from libFuzzer, FUZZ_SECONDS= of each sort; findings in build/fuzz
 #   make lint       clang-tidy and cppcheck                  make install    prefix=, DESTDIR=
 #   make format-check           make clean
 #
-# test, test-all, demo, bench, coverage, mutants, models and lint first see to the Debian packages
+# test, test-all, demo, bench, coverage, mutants, models, fuzz and lint first see to the Debian packages
 # they need (tools/setup): as root the missing ones are installed, else named.
 
 MAKEFLAGS += --no-print-directory
@@ -19,6 +20,7 @@ JOBS ?= $(shell nproc)
 prefix ?= /usr/local
 COVERAGE_KERNEL_MIN ?= 100
 COVERAGE_REST_MIN ?= 90
+FUZZ_SECONDS ?= 60
 CROSS = aarch64 riscv64 s390x
 
 # $(call build,preset,more cmake arguments): configures and builds one preset.
@@ -126,7 +128,7 @@ test-digests:
 
 # --- the rest -------------------------------------------------------------------------------
 
-.PHONY: demo bench coverage mutants models lint install format-check clean
+.PHONY: demo bench coverage mutants models fuzz lint install format-check clean
 demo:
 	tools/setup build
 	@$(MAKE) all
@@ -155,6 +157,17 @@ mutants: | build
 models:
 	tools/setup build models
 	@models/run
+
+# It begins with the seeds and the scenarios. What it finds becomes a seed when it is repaired.
+fuzz: | build
+	tools/setup build test
+	@$(call build,fuzz)
+	@for name in scenario schedule trace; do \
+	    mkdir -p build/fuzz/found/$$name && \
+	    build/fuzz/tests/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -timeout=20 \
+	        -verbosity=0 -artifact_prefix=build/fuzz/$$name- build/fuzz/found/$$name \
+	        tests/fuzz/seeds/$$name $$([ $$name != scenario ] || echo tests/conformance) || exit 1; \
+	done
 
 lint: | build
 	tools/setup build lint

@@ -105,6 +105,7 @@ if(ASX_LIBRARY_EXISTS)
 endif()
 
 include(cmake/locals.cmake)
+include(cmake/fuzz.cmake)
 
 if(EXISTS "${PROJECT_SOURCE_DIR}/tests/build/CMakeLists.txt")
   add_subdirectory("${PROJECT_SOURCE_DIR}/tests/build" "${PROJECT_BINARY_DIR}/tests/build")
