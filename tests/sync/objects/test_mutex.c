@@ -1,5 +1,5 @@
 /* test_mutex.c - the laws of the mutex. */
-#include "play.h"
+#include "crowd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -658,105 +658,45 @@ ASX_TEST(what_a_waiter_has_no_memory_for_goes_to_the_next)
 
 /* ---- laws over schedules -------------------------------------------------------------------- */
 
-enum { WORKERS = 6, ROUNDS = 20 };
-
-struct crowd {
+struct owners {
+    struct crowd crowd;
     asx_mutex mutex;
-    asx_task tasks[WORKERS];
-    unsigned inside, passed, cancelled;
+    unsigned inside;
 };
 
-struct worker {
-    struct crowd *crowd;
-    unsigned number, round, state;
-    asx_mutex_guard guard;
-};
-
-/* What a worker can do now; state 0: asks, 1: is inside. */
-static asx_status work(asx_cx *cx, struct worker *w)
+static asx_status own(asx_cx *cx, struct crowd_worker *w)
 {
-    struct crowd *c = w->crowd;
-    while (w->round < ROUNDS) {
-        asx_status st;
-        if (w->state == 0) {
-            st = asx_mutex_lock(&c->mutex, cx, &w->guard);
-            if (st < 0)
-                return st;
-            CHECK_EQ(c->inside, 0);
-            c->inside++;
-            w->state = 1;
-        }
-        st = asx_yield(cx);
-        if (st == ASX_E_WOULD_BLOCK)
-            return st;
-        CHECK_EQ(c->inside, 1);
-        c->inside--;
-        c->passed++;
-        CHECK_STATUS(asx_mutex_unlock(&w->guard), ASX_OK);
-        w->state = 0;
-        w->round++;
-        if (st < 0)
-            return st;
-    }
-    return ASX_OK;
-}
-
-static asx_status work_fiber(asx_cx *cx, void *arg)
-{
-    asx_status st = work(cx, arg);
-    if (st == ASX_E_CANCELLED)
-        ((struct worker *)arg)->crowd->cancelled++;
+    struct owners *o = (struct owners *)w->crowd;
+    asx_status st = asx_mutex_lock(&o->mutex, cx, &w->mutex);
+    if (st == ASX_OK)
+        CHECK_EQ(o->inside++, 0);
     return st;
 }
 
-static asx_poll work_poll(asx_cx *cx, void *arg)
+static void disown(struct crowd_worker *w)
 {
-    asx_status st = work(cx, arg);
-    if (st == ASX_E_WOULD_BLOCK)
-        return ASX_POLL_PENDING;
-    if (st == ASX_E_CANCELLED)
-        ((struct worker *)arg)->crowd->cancelled++;
-    return st < 0 ? asx_poll_fail(cx, st) : ASX_POLL_READY;
+    struct owners *o = (struct owners *)w->crowd;
+    CHECK_EQ(--o->inside, 0);
+    CHECK_STATUS(asx_mutex_unlock(&w->mutex), ASX_OK);
 }
 
-static asx_status crowd_program(asx_cx *cx, void *arg)
+static asx_status owners_program(asx_cx *cx, void *arg)
 {
-    struct crowd c = { .inside = 0 };
-    struct worker workers[WORKERS];
+    bool cancels = *(bool *)arg;
+    struct owners o = { .crowd = { .workers = 6, .rounds = 20, .cancels = cancels ? 4 : 0,
+                                   .enter = own, .leave = disown } };
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
-    bool cancels = *(bool *)arg;
     CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&r, NULL, &c.mutex), ASX_OK);
-    for (unsigned i = 0; i < WORKERS; i++) {
-        workers[i] = (struct worker){ .crowd = &c, .number = i };
-        if (i % 2 == 0)
-            CHECK_STATUS(asx_spawn_task(&r, NULL, work_fiber, &workers[i], &c.tasks[i]), ASX_OK);
-        else
-            CHECK_STATUS(asx_spawn_poll_task(&r, NULL, work_poll, &workers[i], &c.tasks[i]),
-                         ASX_OK);
-    }
-    for (unsigned i = 0; cancels && i < 4; i++) {
-        CHECK_STATUS(asx_yield(cx), ASX_OK);
-        CHECK_STATUS(asx_task_cancel(&c.tasks[i], NULL), ASX_OK);
-    }
-    for (unsigned i = 0; i < WORKERS; i++)
-        CHECK_STATUS(asx_join(cx, &c.tasks[i], NULL), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, NULL, &o.mutex), ASX_OK);
+    crowd_run(cx, &r, &o.crowd);
     asx_lock_info info;
-    CHECK_STATUS(asx_mutex_info(&c.mutex, &info), ASX_OK);
-    CHECK_EQ(info.held + info.waiters, 0);
-    CHECK_EQ(c.inside, 0);
-    if (!cancels)
-        CHECK_EQ(c.passed, WORKERS * ROUNDS);
-    else
-        CHECK(c.cancelled >= 1 && c.passed >= 2 * ROUNDS);
+    CHECK_STATUS(asx_mutex_info(&o.mutex, &info), ASX_OK);
+    CHECK_EQ(info.held + info.waiters + o.inside, 0);
     return asx_region_close(&r, ASX_OK);
 }
 
 ASX_TEST(one_at_a_time_whatever_the_schedule)
 {
-    bool cancels = false;
-    seeds_check(crowd_program, &cancels, 200);
-    cancels = true;
-    seeds_check(crowd_program, &cancels, 200);
+    crowd_check(owners_program);
 }
