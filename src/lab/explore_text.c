@@ -103,35 +103,54 @@ static const char *found_text(const asx__dpor_event *event)
     return tells && event->found < 4 ? texts[event->found] : "";
 }
 
-static void event_text(const asx__dpor_event *event, char *buffer, size_t size)
+/* Objects are x0, x1, ... in the order in which they are shown: their numbers in the engine say
+ * how it keeps them, and people want small ones. */
+typedef struct shown_objects {
+    uint32_t seen[SHOWN_FIRST + SHOWN_LAST];
+    uint32_t len;
+} shown_objects;
+
+static uint32_t object_number(shown_objects *o, uint32_t object)
+{
+    uint32_t i = 0;
+    if (object == ASX__DPOR_NONE)
+        return object;
+    while (i < o->len && o->seen[i] != object)
+        i++;
+    if (i == o->len)
+        o->seen[o->len++] = object;
+    return i;
+}
+
+static void event_text(const asx__dpor_event *event, uint32_t object, char *buffer, size_t size)
 {
     const char *name = asx__op_str(event->kind);
     long long before = shown(event->before), after = shown(event->after);
     switch (event->kind) {
     case ASX__OP_LOAD:
-        (void)snprintf(buffer, size, "%s x%u -> %lld", name, event->object, before);
+        (void)snprintf(buffer, size, "%s x%u -> %lld", name, object, before);
         break;
     case ASX__OP_STORE:
-        (void)snprintf(buffer, size, "%s x%u = %lld", name, event->object, after);
+        (void)snprintf(buffer, size, "%s x%u = %lld", name, object, after);
         break;
     case ASX__OP_CAS:
-        (void)snprintf(buffer, size, "cas x%u %lld%s", event->object,
+        (void)snprintf(buffer, size, "cas x%u %lld%s", object,
                        event->writes ? after : before, event->writes ? "" : " fails");
         break;
     case ASX__OP_FETCH_ADD:
-        (void)snprintf(buffer, size, "add x%u -> %lld", event->object, after);
+        (void)snprintf(buffer, size, "add x%u -> %lld", object, after);
         break;
     case ASX__OP_CHOOSE:
         (void)snprintf(buffer, size, "%s %u", name, event->choice);
         break;
     case ASX__OP_TRY_LOCK:
-        (void)snprintf(buffer, size, "%s x%u%s", name, event->object, before ? " fails" : "");
+        (void)snprintf(buffer, size, "%s x%u%s", name, object, before ? " fails" : "");
         break;
     default:
-        if (event->object == ASX__DPOR_NONE)
+        if (object == ASX__DPOR_NONE)
             (void)snprintf(buffer, size, "%s%s", name, found_text(event));
         else
-            (void)snprintf(buffer, size, "%s x%u%s", name, event->object, found_text(event));
+            (void)snprintf(buffer, size, "%s x%u%s", name, object, found_text(event));
         break;
     }
 }
@@ -170,6 +189,7 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
     uint32_t tasks = asx__dpor_tasks(x->dpor);
     uint32_t *lane = calloc(tasks, sizeof *lane);
     uint32_t lanes = 0;
+    shown_objects objects = { .len = 0 };
     asx__text_clear(text);
     if (lane == NULL)
         return;
@@ -188,10 +208,11 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
             i = count - SHOWN_LAST;
             asx__text_add(text, "... %zu steps ...\n", i - SHOWN_FIRST);
         }
-        event_text(&events[i], cell, sizeof cell);
+        event_text(&events[i], object_number(&objects, events[i].object), cell, sizeof cell);
+        const char *place = file_of(events[i].site);
         int indent = (int)(lane[events[i].task] - 1) * LANE_WIDTH;
-        int rest = (int)lanes * LANE_WIDTH - indent;
-        asx__text_add(text, "%*s%-*s%s\n", indent, "", rest, cell, file_of(events[i].site));
+        int rest = *place != '\0' ? (int)lanes * LANE_WIDTH - indent : 0;
+        asx__text_add(text, "%*s%-*s%s\n", indent, "", rest, cell, place);
     }
     add_failure(x, text);
     free(lane);
