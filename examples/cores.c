@@ -40,7 +40,7 @@ static uint32_t steps_to_one(uint64_t n)
 static asx_status search_range(struct search *s, asx_cx *cx, struct range range)
 {
     uint32_t best = range.from, best_steps = 0; /* its own: no lock in the loop */
-    for (uint32_t n = range.from; n < range.to; n++) {
+    for (uint32_t n = range.from; n < range.to; n++) { /* asx-lint: bounded by RANGE */
         uint32_t steps = steps_to_one(n);
         if (steps > best_steps) {
             best = n;

@@ -5,7 +5,8 @@
  * cancelled. This looks at text, not at meaning: for every function definition that has a
  * parameter `asx_cx *NAME`, every for, while and do loop in it must contain NAME as an argument.
  * Not flagged:
- *   - a for loop whose condition compares with a number written out, up to 4096: it ends soon;
+ *   - a for loop whose condition compares with a number written out, up to 4096, or with a
+ *     constant, a name in capitals: it ends soon;
  *   - a loop with the comment `asx-lint: bounded` on its first line or the line above.
  * It does not see through macros, and an argument that is passed on need not be a checkpoint: it
  * finds the common mistake, it proves nothing.
@@ -188,6 +189,20 @@ static bool hands_on(const source *s, size_t from, size_t to, const token *cx)
     return false;
 }
 
+static bool is_small(const token *t)
+{
+    if (isdigit((unsigned char)*t->text))
+        return strtoul(t->text, NULL, 0) <= 4096;
+    size_t capitals = 0;
+    for (size_t i = 0; i < t->len; i++) {
+        if (!isupper((unsigned char)t->text[i]) && !isdigit((unsigned char)t->text[i]) &&
+            t->text[i] != '_')
+            return false;
+        capitals += isupper((unsigned char)t->text[i]) != 0;
+    }
+    return capitals > 1;
+}
+
 static bool ends_soon(const source *s, size_t loop)
 {
     for (size_t i = 0; i < s->bounded_count; i++) {
@@ -200,11 +215,10 @@ static bool ends_soon(const source *s, size_t loop)
     while (i < end && !is(&s->tokens[i], ";"))
         i++;
     for (; i + 2 < end && !is(&s->tokens[i + 1], ";"); i++) {
-        const token *number = &s->tokens[i + 1];
-        size_t next = i + 2;
-        char sign = *s->tokens[i].text;
-        if ((sign == '<' || sign == '=') && isdigit((unsigned char)*number->text) &&
-            is(&s->tokens[next], ";") && strtoul(number->text, NULL, 0) <= 4096)
+        bool less = is(&s->tokens[i], "<") ||
+                    (is(&s->tokens[i], "=") && is(&s->tokens[i - 1], "<"));
+        char next = *s->tokens[i + 2].text;
+        if (less && (next == ';' || next == '&') && is_small(&s->tokens[i + 1]))
             return true;
     }
     return false;

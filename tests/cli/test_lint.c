@@ -47,6 +47,12 @@ ASX_TEST(a_loop_that_ends_soon_is_fine)
     CHECK_EQ(flagged(TASK("for (int i = 0; i <= 0x10; i++) work();")), 0);
     CHECK_EQ(flagged(TASK("for (int i = 0; i < 1000000; i++) work();")), 1);
     CHECK_EQ(flagged(TASK("for (int i = 0; i < n; i++) work();")), 1);
+    CHECK_EQ(flagged(TASK("for (int i = 0; i < N; i++) work();")), 1);
+    CHECK_EQ(flagged(TASK("for (int i = 0; i < SLOTS_MAX; i++) work();")), 0);
+    CHECK_EQ(flagged(TASK("for (int i = 0; i < SLOTS && st == ASX_OK; i++) work();")), 0);
+    CHECK_EQ(flagged(TASK("for (int i = 0; i < SLOTS || go(); i++) work();")), 1);
+    CHECK_EQ(flagged(TASK("for (int i = 0; i < Slots; i++) work();")), 1);
+    CHECK_EQ(flagged(TASK("for (; st == ASX_OK;) st = work();")), 1);
     CHECK_EQ(flagged(TASK("/* asx-lint: bounded by the table */\nwhile (go()) work();")), 0);
     CHECK_EQ(flagged(TASK("while (go()) work(); // asx-lint: bounded")), 0);
 }
