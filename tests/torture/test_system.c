@@ -2,8 +2,8 @@
  *
  * The library is linked statically, so the functions defined here stand before those of the C
  * library for it. While a program runs they count, and the n-th call of one kind fails, or every
- * one from the n-th on. Where the sanitizers have put functions of their own there, or the C library
- * is linked statically too and its own cannot be found, the tests are left out and say so.
+ * one from the n-th on. Where the sanitizers have put functions of their own there, or the C
+ * library is linked statically too and its own cannot be found, the tests are left out and say so.
  */
 #include "support_programs.h"
 
