@@ -187,17 +187,19 @@ static void give_nodes(asx__dpor *d)
 {
     size_t end = 0; /* behind the last node that is given */
     for (size_t i = d->shared; i < d->nodes.len && i < d->events_len; i++)
-        if (d->nodes.at[i].rest != NULL)
+        if (d->nodes.at[i].rest != NULL && (end == 0 || d->giving == ASX__GIVE_ALL))
             end = i + 1;
-    if (end == 0 || d->giving != ASX__GIVE_ALL) /* nobody could take it while we are at work */
+    bool alone = d->options.mode == ASX__DPOR_SOURCE; /* nobody could take it */
+    if (end == 0 || (alone && d->giving != ASX__GIVE_ALL))
         return;
-    size_t hole = begin_piece(d, ASX__WORK_NODES, d->share - d->used);
+    double given = (d->share - d->used) / (d->giving == ASX__GIVE_ALL ? 1 : 2);
+    size_t hole = begin_piece(d, ASX__WORK_NODES, given);
     asx__bytes_u32(&d->given, (uint32_t)(end - d->shared));
     for (size_t i = d->shared; i < end; i++)
         put_node(d, &d->given, i);
     asx__bytes_fill(&d->given, hole);
     d->shared = end;
-    d->share = d->used;
+    d->share -= given;
 }
 
 void asx__share_found(asx__dpor *d, uint32_t node, asx__step last, const asx__prints *prints)

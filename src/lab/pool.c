@@ -7,11 +7,12 @@
 
 #include "lab/dpor_int.h"
 
-typedef struct step {
-    struct step *child, *next; /* in a tree */
+typedef struct asx__pool_step {
+    struct asx__pool_step *child, *next; /* in a tree, or among those who sleep */
     uint32_t task, choice;
     asx__prints prints;
     bool out;                  /* of the sequence: it was found in the tree */
+    bool busy;                 /* somebody is at work below it, or something is left there */
     uint64_t memory[];
 } step;
 
@@ -20,8 +21,9 @@ struct asx__pool_node {
     step *asleep;      /* list */
     step *rest;        /* tree */
     uint32_t depth;
-    uint32_t task, choice; /* the step from its parent to it */
-    uint32_t users;    /* nodes below, and those who work there */
+    step *via;         /* the step from its parent to it, which sleeps there */
+    uint32_t users;    /* nodes below, and workers */
+    uint32_t workers;  /* those who work there */
     uint32_t number;   /* in a file */
     bool touched;      /* something was found for it that its finder could not place */
 };
@@ -37,7 +39,6 @@ struct asx__pool {
     piece *first, **end;
     uint64_t pieces;
     asx__pool_node *nodes;
-    bool at_work;      /* somebody is, below one of them */
     double share;      /* of the whole, of what is left at nodes */
 };
 
@@ -248,6 +249,8 @@ static void drop_if_done(asx__pool *pool, asx__pool_node *node)
         while (*at != node)
             at = &(*at)->next;
         *at = node->next;
+        if (node->via != NULL)
+            node->via->busy = false;
         free_steps(node->asleep);
         free(node);
         if (parent != NULL)
@@ -262,8 +265,7 @@ static asx__pool_node *add_node(asx__pool *pool, const asx__pool_place *above)
     if (node == NULL)
         return NULL;
     node->parent = above->node;
-    node->task = above->task;
-    node->choice = above->choice;
+    node->via = above->step;
     if (above->node != NULL) {
         node->depth = above->node->depth + 1;
         above->node->users++;
@@ -287,13 +289,16 @@ static asx_status give_nodes(asx__pool *pool, asx__pool_place *place, asx__reade
             return r->bad ? ASX_E_TRACE_CORRUPT : ASX_E_RESOURCE_EXHAUSTED;
         }
         on->next = asleep;
+        on->busy = true;
         node->asleep = on;
         node->rest = read_tree(r);
         node->users++;
-        pool->at_work = true;
-        if (place->node != NULL)
+        node->workers++;
+        if (place->node != NULL) {
             place->node->users--;
-        *place = (asx__pool_place){ node, on->task, on->choice };
+            place->node->workers--;
+        }
+        *place = (asx__pool_place){ node, on };
     }
     return r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
 }
@@ -358,8 +363,9 @@ void asx__pool_done(asx__pool *pool, const asx__pool_place *place)
 {
     if (place->node == NULL)
         return;
-    pool->at_work = false;
+    place->step->busy = false;
     place->node->users--;
+    place->node->workers--;
     drop_if_done(pool, place->node);
 }
 
@@ -384,8 +390,8 @@ static void take_branch(asx__pool_node *node, double share, asx__bytes *work,
         const asx__pool_node *at = ancestor(node, i);
         if (i < node->depth) {
             const asx__pool_node *below = ancestor(node, i + 1);
-            asx__bytes_u32(work, below->task);
-            asx__bytes_u32(work, below->choice);
+            asx__bytes_u32(work, below->via->task);
+            asx__bytes_u32(work, below->via->choice);
             asx__bytes_u32(work, 0);
         }
         asx__bytes_u32(work, count_of(at->asleep));
@@ -400,15 +406,50 @@ static void take_branch(asx__pool_node *node, double share, asx__bytes *work,
     free_steps(branch->child);
     branch->child = NULL;
     branch->next = node->asleep;
+    branch->busy = true;
     node->asleep = branch;
     node->users++;
-    *ret_place = (asx__pool_place){ node, branch->task, branch->choice };
+    node->workers++;
+    *ret_place = (asx__pool_place){ node, branch };
+}
+
+/* Does nothing sleep below the branch of which something is left to do? */
+static bool is_by_itself(const asx__pool_node *node, const step *branch)
+{
+    for (const step *s = node->asleep; s != NULL; s = s->next)
+        if (s->busy && s->task != branch->task &&
+            !asx__prints_conflict(&s->prints, &branch->prints))
+            return false;
+    return true;
+}
+
+static asx__pool_node *highest(const asx__pool *pool)
+{
+    asx__pool_node *found = NULL;
+    for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next)
+        if (node->rest != NULL && (found == NULL || node->depth < found->depth) &&
+            is_by_itself(node, node->rest))
+            found = node;
+    return found;
+}
+
+/* What one engine would do next by itself; NULL: somebody is at work. */
+static asx__pool_node *lowest(const asx__pool *pool)
+{
+    asx__pool_node *found = NULL;
+    for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next) {
+        if (node->workers != 0)
+            return NULL;
+        if (node->rest != NULL && (found == NULL || node->depth > found->depth))
+            found = node;
+    }
+    return found;
 }
 
 bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_place)
 {
     piece *p = pool->first;
-    *ret_place = (asx__pool_place){ NULL, 0, 0 };
+    *ret_place = (asx__pool_place){ NULL, NULL };
     if (p != NULL) {
         (void)asx__bytes_keep(work, p->bytes, p->len);
         pool->first = p->next;
@@ -418,16 +459,12 @@ bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_plac
         free(p);
         return !work->bad;
     }
-    asx__pool_node *lowest = NULL;
-    for (asx__pool_node *node = pool->nodes; node != NULL && !pool->at_work; node = node->next)
-        if (node->rest != NULL && (lowest == NULL || node->depth > lowest->depth))
-            lowest = node;
-    if (lowest == NULL)
+    asx__pool_node *node = pool->source ? lowest(pool) : highest(pool);
+    if (node == NULL)
         return false;
     double share = pool->share / (double)asx__pool_len(pool);
     pool->share -= share;
-    take_branch(lowest, share, work, ret_place);
-    pool->at_work = true;
+    take_branch(node, share, work, ret_place);
     return !work->bad;
 }
 
@@ -490,8 +527,8 @@ void asx__pool_save(asx__pool *pool, asx__bytes *file)
             node->number = ++number;
             asx__bytes_u32(file, 1);
             asx__bytes_u32(file, node->parent != NULL ? node->parent->number : 0);
-            asx__bytes_u32(file, node->task);
-            asx__bytes_u32(file, node->choice);
+            asx__bytes_u32(file, node->via != NULL ? node->via->task : 0);
+            asx__bytes_u32(file, node->via != NULL ? node->via->choice : 0);
             asx__bytes_u32(file, count_of(node->asleep));
             for (const step *s = node->asleep; s != NULL; s = s->next)
                 put_one(file, s);
@@ -519,11 +556,16 @@ asx_status asx__pool_load(asx__pool *pool, asx__reader *file)
     }
     for (uint32_t number = 1; asx__read_u32(file) == 1 && !file->bad; number++) {
         uint32_t parent = asx__read_u32(file);
-        asx__pool_place above = { numbered(pool, parent), 0, 0 };
-        above.task = asx__read_u32(file);
-        above.choice = asx__read_u32(file);
-        if (parent != 0 && above.node == NULL)
+        asx__pool_place above = { numbered(pool, parent), NULL };
+        uint32_t task = asx__read_u32(file), choice = asx__read_u32(file);
+        if (above.node != NULL)
+            above.step = above.node->asleep;
+        while (above.step != NULL && (above.step->task != task || above.step->choice != choice))
+            above.step = above.step->next;
+        if (parent != 0 && above.step == NULL)
             return ASX_E_TRACE_CORRUPT;
+        if (above.step != NULL)
+            above.step->busy = true;
         asx__pool_node *node = add_node(pool, &above);
         if (node == NULL)
             return ASX_E_RESOURCE_EXHAUSTED;

@@ -1,14 +1,20 @@
 /* pool.h - what is left to do of an exploration, in pieces that anybody can take.
  *
  * Plans and prefixes are kept as they were given, and taken in that order by as many as there are.
- * For programs whose operations access several objects it keeps a tree: the nodes that an engine
- * had. A node has who sleeps there and what is left to try. There one works at a
- * time, on the lowest branch, which is the order that one engine has by itself.
+ * For programs whose operations access several objects it keeps a tree: nodes with who sleeps there
+ * and what is left to try. A step sleeps at its node as soon as it is taken; it is *busy* as long
+ * as somebody is at work below it, or something is left there.
  *
- * Rejected: several at work in one tree. What sleeps at a branch is left to the branch that went
- * first, and what that one finds it hands to the later one, at its node or below. If the later one
- * has begun, or is done, it would have to be put there. Source sets do not have this order, but
- * begin executions in vain.
+ * What sleeps below a branch is left to the branch that went first, and what that one finds it
+ * hands back, to its node or below. If the later one has begun by then, it comes too late. So:
+ *
+ *     a branch is taken only if it conflicts with every busy step that sleeps at its node
+ *
+ * Then nothing that is busy sleeps below it: it is on its own, and what it covers can be forgotten,
+ * whoever finds it and however late. The branches of a node are taken in their order, which decides
+ * what was put below which; of the nodes the highest is, which has most below it.
+ *
+ * Source sets: by one at a time, in the order of one engine.
  *
  * A node is forgotten when nothing is left there, nobody is at work below it, and it has no nodes
  * below it.
@@ -32,10 +38,10 @@ typedef enum asx__work_kind {
 typedef struct asx__pool asx__pool;
 typedef struct asx__pool_node asx__pool_node;
 
-/* Where somebody is at work: below the branch `task` of a node; NULL: not below a node. */
+/* Where somebody is at work: below a step of a node; NULL: not below a node. */
 typedef struct asx__pool_place {
     asx__pool_node *node;
-    uint32_t task, choice;
+    struct asx__pool_step *step;
 } asx__pool_place;
 
 /* `source`: sequences of one step (source sets). NULL: no memory. */
