@@ -93,6 +93,8 @@ typedef struct asx_runtime_config {
     uint32_t workers_max;       /* so many at most while some are stuck (asx_pool_stats); 0: twice
                                    as many as `workers`; fewer than `workers`: as many */
     bool workers_fixed;         /* never more than `workers` */
+    bool no_visitors;           /* several workers: no other thread will call in, so a runtime all
+                                   of whose tasks wait for each other ends: ASX_E_DEADLOCK */
     uint32_t cancel_streak_max; /* default 16 */
     uint32_t timed_streak_max;  /* timed dispatches in a row while others are ready; default 16 */
     bool no_join_inline;        /* joining a fresh child never runs it next */
@@ -126,7 +128,8 @@ ASX_API asx_status asx_runtime_destroy(asx_runtime *runtime);
  *   ASX_E_INVALID_TRANSITION  it ran before
  *   ASX_E_RESOURCE_EXHAUSTED  it could not be started
  *   ASX_E_OBLIGATION_LEAKED   laboratory: all went well, but for a leak that was not allowed
- *   ASX_E_DEADLOCK        virtual clock: every task waits and no timer is pending; the runtime is
+ *   ASX_E_DEADLOCK        every task waits, no timer is pending, no blocking work is out, and no-
+ *                         body else can help: it has one worker, or `no_visitors`. The runtime is
  *                         shut down, asx_runtime_report() names them
  *   ASX_E_DIVERGED        replay */
 ASX_API asx_status asx_runtime_run(asx_runtime *runtime, asx_task_fn fn, void *arg);
@@ -153,6 +156,12 @@ ASX_API asx_status asx_runtime_advance(asx_runtime *runtime, uint64_t duration_n
  * region, so one that is not drained is told of as a region that is not closed; the last answer
  * would be that of something which outlives its region. */
 ASX_API asx_status asx_runtime_quiescent(asx_runtime *runtime);
+
+/* ASX_E_DEADLOCK: there are tasks, each of them waits, no timer is pending and no blocking work is
+ * out; only somebody outside can help, and asx_runtime_report() says who waits for what. ASX_OK:
+ * no. For runtimes with several workers from any thread; a task that asks does not wait. It says
+ * what was so at one moment: whoever is about to call in knows better. ASX_E_INVALID_ARGUMENT. */
+ASX_API asx_status asx_runtime_stalled(asx_runtime *runtime);
 
 /* Cancels the root with kind Shutdown and drives everything to its end for at most `timeout_ns`
  * (0: as long as cleanup budgets allow). ASX_OK: quiescent; else the quiescence status. The report

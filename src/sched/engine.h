@@ -152,7 +152,8 @@ typedef struct asx__engine {
     asx_time watch_until;      /* L: when */
     asx_time quiet_known;      /* L: timers.quiet_until when it was last compared with that */
     bool polling;              /* L: it looks in every LOOK_NS */
-    bool stop;                 /* L: workers go home */
+    bool stop;                 /* L: workers go home ... */
+    bool deadlocked;           /* L: ... because nothing will ever happen */
     uint64_t stolen;           /* L: tasks, ever */
     asx__atomic_u64 entries;   /* L: ever; the watch looks at it from outside */
     uint32_t streak;           /* L: entries of the same worker in a row, with nobody in the way */
@@ -269,6 +270,8 @@ void asx__local_drain(asx_runtime *rt, asx__worker *worker);
 bool asx__worker_start(asx__worker *worker);
 /* A thread with the signals of a worker. False: it cannot be made. */
 bool asx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
+/* Everyone sleeps, and only somebody outside can change that. */
+bool asx__workers_stalled(asx_runtime *rt);
 /* Is anything runnable, for the worker that asks or for anybody? */
 bool asx__workers_have_backlog(const asx_runtime *rt);
 

@@ -470,6 +470,17 @@ static asx_status end_of_run(asx_runtime *rt, asx_status driven)
     return st;
 }
 
+/* Keeps the names of those who wait for ever, until somebody asks. */
+static asx_status note_deadlock(asx_runtime *rt)
+{
+    ASX__GATE_RUNTIME(rt, note_deadlock(rt));
+    if (rt->deadlock.rt_ == NULL) {
+        asx__report_begin(rt, &rt->deadlock);
+        asx__report_live(rt, &rt->deadlock, rt->root);
+    }
+    return ASX_OK;
+}
+
 asx_status asx_runtime_run(asx_runtime *rt, asx_task_fn fn, void *arg)
 {
     asx_status st = asx_runtime_start(rt, fn, arg);
@@ -477,10 +488,7 @@ asx_status asx_runtime_run(asx_runtime *rt, asx_task_fn fn, void *arg)
         return st;
     st = drive(rt, ASX_TIME_NEVER);
     if (st == ASX_E_DEADLOCK && !rt->manual_clock) {
-        if (rt->deadlock.rt_ == NULL) {
-            asx__report_begin(rt, &rt->deadlock);
-            asx__report_live(rt, &rt->deadlock, rt->root);
-        }
+        (void)note_deadlock(rt);
         (void)asx_runtime_shutdown(rt, 0, NULL);
     }
     return end_of_run(rt, st);
@@ -584,6 +592,20 @@ asx_status asx_runtime_quiescent(asx_runtime *rt)
     if (asx_timer_count(&rt->timers) != 0)
         return ASX_E_TIMERS_PENDING;
     return channels_drained(rt) ? ASX_OK : ASX_E_CHANNEL_NOT_DRAINED;
+}
+
+asx_status asx_runtime_stalled(asx_runtime *rt)
+{
+    if (rt == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RUNTIME(rt, asx_runtime_stalled(rt));
+    if (asx__live_tasks(rt) == 0 || rt->current != NULL)
+        return ASX_OK;
+    if (rt->engine != NULL)
+        return asx__workers_stalled(rt) ? ASX_E_DEADLOCK : ASX_OK;
+    bool stalled = rt->next_up == NULL && rt->handoff == NULL && rt->jobs_out == 0 &&
+                   asx__lanes_are_empty(rt) && asx__next_deadline(rt) == ASX_TIME_NEVER;
+    return stalled ? ASX_E_DEADLOCK : ASX_OK;
 }
 
 static void request_shutdown(asx_runtime *rt)

@@ -255,12 +255,17 @@ static void doze(asx__engine *e, asx__worker *w, uint32_t bell, uint64_t deadlin
     }
 }
 
-/* A shutdown that nothing brings any further: who is left waits for what will not come. */
-static bool is_stuck(asx_runtime *rt)
+bool asx__workers_stalled(asx_runtime *rt)
 {
     const asx__engine *e = rt->engine;
-    return rt->shut_down && rt->jobs_out == 0 && e->sleepers == e->workers_here &&
+    return rt->jobs_out == 0 && e->sleepers == e->workers_here &&
            !asx__workers_have_backlog(rt) && asx__next_deadline(rt) == ASX_TIME_NEVER;
+}
+
+/* Nothing will ever happen: nobody outside can help, or has to, since he wants an end. */
+static bool is_over(asx_runtime *rt)
+{
+    return (rt->shut_down || rt->config.no_visitors) && asx__workers_stalled(rt);
 }
 
 /* Sleeps until there is something for this worker to do, or its time has come. */
@@ -272,8 +277,8 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
     add_sleeper(e, w);
     for (;;) {
         (void)asx__clock_read(rt);
-        if (is_stuck(rt)) {
-            e->stop = true;
+        if (is_over(rt)) {
+            e->stop = e->deadlocked = true;
             forget_sleeper(e, w);
             break;
         }
@@ -405,6 +410,8 @@ static asx_status conduct(asx__worker *w, asx_time until)
     rt->driving = false;
     if (rt->finished)
         st = ASX_OK;
+    else if (e->deadlocked)
+        st = ASX_E_DEADLOCK;
     asx__engine_leave(rt, false);
     return st;
 }
@@ -497,6 +504,7 @@ asx_status asx__drive_shared(asx_runtime *rt, asx_time until)
     (void)asx__engine_enter(rt);
     rt->driving = true;
     e->stop = false;
+    e->deadlocked = false;
     e->coarse = false;
     e->workers_here = 0;
     start_threads(rt);

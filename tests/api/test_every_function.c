@@ -208,6 +208,7 @@ static const struct row {
     { "asx_runtime_start", "sched/test_admission.c", "runtime" },
     { "asx_runtime_stats", "flow/test_flow.c", "runtime" },
     { "asx_runtime_pool_stats", "sched/test_pool.c", "runtime" },
+    { "asx_runtime_stalled", "sched/test_stalled.c", "runtime" },
     { "asx_runtime_step", "sync/test_channel_api.c", "runtime" },
     { "asx_runtime_timers", "sched/test_poll.c", "runtime" },
     { "asx_runtime_trace_status", "conformance/fixture_runtime.c", "runtime" },

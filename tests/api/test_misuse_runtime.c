@@ -40,6 +40,7 @@ ASX_TEST(no_runtime_is_refused_everywhere)
     CHECK_STATUS(asx_runtime_step(NULL, 0, &next), bad);
     CHECK_STATUS(asx_runtime_advance(NULL, 1), bad);
     CHECK_STATUS(asx_runtime_quiescent(NULL), bad);
+    CHECK_STATUS(asx_runtime_stalled(NULL), bad);
     CHECK_STATUS(asx_runtime_shutdown(NULL, 0, NULL), bad);
     CHECK_STATUS(asx_runtime_report(NULL, &report), bad);
     CHECK_STATUS(asx_runtime_root(NULL, &region), bad);
