@@ -358,6 +358,78 @@ ASX_TEST(a_burst_that_runs_out_of_address_space_ends_in_order_on_four)
     burst_with(4);
 }
 
+/* ---- no mapping left ------------------------------------------------------------------------ */
+
+enum { MAPS_MAX = 70000, CROWD = 20000 };
+
+/* Neighbours that cannot become one mapping, until the system says no. */
+static size_t use_up_maps(void **maps)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = 0;
+    while (count < MAPS_MAX) {
+        int access = count % 2 == 0 ? PROT_NONE : PROT_READ;
+        void *at = mmap(NULL, page, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED)
+            break;
+        maps[count++] = at;
+    }
+    return count;
+}
+
+typedef struct crowded {
+    size_t leave; /* so many mappings can still be had */
+    bool full;
+} crowded;
+
+static asx_status burst_without_maps(asx_cx *cx, void *arg)
+{
+    static void *maps[MAPS_MAX];
+    crowded *c = arg;
+    asx_region r;
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT };
+    asx_status st = ASX_OK;
+    CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
+    size_t count = use_up_maps(maps), page = (size_t)sysconf(_SC_PAGESIZE);
+    c->full = count < MAPS_MAX;
+    for (size_t i = 0; i < c->leave; i++)
+        munmap(maps[--count], page);
+    uint64_t spawned = 0;
+    while (spawned < CROWD && st == ASX_OK) {
+        st = asx_spawn(&r, "parks", parks, (void *)(uintptr_t)(spawned & 127));
+        spawned += st == ASX_OK;
+        if (spawned % 64 == 0 && st == ASX_OK)
+            CHECK_EQ(asx_yield(cx), ASX_OK);
+    }
+    CHECK(st == ASX_OK || st == ASX_E_RESOURCE_EXHAUSTED);
+    asx_close_report report;
+    CHECK(asx_region_close_with(&r, ASX_E_CANCELLED, NULL, &report) < 0);
+    CHECK_EQ(report.tasks_cancelled + report.tasks_err + report.tasks_ok, spawned);
+    asx_close_report_deinit(&report);
+    while (count > 0)
+        munmap(maps[--count], page);
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK); /* and life goes on */
+    atomic_int other = 0;
+    for (int i = 0; i < 1000; i++)
+        CHECK_EQ(asx_spawn(&r, "other", leaf, &other), ASX_OK);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_EQ(atomic_load(&other), 1000);
+    return ASX_OK;
+}
+
+ASX_TEST_TIMEOUT(a_burst_that_runs_out_of_mappings_ends_in_order, 60)
+{
+    if (asx_test_emulated() || asx_test_scale() != 1) {
+        printf("skipped: other limits come first here\n");
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        crowded c = { .leave = i % 2 == 0 ? 0 : 5 };
+        CHECK_EQ(run(i < 2 ? 1 : 4, burst_without_maps, &c), ASX_OK);
+        if (!c.full)
+            printf("this system has more than %d mappings for a process\n", (int)MAPS_MAX);
+    }
+}
+
 #endif
 
 /* ---- destroyed while it runs ---------------------------------------------------------------- */
