@@ -28,11 +28,20 @@ set_target_properties(asx_tool PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 target_link_libraries(asx_tool PRIVATE asx_static asx_internal)
 
-# The conformance suite on several workers; on one it is a test of tests/cli.
+# Scenarios beside the identifiers of the specification.
+add_test(NAME scenarios COMMAND asx_tool conformance --timeout 120
+  --dir "${PROJECT_SOURCE_DIR}/tests/scenarios")
+set_tests_properties(scenarios PROPERTIES LABELS cli TIMEOUT 900)
+
+# All of it on several workers; the conformance suite on one is a test of tests/cli.
 if(NOT ASX_TEST_LAUNCHER AND NOT CMAKE_CROSSCOMPILING)
   foreach(workers IN LISTS ASX_TEST_WORKERS)
     add_test(NAME conformance@${workers}
       COMMAND asx_tool conformance --workers ${workers} --timeout 120)
-    set_tests_properties(conformance@${workers} PROPERTIES LABELS workers TIMEOUT 900)
+    add_test(NAME scenarios@${workers}
+      COMMAND asx_tool conformance --workers ${workers} --timeout 120
+        --dir "${PROJECT_SOURCE_DIR}/tests/scenarios")
+    set_tests_properties(conformance@${workers} scenarios@${workers} PROPERTIES
+      LABELS workers TIMEOUT 900)
   endforeach()
 endif()
