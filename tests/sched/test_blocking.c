@@ -117,6 +117,46 @@ ASX_TEST(with_a_virtual_clock_the_work_is_done_at_once_and_takes_no_time)
     CHECK_EQ(run(calls_at_once, &g, (asx_runtime_config){ .lab = true, .trace = true }), ASX_OK);
 }
 
+/* Work that is out may bring somebody something; when it is back, nobody can. */
+static asx_status waits_after_work(asx_cx *cx, void *arg)
+{
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_region r;
+    char message;
+    CHECK_EQ(asx_blocking(cx, quick, arg), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, 1, 1, &tx, &rx), ASX_OK);
+    CHECK_EQ(asx_channel_recv(&rx, cx, &message), ASX_E_CANCELLED);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_deadlock_is_seen_when_no_work_is_out_any_more)
+{
+    asx_test_one_worker("several wait for other threads for ever");
+    gate g;
+    gate_init(&g);
+    CHECK_EQ(run(waits_after_work, &g, (asx_runtime_config){ 0 }), ASX_E_DEADLOCK);
+}
+
+static asx_status works_and_rests(asx_cx *cx, void *arg)
+{
+    asx_blocking_stats stats;
+    CHECK_EQ(asx_blocking(cx, quick, arg), ASX_OK);
+    CHECK_EQ(asx_sleep(cx, 20 * ASX_MS), ASX_OK);
+    CHECK_EQ(asx_runtime_blocking_stats(asx_cx_runtime(cx), &stats), ASX_OK);
+    CHECK_EQ(stats.threads, 1u);
+    CHECK_EQ(stats.threads_idle, 1u);
+    return ASX_OK;
+}
+
+LAW(a_thread_stays_for_the_next_work, workers)
+{
+    gate g;
+    gate_init(&g);
+    CHECK_EQ(run(works_and_rests, &g, (asx_runtime_config){ .workers = workers }), ASX_OK);
+}
+
 /* ---- others go on --------------------------------------------------------------------------- */
 
 static asx_status ticks(asx_cx *cx, void *arg)

@@ -800,3 +800,46 @@ ASX_TEST(a_region_that_closes_in_its_timer_leaves_none)
 {
     kit_everywhere(closes_in_its_timer, NULL, ASX_OK);
 }
+
+/* ---- two timers of one moment ---------------------------------------------------------------- */
+
+/* Told at the end of its cleanup time, it lets the time pass in which it could still go. */
+static asx_status dawdles(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_mask_begin(cx, 1000), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 3600 * ASX_SEC), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_runtime_advance(asx_cx_runtime(cx), 20 * ASX_MS), ASX_OK);
+    (void)asx_yield(cx);
+    CHECK(!"comes back");
+    return ASX_OK;
+}
+
+static asx_status forced_before_its_deadline(asx_cx *cx, void *arg)
+{
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT, .cleanup_time_ns = 80 * ASX_MS };
+    asx_budget budget = ASX_BUDGET_INFINITE;
+    asx_spawn_options spawn = { .name = "dawdler", .budget = &budget };
+    asx_region r;
+    asx_task t;
+    asx_stats stats;
+    (void)arg;
+    budget.deadline = 95 * ASX_MS; /* the grace ends at 90 ms */
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, &spawn, dawdles, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
+    CHECK_EQ(stats.tasks_forced, 1);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(the_deadline_of_a_task_that_was_forced_a_moment_before_means_nobody)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = { .clock = ASX_CLOCK_VIRTUAL, .trace = true };
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, forced_before_its_deadline, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}

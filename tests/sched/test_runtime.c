@@ -423,6 +423,7 @@ ASX_TEST(a_shutdown_names_who_was_completed_by_force)
         CHECK_STR_EQ(report.items[0].name, "stubborn");
         CHECK_STR_EQ(report.items[0].path, "root/work");
         CHECK_STR_EQ(report.items[0].state, "Forced");
+        CHECK_EQ(report.items[0].kind, ASX_REPORT_TASK);
         CHECK(strstr(report.items[0].site, "test_runtime.c:") != NULL);
         asx_close_report_deinit(&report);
         CHECK_STATUS(asx_runtime_shutdown(rt, 0, &report), ASX_OK); /* nothing happens any more */
