@@ -105,6 +105,7 @@ typedef struct asx__worker {
     asx__stack host_stack;     /* of its thread */
     jmp_buf loop_again;
     asx__outside outside;      /* far from what others write */
+    void *self;                /* its thread's asx__thread */
     pthread_t thread;          /* I: not of worker 0 */
     int32_t tid;               /* of its thread as the system knows it, for dumps; 0: has none */
     bool asleep;               /* L */
@@ -223,6 +224,16 @@ static inline void asx__outing_end(asx__outing outing, asx__latch *latch)
     asx__store_relaxed(&out->calls, asx__load_relaxed(&out->calls) + 1);
     if (outing.leased)
         asx__store_release(&outing.worker->slot.inside, 0u);
+}
+
+/* An outing by a lease has found that there is more to do: it is an entry from now on, with nobody
+ * between the two. */
+static inline void asx__outing_stay(asx__outing outing)
+{
+    asx__engine *e = outing.worker->rt->engine;
+    ASX__DEBUG_ASSERT(outing.leased && e->loaded == outing.worker);
+    asx__store_relaxed(&e->owner, outing.worker->self);
+    asx__store_relaxed(&e->entries, asx__load_relaxed(&e->entries) + 1);
 }
 
 /* Inside: nobody else does anything with the object until this worker has left. */

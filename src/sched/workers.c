@@ -378,7 +378,9 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
 
 static void sit_down(asx__worker *w)
 {
-    asx__thread_self()->worker = w;
+    asx__thread *self = asx__thread_self();
+    self->worker = w;
+    w->self = self;
     w->tid = (int32_t)syscall(SYS_gettid);
     asx__stack_adopt_host(&w->host_stack);
 }

@@ -126,6 +126,7 @@ static void nack(asx__channel *ch, asx__obligation *o)
     uint32_t index = resolve(ch, o, ASX_OBLIGATION_ABORTED);
     asx__cell *cell = cell_at(ch->cells, index);
     ch->head--;
+    ch->head_seen = 0; /* nobody has seen it go back */
     asx__message_copy(asx__slot(ch, ch->head), message_of(cell), ch->element_size);
     if (ch->rt->tracing) {
         asx__message_mark *mark = asx__slot_mark(ch, ch->head);

@@ -145,9 +145,9 @@ static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *
                                         void *ret_message)
 {
     asx_status st = cx != NULL ? asx__outside_recv(receiver, cx, ret_message) : ASX__GO_IN;
-    if (ASX__LIKELY(st != ASX__GO_IN))
+    if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_RECEIVER(receiver, cx, asx_channel_recv(&in, in_cx, ret_message));
+    ASX__GATE_RECEIVER_FROM(st, receiver, cx, asx_channel_recv(&in, in_cx, ret_message));
     return refuse(receiver, cx, ret_message, ASX__TURN_RECV);
 }
 
@@ -171,9 +171,9 @@ asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *re
 static NOINLINE asx_status try_recv_refused(asx_channel_receiver *receiver, void *ret_message)
 {
     asx_status st = asx__outside_recv(receiver, NULL, ret_message);
-    if (ASX__LIKELY(st != ASX__GO_IN))
+    if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_RECEIVER(receiver, NULL, asx_channel_try_recv(&in, ret_message));
+    ASX__GATE_RECEIVER_FROM(st, receiver, NULL, asx_channel_try_recv(&in, ret_message));
     return ASX_E_INVALID_ARGUMENT;
 }
 

@@ -318,9 +318,9 @@ static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *c
                                            asx_send_permit *ret_permit)
 {
     asx_status st = asx__outside_reserve(sender, cx, true, ret_permit);
-    if (ASX__LIKELY(st != ASX__GO_IN))
+    if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_SENDER(sender, cx,
+    ASX__GATE_SENDER_FROM(st, sender, cx,
                      asx__permit_out(asx_channel_reserve(&in, in_cx, ret_permit), rt, ret_permit));
     return refuse(sender, cx, ret_permit, ASX__TURN_RESERVE);
 }
@@ -350,10 +350,10 @@ static NOINLINE asx_status try_reserve_refused(asx_channel_sender *sender, asx_c
                                                asx_send_permit *ret_permit)
 {
     asx_status st = asx__outside_reserve(sender, cx, false, ret_permit);
-    if (ASX__LIKELY(st != ASX__GO_IN))
+    if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_SENDER(
-        sender, cx,
+    ASX__GATE_SENDER_FROM(
+        st, sender, cx,
         asx__permit_out(asx_channel_try_reserve(&in, in_cx, ret_permit), rt, ret_permit));
     return refuse(sender, cx, ret_permit, ASX__TURN_TRY_RESERVE);
 }
@@ -532,9 +532,9 @@ static asx_status permit_send_inside(const asx_send_permit *permit, const void *
 static NOINLINE asx_status permit_send_outside(asx_send_permit *permit, const void *message)
 {
     asx_status st = asx__outside_permit_send(permit, message);
-    if (ASX__LIKELY(st != ASX__GO_IN))
+    if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_CLAIM(asx_send_permit, permit, permit_send_inside(&in, message));
+    ASX__GATE_CLAIM_FROM(st, asx_send_permit, permit, permit_send_inside(&in, message));
     return ASX_E_INVALID_ARGUMENT;
 }
 
@@ -646,9 +646,9 @@ static NOINLINE asx_status send_to_parked(const asx_channel_sender *sender, asx_
 static NOINLINE asx_status send_refused(asx_channel_sender *sender, asx_cx *cx, const void *message)
 {
     asx_status st = asx__outside_send(sender, cx, true, message);
-    if (ASX__LIKELY(st != ASX__GO_IN))
+    if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_SENDER(sender, cx, asx_channel_send(&in, in_cx, message));
+    ASX__GATE_SENDER_FROM(st, sender, cx, asx_channel_send(&in, in_cx, message));
     return refuse(sender, cx, message, ASX__TURN_SEND);
 }
 
@@ -676,9 +676,9 @@ static NOINLINE asx_status try_send_refused(asx_channel_sender *sender, asx_cx *
                                             const void *message)
 {
     asx_status st = asx__outside_send(sender, cx, false, message);
-    if (ASX__LIKELY(st != ASX__GO_IN))
+    if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_SENDER(sender, cx, asx_channel_try_send(&in, in_cx, message));
+    ASX__GATE_SENDER_FROM(st, sender, cx, asx_channel_try_send(&in, in_cx, message));
     return refuse(sender, cx, message, ASX__TURN_TRY_SEND);
 }
 

@@ -134,32 +134,48 @@ typedef struct asx__sender {
     asx_runtime *home;             /* I: set once, for all lives of the record */
 } asx__sender;
 
+/* What outings of senders write, what those of the receiver write, and what nobody writes lie in
+ * cache lines of their own: see outside.c. */
+#define ASX__CHANNEL_GAP 56
+
 typedef struct asx__channel {
     asx__resident resident;
-    uint64_t rx_generation; /* ASX__NO_GENERATION: dropped */
     asx_runtime *rt;
-    uint64_t claims;
-    uint64_t head;
-    uint64_t tail;
-    uint64_t room;          /* capacity, or 0 when nobody will receive */
-    uint64_t easy_room;     /* likewise, and 0 when making a permit takes the long way */
-
     char *ring;             /* I */
     uint64_t mask;          /* I: slots of the ring - 1, for messages of 8 bytes */
     size_t element_size;    /* I */
-    asx__task *receiver;    /* parked in RECV or RECV_ACK */
-    uint8_t send_slow;
-    uint8_t recv_slow;
+    uint64_t capacity;      /* I */
+    uint64_t first_obligation; /* I: permits and acks have higher numbers */
+    uint32_t senders;       /* not dropped */
     bool finalized;
     bool retired;           /* keeps its record for the grants */
     bool dropping;          /* `scratch` holds a message that the drop callback looks at */
-    uint32_t senders;       /* not dropped */
+    char gap1[ASX__CHANNEL_GAP];
+
+    uint64_t rx_generation; /* ASX__NO_GENERATION: dropped */
+    union {
+        uint64_t head;
+        asx__atomic_u64 head_shared; /* A: outings of senders look at it */
+    };
+    uint64_t tail_seen;     /* outings of the receiver: tail was this, and is no less */
+    uint8_t recv_slow;
+    char gap2[ASX__CHANNEL_GAP];
+
+    uint64_t claims;
+    union {
+        uint64_t tail;
+        asx__atomic_u64 tail_shared; /* A: outings of the receiver look at it */
+    };
+    uint64_t head_seen;     /* outings of senders: head was this, and is no less */
+    uint64_t room;          /* capacity, or 0 when nobody will receive */
+    uint64_t easy_room;     /* likewise, and 0 when making a permit takes the long way */
+    uint8_t send_slow;
+    char gap3[ASX__CHANNEL_GAP];
+
+    asx__task *receiver;    /* parked in RECV or RECV_ACK */
     asx__node waiters;      /* tasks by their node */
     asx__waitable waits[ASX__CHANNEL_WAITS];
-
-    uint64_t capacity;      /* I */
     uint64_t generation;    /* I: the receiver's; no endpoint of it is older */
-    uint64_t first_obligation; /* I: permits and acks have higher numbers */
     uint64_t grants;
     asx__region *region;    /* I */
     asx__sender *all_senders;
@@ -174,8 +190,14 @@ typedef struct asx__channel {
     uint64_t evicted_lost;  /* ... of these without a place to go */
     uint64_t lost;          /* discarded otherwise */
     uint32_t index;
-    asx_runtime *home;      /* I: set once, for all lives of the record, as the latch is */
-    asx__latch latch;       /* of a shared runtime: see outside.c */
+
+    asx_runtime *home;      /* I: set once, for all lives of the record, as the latches are */
+    char gap4[ASX__CHANNEL_GAP];
+    asx__latch rx_latch;    /* of a shared runtime: the receiver's side ... */
+    asx__atomic_u32 rx_vain; /* A: ... with its outings in vain, in a row ... */
+    char gap5[ASX__CHANNEL_GAP];
+    asx__latch tx_latch;    /* ... and that of the senders */
+    asx__atomic_u32 tx_vain; /* A */
 } asx__channel;
 
 /* ---- channel.c ------------------------------------------------------------------------------ */
@@ -231,11 +253,13 @@ void asx__ack_discard(asx__channel *ch, asx__obligation *o);
 
 /* ---- outside.c ------------------------------------------------------------------------------ */
 
-/* The call cannot be made without the engine; nothing has changed. */
+/* The call cannot be made without the engine; nothing has changed ... */
 #define ASX__GO_IN ((asx_status)1)
+/* ... and the caller is inside already: it goes on through the gate, in any case. */
+#define ASX__GONE_IN ((asx_status)2)
 
 /* The calls of the same names, for a running task of a shared runtime that needs nobody else; else
- * ASX__GO_IN. */
+ * one of the above. */
 asx_status asx__outside_reserve(const asx_channel_sender *sender, const asx_cx *cx, bool may_wait,
                                 asx_send_permit *ret_permit);
 asx_status asx__outside_permit_send(const asx_send_permit *permit, const void *message);
@@ -381,25 +405,29 @@ static inline asx_status asx__ack_out(asx_status st, const asx_runtime *rt, asx_
  * looked at in the engine of a shared runtime before this. */
 static inline void asx__channel_seize(asx__channel *ch)
 {
-    if (ASX__UNLIKELY(ch->home->engine != NULL))
-        asx__engine_seize(ch->home, &ch->latch);
+    const asx__engine *e = ch->home->engine;
+    if (ASX__UNLIKELY(e != NULL && !e->lock.leased)) {
+        asx__engine_seize(ch->home, &ch->tx_latch);
+        asx__engine_seize(ch->home, &ch->rx_latch);
+    }
 }
 
-/* ASX__THROUGH() to a channel. */
-#define ASX__THROUGH_TO(channel_, rt_expr, call)                                                   \
+/* ASX__THROUGH() to a channel, by who is inside already if `from` is ASX__GONE_IN. */
+#define ASX__THROUGH_TO(from, channel_, rt_expr, call)                                             \
     do {                                                                                           \
         asx_runtime *inside_ = (rt_expr);                                                          \
-        bool had_it_ = asx__engine_enter(inside_);                                                 \
+        bool had_it_ = (from) != ASX__GONE_IN && asx__engine_enter(inside_);                       \
         asx__channel *to_ = (channel_);                                                            \
         if (to_ != NULL)                                                                           \
-            asx__engine_seize(inside_, &to_->latch);                                               \
+            asx__channel_seize(to_);                                                               \
         asx_status result_ = (call);                                                               \
         asx__engine_leave(inside_, had_it_);                                                       \
         return result_;                                                                            \
     } while (0)
 
 /* Through the gate with `in`, the sender, and `in_cx`. */
-#define ASX__GATE_SENDER(sender, cx, call)                                                         \
+#define ASX__GATE_SENDER(sender, cx, call) ASX__GATE_SENDER_FROM(ASX__GO_IN, sender, cx, call)
+#define ASX__GATE_SENDER_FROM(from, sender, cx, call)                                              \
     do {                                                                                           \
         if ((sender) != NULL && (sender)->sender_ == NULL && (sender)->shared_ != NULL) {          \
             asx_runtime *rt = (sender)->shared_->home;                                             \
@@ -407,11 +435,13 @@ static inline void asx__channel_seize(asx__channel *ch)
             asx_cx cx_;                                                                            \
             asx_cx *in_cx = asx__cx_inside(cx, rt, &cx_);                                          \
             (void)in_cx;                                                                           \
-            ASX__THROUGH_TO(asx__sender_channel(in.sender_), rt, call);                            \
+            ASX__THROUGH_TO(from, asx__sender_channel(in.sender_), rt, call);                      \
         }                                                                                          \
     } while (0)
 
 #define ASX__GATE_RECEIVER(receiver, cx, call)                                                     \
+    ASX__GATE_RECEIVER_FROM(ASX__GO_IN, receiver, cx, call)
+#define ASX__GATE_RECEIVER_FROM(from, receiver, cx, call)                                          \
     do {                                                                                           \
         if ((receiver) != NULL && (receiver)->channel_ == NULL && (receiver)->shared_ != NULL) {   \
             asx_runtime *rt = (receiver)->shared_->home;                                           \
@@ -419,18 +449,19 @@ static inline void asx__channel_seize(asx__channel *ch)
             asx_cx cx_;                                                                            \
             asx_cx *in_cx = asx__cx_inside(cx, rt, &cx_);                                          \
             (void)in_cx;                                                                           \
-            ASX__THROUGH_TO(in.channel_, rt, call);                                                \
+            ASX__THROUGH_TO(from, in.channel_, rt, call);                                          \
         }                                                                                          \
     } while (0)
 
 /* Through the gate with `in`, a permit or an ack. */
-#define ASX__GATE_CLAIM(type, claim, call)                                                         \
+#define ASX__GATE_CLAIM(type, claim, call) ASX__GATE_CLAIM_FROM(ASX__GO_IN, type, claim, call)
+#define ASX__GATE_CLAIM_FROM(from, type, claim, call)                                              \
     do {                                                                                           \
         if ((claim) != NULL && (claim)->record_ == NULL && (claim)->channel_ != NULL &&            \
             (claim)->shared_ != NULL) {                                                            \
             type in = *(claim);                                                                    \
             in.record_ = in.shared_;                                                               \
-            ASX__THROUGH_TO(in.channel_, in.channel_->home, call);                                 \
+            ASX__THROUGH_TO(from, in.channel_, in.channel_->home, call);                           \
         }                                                                                          \
     } while (0)
 

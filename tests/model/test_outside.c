@@ -1,25 +1,28 @@
 /* Channel calls without the engine on model atomics, against an engine that closes the channel and
  * cancels the task: the steps of sync/outside.h under the latch of sched/latch.h.
  *
- * Two are never in the channel at once. Every message that a send let in is received or discarded
- * by the close, once; no permit outlives the close; a cancel that has returned is seen. */
+ * Two are never in one side of the channel at once, nor at one slot. Every message that a send let
+ * in is received or discarded by the close, once; no permit outlives the close; a cancel that has
+ * returned is seen. */
 #define ASX__MODEL_ATOMICS "model/model.h"
 #define ASX__LOCK_SPINS_MAX 1u
 #define ASX__LEASE_SPINS 0u
 #define ASX__LEASE_HEAVY_BARRIER() ((void)0)
 #define ASX__LEASE_PAUSE(times) ((void)(times), asx__cpu_relax())
 #define ASX__LATCH_PATIENCE 1u
-#define ASX__OUTSIDE_TOUCH(ch) touch(ch)
+#define ASX__OUTSIDE_TOUCH(ch, senders_side) touch(ch, senders_side)
+#define ASX__OUTSIDE_SLOT(number, writes) touch_slot(number, writes)
 #include "base/atomic.h"
 
 struct asx__channel;
-static void touch(const struct asx__channel *ch);
+static void touch(const struct asx__channel *ch, bool senders_side);
+static void touch_slot(uint64_t number, bool writes);
 
 #include "sync/outside.h"
 
 #include "harness.h"
 
-#define CAPACITY 2
+#define CAPACITY 1
 
 static asx__lock engine;
 static asx__latch *seized;          /* under the lock */
@@ -29,13 +32,23 @@ static asx__obligation permit;      /* the sender's own */
 static asx__outside outside;        /* of the sender's worker */
 static asx__task task;
 static asx__atomic_u32 cancelled;   /* the cancel has returned */
-static model_data state;            /* of the channel */
+static model_data sides[2];         /* of the channel: the receiver's, the senders' */
+static model_data slots[CAPACITY];  /* written by sends, read by receives */
 static unsigned sent, received, discarded, refused;
 
-static void touch(const asx__channel *ch)
+static void touch(const asx__channel *ch, bool senders_side)
 {
     (void)ch;
-    model_write(&state, model_read(&state) + 1);
+    model_write(&sides[senders_side], model_read(&sides[senders_side]) + 1);
+}
+
+static void touch_slot(uint64_t number, bool writes)
+{
+    model_data *slot = &slots[number % CAPACITY];
+    if (writes)
+        model_write(slot, number + 1);
+    else
+        MODEL_ASSERT(model_read(slot) == number + 1);
 }
 
 static void reset(void)
@@ -43,7 +56,10 @@ static void reset(void)
     asx__lock_init(&engine);
     seized = NULL;
     memset(&channel, 0, sizeof channel);
-    asx__latch_init(&channel.latch);
+    asx__latch_init(&channel.rx_latch);
+    asx__latch_init(&channel.tx_latch);
+    asx__atomic_init(&channel.head_shared, UINT64_C(0));
+    asx__atomic_init(&channel.tail_shared, UINT64_C(0));
     channel.ring = (char *)ring;
     channel.mask = CAPACITY - 1;
     channel.element_size = 8;
@@ -54,7 +70,10 @@ static void reset(void)
     asx__atomic_init(&outside.task, &task);
     outside.left = 100;
     asx__atomic_init(&cancelled, 0u);
-    model_write(&state, 0);
+    for (int i = 0; i < 2; i++)
+        model_write(&sides[i], 0);
+    for (int i = 0; i < CAPACITY; i++)
+        model_write(&slots[i], 0);
     sent = received = discarded = refused = 0;
 }
 
@@ -67,9 +86,11 @@ static void enter(void)
 
 static void come_to_channel(void)
 {
-    asx__latch_seize(&channel.latch, &seized);
-    asx__latch_seize(&channel.latch, &seized); /* it may be said twice */
-    touch(&channel);
+    asx__latch_seize(&channel.tx_latch, &seized);
+    asx__latch_seize(&channel.rx_latch, &seized);
+    asx__latch_seize(&channel.tx_latch, &seized); /* it may be said twice */
+    touch(&channel, false);
+    touch(&channel, true);
 }
 
 static void leave(void)
@@ -90,7 +111,7 @@ static void close_channel(void)
         channel.claims--;
     }
     discarded += (unsigned)(channel.tail - channel.head);
-    channel.head = channel.tail;
+    asx__store_relaxed(&channel.head_shared, channel.tail); /* a plain store in the engine */
     leave();
 }
 
@@ -116,16 +137,16 @@ static bool may(void)
 static void send_twice(void)
 {
     for (uint64_t id = 1; id <= 2 && may(); id++) {
-        asx__latch_take(&channel.latch);
-        bool room = asx__outside_has_room(&channel);
+        asx__latch_take(&channel.tx_latch);
+        bool room = asx__outside_has_room(&channel, channel.easy_room);
         if (room)
             asx__outside_claim(&channel, &permit, id);
-        asx__latch_drop(&channel.latch);
+        asx__latch_drop(&channel.tx_latch);
         if (!room)
             break;
-        asx__latch_take(&channel.latch);
+        asx__latch_take(&channel.tx_latch);
         asx_status st = asx__outside_commit(&channel, &permit, id, &id);
-        asx__latch_drop(&channel.latch);
+        asx__latch_drop(&channel.tx_latch);
         sent += st == ASX_OK;
         refused += st == ASX__GO_IN;
     }
@@ -134,9 +155,9 @@ static void send_twice(void)
 static void put_once(void)
 {
     uint64_t message = 9;
-    asx__latch_take(&channel.latch);
+    asx__latch_take(&channel.tx_latch);
     asx_status st = asx__outside_put(&channel, &message);
-    asx__latch_drop(&channel.latch);
+    asx__latch_drop(&channel.tx_latch);
     sent += st == ASX_OK;
 }
 
@@ -144,9 +165,9 @@ static void take_twice(void)
 {
     for (int i = 0; i < 2; i++) {
         uint64_t message = 0;
-        asx__latch_take(&channel.latch);
+        asx__latch_take(&channel.rx_latch);
         asx_status st = asx__outside_take(&channel, &message, true);
-        asx__latch_drop(&channel.latch);
+        asx__latch_drop(&channel.rx_latch);
         MODEL_ASSERT(st != ASX_OK || message != 0);
         received += st == ASX_OK;
     }
@@ -158,7 +179,8 @@ static void at_rest(void)
     MODEL_ASSERT(sent == received + discarded + queued);
     MODEL_ASSERT(channel.claims == channel.tail && channel.tail == sent);
     MODEL_ASSERT(asx__obligation_object(&permit) == NULL);
-    MODEL_ASSERT(asx__load_relaxed(&channel.latch.word) == ASX__LATCH_FREE && seized == NULL);
+    MODEL_ASSERT(asx__load_relaxed(&channel.tx_latch.word) == ASX__LATCH_FREE);
+    MODEL_ASSERT(asx__load_relaxed(&channel.rx_latch.word) == ASX__LATCH_FREE && seized == NULL);
     MODEL_ASSERT((channel.send_slow & ASX__SEND_GONE) == 0 || queued == 0);
 }
 
@@ -177,6 +199,8 @@ ASX_TEST_TIMEOUT(a_close_loses_no_message_and_leaves_no_permit, 120)
     model_holds(&p);
     model_program q = program("send, send, close", send_twice, put_once, close_channel, 2, 1);
     model_holds(&q);
+    model_program r = program("send, receive", send_twice, take_twice, NULL, 4, 2);
+    model_holds(&r);
 }
 
 ASX_TEST_TIMEOUT(a_cancel_that_has_returned_is_seen, 120)
@@ -212,7 +236,10 @@ ASX_TEST_TIMEOUT(every_order_is_needed, 300)
     static const char *const spared[] = { NULL };
     model_program p = program("send, receive, close", send_twice, take_twice, close_channel, 2, 1);
     model_program q = program("send, send, close", send_twice, put_once, close_channel, 2, 1);
-    model_holds(&p);
-    model_holds(&q);
-    model_weaken_all((const model_program *[]){ &p, &q, NULL }, "sched/latch.h", spared);
+    model_program r = program("send, receive", send_twice, take_twice, NULL, 4, 2);
+    const model_program *all[] = { &r, &p, &q, NULL };
+    for (int i = 0; all[i] != NULL; i++)
+        model_holds(all[i]);
+    model_weaken_all(all, "sched/latch.h", spared);
+    model_weaken_all(all, "sync/outside.h", spared);
 }
