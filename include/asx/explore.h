@@ -55,7 +55,14 @@ ASX_BEGIN_DECLS
  *   asx_lab_store(cx, &v, value)
  *   asx_lab_cas(cx, &v, expected, desired)  true: it was `expected` and is `desired` now
  *   asx_lab_fetch_add(cx, &v, n)            its value before
- * A load and a cas that fails read the cell; the others write it. */
+ * A load and a cas that fails read the cell; the others write it. These are atomic: tasks may do them
+ * at once, a store releases what its task did before, a load of it acquires that.
+ *   asx_lab_read(cx, &v)                    its value
+ *   asx_lab_write(cx, &v, value)
+ * are accesses of plain data, which something else must protect. They are no operations: no schedule
+ * depends on them. Two of them by different tasks, or one of them and an atomic one, of which one
+ * writes, and which nothing orders (a lock, a message, a start, a join, an atomic cell), are a data
+ * race, and the execution fails. */
 #ifdef ASX_LAB
 #define ASX_LAB_WORD_(v) ((uint64_t)(uintptr_t)(v))
 #define ASX_LAB_TYPE_(p, word) ((__typeof__(*(p)))(uintptr_t)(word))
@@ -63,6 +70,10 @@ ASX_BEGIN_DECLS
     ASX_LAB_TYPE_(p, asx_lab_load_at((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
 #define asx_lab_store(cx, p, v)                                                                    \
     asx_lab_store_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_SITE)
+#define asx_lab_read(cx, p)                                                                        \
+    ASX_LAB_TYPE_(p, asx_lab_read_at((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
+#define asx_lab_write(cx, p, v)                                                                    \
+    asx_lab_write_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_SITE)
 #define asx_lab_cas(cx, p, expected, desired)                                                      \
     asx_lab_cas_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(expected),             \
                      ASX_LAB_WORD_(desired), ASX_SITE)
@@ -72,6 +83,8 @@ ASX_BEGIN_DECLS
 #else
 #define asx_lab_load(cx, p) ((void)(cx), *(p))
 #define asx_lab_store(cx, p, v) ((void)(cx), (void)(*(p) = (v)))
+#define asx_lab_read(cx, p) ((void)(cx), *(p))
+#define asx_lab_write(cx, p, v) ((void)(cx), (void)(*(p) = (v)))
 #define asx_lab_cas(cx, p, expected, desired)                                                      \
     ((void)(cx), *(p) == (expected) ? (*(p) = (desired), true) : false)
 #define asx_lab_fetch_add(cx, p, n) ((void)(cx), (*(p) += (n)) - (n))
@@ -85,6 +98,11 @@ ASX_API bool asx_lab_cas_at(asx_cx *cx, volatile void *cell, size_t size, uint64
                               uint64_t desired, const char *site);
 ASX_API uint64_t asx_lab_fetch_add_at(asx_cx *cx, volatile void *cell, size_t size,
                                         uint64_t addend, const char *site);
+
+ASX_API uint64_t asx_lab_read_at(asx_cx *cx, const volatile void *cell, size_t size,
+                                 const char *site);
+ASX_API void asx_lab_write_at(asx_cx *cx, volatile void *cell, size_t size, uint64_t value,
+                              const char *site);
 
 /* ---- locks and choices ---------------------------------------------------------------------- */
 

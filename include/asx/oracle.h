@@ -66,10 +66,11 @@ typedef const char *(*asx_watch_fn)(void *ctx, const asx_event *event);
  *   ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED (more than 16) */
 ASX_API asx_status asx_lab_watch(asx_cx *cx, asx_watch_fn fn, void *ctx);
 
-/* In this execution, loads and stores of shared cells (asx_lab_load(), asx_lab_store()) must be
- * ordered by something else: locks, messages, joins, the start of a task. Without it cells may
- * race, as atomics may. Call it before the first task is started; up to 128 tasks and 256 cells are
- * looked at. ASX_OK and nothing on a runtime that is not a laboratory.
+/* Plain data (asx_lab_read(), asx_lab_write()) is always looked at: up to 128 tasks and 256 cells
+ * in an execution. In this execution loads and stores of shared cells (asx_lab_load(),
+ * asx_lab_store()) must be ordered by something else too: locks, messages, joins, the start of a
+ * task. Without it they may race, as atomics may. Call it before the first task is started. ASX_OK
+ * and nothing on a runtime that is not a laboratory.
  *   ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED */
 ASX_API asx_status asx_lab_race_free(asx_cx *cx);
 

@@ -6,17 +6,45 @@ static uint64_t cut(uint64_t value, size_t size)
     return size >= 8 ? value : value & ((UINT64_C(1) << (size * 8)) - 1);
 }
 
-/* What was done, for the oracle of data races: 0 a load, 1 a store, 2 something that orders. */
-static void note(const asx_cx *cx, const asx__op *op, int what)
+static asx__oracles *oracles_of(const asx_cx *cx)
 {
-    asx__oracles *o = cx != NULL && cx->rt_ != NULL ? asx__oracles_of(cx->rt_) : NULL;
-    if (ASX__LIKELY(o == NULL || !o->races_on || cx->task_ == NULL))
+    bool runs = cx != NULL && cx->rt_ != NULL && cx->task_ != NULL;
+    return runs ? asx__oracles_of(cx->rt_) : NULL;
+}
+
+/* The oracle of data races has complained on the stack of the task that it is about. */
+static void tell_race(const asx_cx *cx, const asx__oracles *o)
+{
+    asx__explorer *x = asx__explorer_of(cx->rt_);
+    if (x != NULL && !x->clearing && o->complaint.oracle == ASX_ORACLE_DATA_RACE)
+        asx__explorer_fail(x, o->complaint.text, asx_oracle_str(ASX_ORACLE_DATA_RACE));
+}
+
+/* An operation on a cell was done, for the oracle of data races. */
+static void note_cell(const asx_cx *cx, const asx__op *op)
+{
+    asx__oracles *o = oracles_of(cx);
+    if (ASX__LIKELY(o == NULL || !o->races_on))
         return;
     uint64_t task = asx__serial(cx->task_->generation);
-    if (what == 2)
-        asx__races_meet(o, task, op->object);
+    bool changes = op->kind != ASX__OP_LOAD && op->kind != ASX__OP_STORE;
+    if (o->races_strict && !changes)
+        asx__races_access(o, task, op->object, op->kind == ASX__OP_STORE, op->site);
     else
-        asx__races_access(o, task, op->object, what == 1, op->site);
+        asx__races_atomic(o, task, op->object,
+                          changes                      ? ASX__ATOMIC_CHANGE
+                          : op->kind == ASX__OP_STORE ? ASX__ATOMIC_STORE
+                                                       : ASX__ATOMIC_LOAD,
+                          op->site);
+    tell_race(cx, o);
+}
+
+/* An operation was done that orders. */
+static void note(const asx_cx *cx, const asx__op *op)
+{
+    asx__oracles *o = oracles_of(cx);
+    if (ASX__UNLIKELY(o != NULL && o->races_on))
+        asx__races_meet(o, asx__serial(cx->task_->generation), op->object);
 }
 
 static uint64_t cell(asx_cx *cx, asx__op_kind kind, volatile void *object, size_t size, uint64_t a,
@@ -26,7 +54,7 @@ static uint64_t cell(asx_cx *cx, asx__op_kind kind, volatile void *object, size_
                    .a = cut(a, size), .b = cut(b, size), .site = site };
     uint64_t found = 0;
     (void)asx__explorer_do(cx, &op, &found); /* a cell is always enabled */
-    note(cx, &op, kind == ASX__OP_LOAD ? 0 : kind == ASX__OP_STORE ? 1 : 2);
+    note_cell(cx, &op);
     return found;
 }
 
@@ -53,6 +81,30 @@ uint64_t asx_lab_fetch_add_at(asx_cx *cx, volatile void *object, size_t size, ui
     return cell(cx, ASX__OP_FETCH_ADD, object, size, addend, 0, site);
 }
 
+/* Plain data is no operation: nothing is to be scheduled, only judged. */
+static void note_plain(const asx_cx *cx, const volatile void *object, bool writes, const char *site)
+{
+    asx__oracles *o = oracles_of(cx);
+    if (o == NULL || cx->rt_->current != cx->task_)
+        return;
+    asx__races_access(o, asx__serial(cx->task_->generation), (const void *)(uintptr_t)object,
+                      writes, site);
+    tell_race(cx, o);
+}
+
+uint64_t asx_lab_read_at(asx_cx *cx, const volatile void *object, size_t size, const char *site)
+{
+    note_plain(cx, object, false, site);
+    return asx__state_read((const void *)(uintptr_t)object, (uint32_t)size);
+}
+
+void asx_lab_write_at(asx_cx *cx, volatile void *object, size_t size, uint64_t value,
+                      const char *site)
+{
+    note_plain(cx, object, true, site);
+    asx__state_write((void *)(uintptr_t)object, (uint32_t)size, cut(value, size));
+}
+
 /* On an object of 8 bytes. */
 static asx__op word_op(asx__op_kind kind, uint64_t *object, uint64_t a, const char *site)
 {
@@ -73,7 +125,7 @@ asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *s
     uint64_t found;
     if (!asx__explorer_do(cx, &op, &found))
         return ASX_E_WOULD_DEADLOCK;
-    note(cx, &op, 2);
+    note(cx, &op);
     return ASX_OK;
 }
 
@@ -84,7 +136,7 @@ asx_status asx_lab_mutex_try_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const cha
     asx__op op = word_op(ASX__OP_TRY_LOCK, &mutex->holder_, asx__explorer_self(cx), site);
     uint64_t found = 0;
     (void)asx__explorer_do(cx, &op, &found);
-    note(cx, &op, 2);
+    note(cx, &op);
     return found == 0 ? ASX_OK : ASX_E_BUSY;
 }
 
@@ -95,7 +147,7 @@ asx_status asx_lab_mutex_unlock_at(asx_cx *cx, asx_lab_mutex *mutex, const char 
     asx__op op = word_op(ASX__OP_UNLOCK, &mutex->holder_, asx__explorer_self(cx), site);
     uint64_t found = 0;
     (void)asx__explorer_do(cx, &op, &found);
-    note(cx, &op, 2);
+    note(cx, &op);
     return found == op.a ? ASX_OK : ASX_E_NOT_OWNER;
 }
 
@@ -108,7 +160,7 @@ asx_status asx_lab_semaphore_acquire_at(asx_cx *cx, asx_lab_semaphore *semaphore
     uint64_t found;
     if (!asx__explorer_do(cx, &op, &found))
         return ASX_E_WOULD_DEADLOCK;
-    note(cx, &op, 2);
+    note(cx, &op);
     return ASX_OK;
 }
 
@@ -120,7 +172,7 @@ asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *semaphore
     asx__op op = word_op(ASX__OP_RELEASE, &semaphore->units, n, site);
     uint64_t found;
     (void)asx__explorer_do(cx, &op, &found);
-    note(cx, &op, 2);
+    note(cx, &op);
     return ASX_OK;
 }
 
@@ -146,7 +198,7 @@ asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device, asx_lab_
     uint64_t found;
     if (!asx__explorer_do(cx, &op, &found))
         return ASX_E_WOULD_DEADLOCK;
-    note(cx, &op, 2);
+    note(cx, &op);
     if (ret_found != NULL)
         *ret_found = found;
     return ASX_OK;

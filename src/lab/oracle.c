@@ -187,7 +187,7 @@ void asx__oracles_begin(asx__oracles *o)
     o->waiting[0] = '\0';
     o->watches_len = 0;
     o->ghosts_len = 0;
-    o->races_on = false;
+    o->races_on = o->races_strict = false;
 }
 
 /* ---- tasks ---------------------------------------------------------------------------------- */

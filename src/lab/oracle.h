@@ -55,7 +55,8 @@ typedef struct asx__oracles {
     asx__ghost *ghosts;       /* ASX__GHOSTS_MAX, made on first use */
     size_t ghosts_len;
     struct asx__races *races; /* made on first use */
-    bool races_on;            /* in this run they are looked for */
+    bool races_on;            /* in this run there are plain cells */
+    bool races_strict;        /* ... and atomic loads and stores count as plain */
 } asx__oracles;
 
 void asx__oracles_init(asx__oracles *o);
@@ -74,11 +75,20 @@ asx__oracles *asx__oracles_of(const asx_runtime *rt);
 
 /* Who waits for whom, "task 2 waits for the end of task 3; ...", and whether in a circle. */
 void asx__oracles_describe(const asx__oracles *o, char *buffer, size_t size);
-/* Data races, if they are looked for: a cell is accessed, a place that orders is come to. `task` is
- * a serial. In race.c. */
+/* Data races: a plain cell is accessed, with which it begins; an atomic cell is; a place that
+ * orders is come to. `task` is a serial. In race.c. */
 void asx__races_access(asx__oracles *o, uint64_t task, const void *address, bool writes,
                        const char *site);
+typedef enum asx__atomic_kind {
+    ASX__ATOMIC_LOAD,
+    ASX__ATOMIC_STORE,
+    ASX__ATOMIC_CHANGE   /* a cas, a fetch-add */
+} asx__atomic_kind;
+void asx__races_atomic(asx__oracles *o, uint64_t task, const void *address, asx__atomic_kind kind,
+                       const char *site);
 void asx__races_meet(asx__oracles *o, uint64_t task, const void *address);
+/* Looks for them from now on. False: no memory. */
+bool asx__races_begin(asx__oracles *o, uint64_t task);
 void asx__races_hear(asx__oracles *o, const asx_event *event);
 /* Serials of a task's region, and of the task that opened a region; 0: not known. */
 uint64_t asx__oracles_region_of(const asx__oracles *o, uint64_t task);

@@ -47,6 +47,10 @@ ASX_TEST(a_search_of_nothing_is_refused)
     asx_lab_finding_deinit(NULL);
     asx_lab_failed_here(NULL, NULL); /* nobody looks */
     asx_lab_here(NULL, "nowhere");
+    uint16_t plain = 7; /* no context, nobody judges: plain accesses */
+    asx_lab_write_at(NULL, &plain, sizeof plain, 0x12345, "nowhere");
+    CHECK_EQ(plain, 0x2345);
+    CHECK_EQ(asx_lab_read_at(NULL, &plain, sizeof plain, "nowhere"), 0x2345);
 }
 
 static const char *content(void *ctx, const asx_event *event)

@@ -1,0 +1,203 @@
+/* Data races on plain cells: what orders two accesses, and what does not. */
+#define ASX_LAB 1
+#include <asx/asx.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+
+typedef enum way {
+    NOTHING,        /* orders them */
+    BOTH_READ,
+    LOCK,
+    WRONG_LOCK,     /* each has its own */
+    FLAG,           /* an atomic store that the other one loads */
+    FLAG_TOO_EARLY, /* stored before the data is written */
+    SPIN_LOCK,      /* a cas */
+    MESSAGE,
+    MESSAGE_TOO_EARLY,
+    MUTEX,
+    CANCEL,         /* seen by the other one */
+    ATOMIC_TOO,     /* the other one accesses it as an atomic cell */
+    WAYS
+} way;
+
+static way how;
+static int data, flag, spin;
+static asx_lab_mutex locks[2];
+static asx_mutex mutex;
+static asx_channel_sender tx;
+static asx_channel_receiver rx;
+static asx_task reader_task;
+static int writer_line, reader_line;
+
+static void take(asx_cx *cx, unsigned who, asx_mutex_guard *guard)
+{
+    if (how == LOCK || how == WRONG_LOCK)
+        CHECK_STATUS(asx_lab_mutex_lock(cx, &locks[how == WRONG_LOCK ? who : 0]), ASX_OK);
+    if (how == MUTEX)
+        CHECK_STATUS(asx_mutex_lock(&mutex, cx, guard), ASX_OK);
+}
+
+static void give_back(asx_cx *cx, unsigned who, asx_mutex_guard *guard)
+{
+    if (how == LOCK || how == WRONG_LOCK)
+        CHECK_STATUS(asx_lab_mutex_unlock(cx, &locks[how == WRONG_LOCK ? who : 0]), ASX_OK);
+    if (how == MUTEX)
+        CHECK_STATUS(asx_mutex_unlock(guard), ASX_OK);
+}
+
+static asx_status writer(asx_cx *cx, void *arg)
+{
+    asx_mutex_guard guard;
+    int message = 1;
+    (void)arg;
+    take(cx, 0, &guard);
+    if (how == SPIN_LOCK && !asx_lab_cas(cx, &spin, 0, 1))
+        return ASX_OK;
+    if (how == FLAG_TOO_EARLY)
+        asx_lab_store(cx, &flag, 1);
+    if (how == MESSAGE_TOO_EARLY)
+        CHECK_STATUS(asx_channel_send(&tx, cx, &message), ASX_OK);
+    writer_line = __LINE__ + 2;
+    if (how != BOTH_READ)
+        asx_lab_write(cx, &data, 1);
+    else
+        (void)asx_lab_read(cx, &data);
+    if (how == FLAG)
+        asx_lab_store(cx, &flag, 1);
+    if (how == SPIN_LOCK)
+        asx_lab_store(cx, &spin, 0);
+    if (how == MESSAGE)
+        CHECK_STATUS(asx_channel_send(&tx, cx, &message), ASX_OK);
+    if (how == CANCEL)
+        CHECK_STATUS(asx_task_cancel(&reader_task, NULL), ASX_OK);
+    give_back(cx, 0, &guard);
+    return ASX_OK;
+}
+
+static asx_status reader(asx_cx *cx, void *arg)
+{
+    asx_mutex_guard guard;
+    int message;
+    (void)arg;
+    if ((how == FLAG || how == FLAG_TOO_EARLY) && asx_lab_load(cx, &flag) == 0)
+        return ASX_OK;
+    if (how == SPIN_LOCK && !asx_lab_cas(cx, &spin, 0, 1))
+        return ASX_OK;
+    if (how == MESSAGE || how == MESSAGE_TOO_EARLY)
+        CHECK_STATUS(asx_channel_recv(&rx, cx, &message), ASX_OK);
+    if (how == CANCEL && asx_checkpoint(cx) != ASX_E_CANCELLED)
+        return ASX_OK;
+    take(cx, 1, &guard);
+    reader_line = __LINE__ + 2;
+    if (how != ATOMIC_TOO)
+        (void)asx_lab_read(cx, &data);
+    else
+        (void)asx_lab_load(cx, &data);
+    give_back(cx, 1, &guard);
+    if (how == SPIN_LOCK)
+        asx_lab_store(cx, &spin, 0);
+    return ASX_OK;
+}
+
+static void two_tasks(asx_cx *cx, void *arg)
+{
+    asx_spawn_options options = { .name = "reader" };
+    asx_region r;
+    (void)arg;
+    flag = spin = 0;
+    memset(locks, 0, sizeof locks);
+    asx_lab_write(cx, &data, 0); /* the start orders this */
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    if (how == MUTEX)
+        CHECK_STATUS(asx_mutex_create(&r, "m", &mutex), ASX_OK);
+    if (how == MESSAGE || how == MESSAGE_TOO_EARLY)
+        CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, &options, reader, NULL, &reader_task), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "writer", writer, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    asx_lab_write(cx, &data, 9); /* and the close this */
+}
+
+static char told[512];
+
+static void on_failure(void *ctx, const asx_explore_failure *failure)
+{
+    (void)ctx;
+    (void)snprintf(told, sizeof told, "%s: %s", failure->site, failure->text);
+}
+
+static uint64_t races(way which, asx_explore_mode mode)
+{
+    asx_explore_options options = { .mode = mode, .on_failure = on_failure };
+    asx_explore_result result;
+    how = which;
+    told[0] = '\0';
+    CHECK_STATUS(asx_explore(&options, two_tasks, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK(result.complete);
+    CHECK_GE(result.totals.executions, 1);
+    return result.totals.bugs;
+}
+
+ASX_TEST(plain_accesses_must_be_ordered_in_every_execution)
+{
+    static const bool racy[WAYS] = { [NOTHING] = true, [WRONG_LOCK] = true, [FLAG_TOO_EARLY] = true,
+                                     [MESSAGE_TOO_EARLY] = true, [ATOMIC_TOO] = true };
+    for (way w = NOTHING; w < WAYS; w++) {
+        if ((races(w, ASX_EXPLORE_OPTIMAL) != 0) != racy[w])
+            asx_test_fail(__FILE__, __LINE__, "case %d: %s", (int)w, told);
+        if (racy[w])
+            CHECK(strncmp(told, "data-race: task ", 16) == 0);
+    }
+}
+
+/* One execution of each class is enough: all interleavings show the same races. */
+ASX_TEST(every_execution_of_a_class_has_its_races)
+{
+    for (way w = NOTHING; w < WAYS; w++)
+        CHECK_EQ(races(w, ASX_EXPLORE_OPTIMAL) != 0, races(w, ASX_EXPLORE_DFS) != 0);
+}
+
+ASX_TEST(a_race_is_told_with_both_lines)
+{
+    char place[64];
+    CHECK(races(NOTHING, ASX_EXPLORE_OPTIMAL) != 0);
+    (void)snprintf(place, sizeof place, "test_races.c:%d", writer_line);
+    CHECK(strstr(told, place) != NULL);
+    (void)snprintf(place, sizeof place, "test_races.c:%d", reader_line);
+    CHECK(strstr(told, place) != NULL);
+}
+
+/* Plain accesses are no operations: two tasks that do nothing else have one class. */
+ASX_TEST(plain_accesses_are_not_scheduled)
+{
+    asx_explore_result result;
+    how = BOTH_READ;
+    CHECK_STATUS(asx_explore(NULL, two_tasks, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.executions, 1);
+    CHECK_EQ(result.totals.steps, 0);
+}
+
+/* ---- a lab run, without an explorer ---------------------------------------------------------- */
+
+static asx_status lab_main(asx_cx *cx, void *arg)
+{
+    two_tasks(cx, arg);
+    return ASX_OK;
+}
+
+ASX_TEST(a_lab_run_sees_them_too)
+{
+    asx_lab_options options = { .seed = 1 };
+    asx_lab_result result;
+    how = NOTHING;
+    CHECK_STATUS(asx_lab_run(&options, lab_main, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_E_ORACLE);
+    CHECK_EQ(result.complaint.oracle, ASX_ORACLE_DATA_RACE);
+    how = MUTEX;
+    CHECK_STATUS(asx_lab_run(&options, lab_main, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+}
