@@ -55,14 +55,14 @@ ASX_BEGIN_DECLS
  *   asx_lab_store(cx, &v, value)
  *   asx_lab_cas(cx, &v, expected, desired)  true: it was `expected` and is `desired` now
  *   asx_lab_fetch_add(cx, &v, n)            its value before
- * A load and a cas that fails read the cell; the others write it. These are atomic: tasks may do them
- * at once, a store releases what its task did before, a load of it acquires that.
+ * A load and a cas that fails read the cell; the others write it. These are atomic: tasks may do
+ * them at once, a store releases what its task did before, a load of it acquires that.
  *   asx_lab_read(cx, &v)                    its value
  *   asx_lab_write(cx, &v, value)
- * are accesses of plain data, which something else must protect. They are no operations: no schedule
- * depends on them. Two of them by different tasks, or one of them and an atomic one, of which one
- * writes, and which nothing orders (a lock, a message, a start, a join, an atomic cell), are a data
- * race, and the execution fails. */
+ * are accesses of plain data, which something else must protect. They are no operations: no
+ * schedule depends on them. Two of them by different tasks, or one of them and an atomic one, of
+ * which one writes, and which nothing orders (a lock, a message, a start, a join, an atomic cell),
+ * are a data race, and the execution fails. */
 #ifdef ASX_LAB
 #define ASX_LAB_WORD_(v) ((uint64_t)(uintptr_t)(v))
 #define ASX_LAB_TYPE_(p, word) ((__typeof__(*(p)))(uintptr_t)(word))
