@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +12,20 @@
 
 #include "lab/pack.h"
 
-/* Runs a program with our standard streams; its exit code, or CLI_USAGE when there is none. */
-static int run_program(char *const *argv)
+/* Runs a program with our standard streams; its exit code, or CLI_USAGE when there is none.
+ * `answer` is -1, or where it is to say that it is a lab test program. */
+static int run_program(char *const *argv, int answer)
 {
     int state = 0;
+    char number[16];
     (void)fflush(stdout);
     pid_t child = fork();
     if (child < 0)
         return cli_error("%s: %s", argv[0], strerror(errno));
     if (child == 0) {
+        (void)snprintf(number, sizeof(number), "%d", answer);
+        if (answer >= 0)
+            (void)setenv(ASX__LAB_ANSWER, number, 1);
         (void)execvp(argv[0], argv);
         (void)fprintf(stderr, "asx: %s: %s\n", argv[0], strerror(errno));
         _exit(127);
@@ -30,6 +36,24 @@ static int run_program(char *const *argv)
     if (WIFSIGNALED(state))
         return cli_error("%s: %s", argv[0], strsignal(WTERMSIG(state)));
     return WEXITSTATUS(state) == 127 ? CLI_USAGE : WEXITSTATUS(state);
+}
+
+/* A program that does not know what is asked of it may well end with success. */
+static int run_lab_program(char *const *argv)
+{
+    int ends[2];
+    char answer = 0;
+    if (pipe(ends) != 0)
+        return cli_error("%s: %s", argv[0], strerror(errno));
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK); /* whoever inherited the other end may live on */
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    int code = run_program(argv, ends[1]);
+    (void)close(ends[1]);
+    bool answered = read(ends[0], &answer, 1) == 1;
+    (void)close(ends[0]);
+    if (!answered && code != CLI_USAGE)
+        return cli_error("%s: is no lab test program; link it with asx_lab_main", argv[0]);
+    return code;
 }
 
 int cli_explore(int argc, char **argv)
@@ -44,7 +68,7 @@ int cli_explore(int argc, char **argv)
     list[1] = explore;
     for (int i = 2; i < argc; i++)
         list[i] = argv[i];
-    int code = run_program(list);
+    int code = run_lab_program(list);
     free(list);
     return code;
 }
@@ -71,11 +95,11 @@ static int replay_pack(char *path, char *program, bool gdb)
                       "set breakpoint pending on", "-ex", "break asx_lab_failed_here", "-ex", "run",
                       "-ex", "backtrace", "--args", program, "--replay", path, "--same", NULL };
     if (!gdb)
-        return run_program(plain);
+        return run_lab_program(plain);
     if (isatty(STDIN_FILENO))
-        return run_program(debug);
+        return run_program(debug, -1);
     debug[2] = "-batch"; /* nobody is there to debug: show where it fails, and go */
-    return run_program(debug);
+    return run_program(debug, -1);
 }
 
 int cli_replay(int argc, char **argv)

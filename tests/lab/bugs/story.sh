@@ -79,6 +79,9 @@ printf 'scenario s\nmain\nend\n' >one.scn
 "$asx" run one.scn --trace open.trace >/dev/null
 "$asx" run one.scn --trace closed.trace >&- 2>&- <&-
 cmp -s open.trace closed.trace || { echo "a trace depends on the standard streams"; bad=1; }
+expect no-lab-program 2 'is no lab test program' "$asx" explore /bin/true
+sed 's,^program .*,program /bin/true,' asx-account_bad.pack >true.pack
+expect no-lab-replay 2 'is no lab test program' "$asx" replay true.pack
 expect usage 2 'usage: asx explore' "$asx" explore
 expect usage-option 2 'usage: asx explore' "$asx" explore --seed 1
 expect no-such 2 'no-such-program' "$asx" explore ./no-such-program
