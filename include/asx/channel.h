@@ -182,30 +182,30 @@ ASX_API asx_status asx_channel_sender_info(const asx_channel_sender *sender,
 /* Typed wrappers: ASX_CHANNEL_TYPE(ints, int) makes ints_create(), ints_send(), ints_recv(),
  * ints_try_send(), ints_try_recv(), ints_permit_send(). */
 #define ASX_CHANNEL_TYPE(name, type)                                                               \
-    static inline asx_status name##_create(const asx_region *region, size_t capacity,              \
-                                           asx_channel_sender *ret_sender,                         \
-                                           asx_channel_receiver *ret_receiver)                     \
+    ASX_INLINE asx_status name##_create(const asx_region *region, size_t capacity,                 \
+                                        asx_channel_sender *ret_sender,                            \
+                                        asx_channel_receiver *ret_receiver)                        \
     {                                                                                              \
         return asx_channel_create(region, sizeof(type), capacity, ret_sender, ret_receiver);       \
     }                                                                                              \
-    static inline asx_status name##_send(asx_channel_sender *sender, asx_cx *cx, type message)     \
+    ASX_INLINE asx_status name##_send(asx_channel_sender *sender, asx_cx *cx, type message)        \
     {                                                                                              \
         return asx_channel_send(sender, cx, &message);                                             \
     }                                                                                              \
-    static inline asx_status name##_try_send(asx_channel_sender *sender, asx_cx *cx, type message) \
+    ASX_INLINE asx_status name##_try_send(asx_channel_sender *sender, asx_cx *cx, type message)    \
     {                                                                                              \
         return asx_channel_try_send(sender, cx, &message);                                         \
     }                                                                                              \
-    static inline asx_status name##_permit_send(asx_send_permit *permit, type message)             \
+    ASX_INLINE asx_status name##_permit_send(asx_send_permit *permit, type message)                \
     {                                                                                              \
         return asx_send_permit_send(permit, &message);                                             \
     }                                                                                              \
-    static inline asx_status name##_recv(asx_channel_receiver *receiver, asx_cx *cx,               \
-                                         type *ret_message)                                        \
+    ASX_INLINE asx_status name##_recv(asx_channel_receiver *receiver, asx_cx *cx,                  \
+                                      type *ret_message)                                           \
     {                                                                                              \
         return asx_channel_recv(receiver, cx, ret_message);                                        \
     }                                                                                              \
-    static inline asx_status name##_try_recv(asx_channel_receiver *receiver, type *ret_message)    \
+    ASX_INLINE asx_status name##_try_recv(asx_channel_receiver *receiver, type *ret_message)       \
     {                                                                                              \
         return asx_channel_try_recv(receiver, ret_message);                                        \
     }

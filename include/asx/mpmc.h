@@ -110,28 +110,28 @@ ASX_API asx_status asx_mpmc_receiver_info(const asx_mpmc_receiver *receiver,
 /* Typed wrappers: ASX_MPMC_TYPE(ints, int) makes ints_create(), ints_send(), ints_recv(),
  * ints_try_send(), ints_try_recv(). */
 #define ASX_MPMC_TYPE(name, type)                                                                  \
-    static inline asx_status name##_create(const asx_region *region, size_t capacity,              \
-                                           asx_mpmc_sender *ret_sender,                            \
-                                           asx_mpmc_receiver *ret_receiver)                        \
+    ASX_INLINE asx_status name##_create(const asx_region *region, size_t capacity,                 \
+                                        asx_mpmc_sender *ret_sender,                               \
+                                        asx_mpmc_receiver *ret_receiver)                           \
     {                                                                                              \
         return asx_mpmc_create(region, sizeof(type), capacity, ret_sender, ret_receiver);          \
     }                                                                                              \
-    static inline asx_status name##_send(const asx_mpmc_sender *sender, asx_cx *cx, type message)  \
+    ASX_INLINE asx_status name##_send(const asx_mpmc_sender *sender, asx_cx *cx, type message)     \
     {                                                                                              \
         return asx_mpmc_send(sender, cx, &message);                                                \
     }                                                                                              \
-    static inline asx_status name##_try_send(const asx_mpmc_sender *sender, asx_cx *cx,            \
-                                             type message)                                         \
+    ASX_INLINE asx_status name##_try_send(const asx_mpmc_sender *sender, asx_cx *cx,               \
+                                          type message)                                            \
     {                                                                                              \
         return asx_mpmc_try_send(sender, cx, &message);                                            \
     }                                                                                              \
-    static inline asx_status name##_recv(const asx_mpmc_receiver *receiver, asx_cx *cx,            \
-                                         type *ret_message)                                        \
+    ASX_INLINE asx_status name##_recv(const asx_mpmc_receiver *receiver, asx_cx *cx,               \
+                                      type *ret_message)                                           \
     {                                                                                              \
         return asx_mpmc_recv(receiver, cx, ret_message);                                           \
     }                                                                                              \
-    static inline asx_status name##_try_recv(const asx_mpmc_receiver *receiver, asx_cx *cx,        \
-                                             type *ret_message)                                    \
+    ASX_INLINE asx_status name##_try_recv(const asx_mpmc_receiver *receiver, asx_cx *cx,           \
+                                          type *ret_message)                                       \
     {                                                                                              \
         return asx_mpmc_try_recv(receiver, cx, ret_message);                                       \
     }

@@ -135,7 +135,7 @@ ASX_API asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task);
     typedef struct prefix##_task {                                                                 \
         asx_task task;                                                                             \
     } prefix##_task;                                                                               \
-    static inline asx_status prefix##_return(asx_cx *cx, type value)                               \
+    ASX_INLINE asx_status prefix##_return(asx_cx *cx, type value)                                  \
     {                                                                                              \
         union {                                                                                    \
             type typed;                                                                            \
@@ -146,16 +146,16 @@ ASX_API asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task);
         u.typed = value;                                                                           \
         return asx_task_set_value(cx, u.raw);                                                      \
     }                                                                                              \
-    static inline asx_status prefix##_spawn_at(const asx_region *region, const char *task_name,    \
-                                               asx_task_fn fn, void *arg,                          \
-                                               prefix##_task *ret_task, const char *site)          \
+    ASX_INLINE asx_status prefix##_spawn_at(const asx_region *region, const char *task_name,       \
+                                            asx_task_fn fn, void *arg,                             \
+                                            prefix##_task *ret_task, const char *site)             \
     {                                                                                              \
         asx_spawn_options options = { 0 };                                                         \
         options.name = task_name;                                                                  \
         return asx_spawn_task_at(region, &options, fn, arg, &ret_task->task, site);                \
     }                                                                                              \
-    static inline asx_status prefix##_join(asx_cx *cx, const prefix##_task *task, type *ret_value, \
-                                         asx_outcome *ret_outcome)                                 \
+    ASX_INLINE asx_status prefix##_join(asx_cx *cx, const prefix##_task *task, type *ret_value,    \
+                                        asx_outcome *ret_outcome)                                  \
     {                                                                                              \
         union {                                                                                    \
             type typed;                                                                            \
