@@ -266,3 +266,40 @@ ASX_LAB_TEST(three_tasks_12_steps)
     x = y = z = 0;
     together(cx, four_steps, 3);
 }
+
+/* The same with operations on several objects: two send four messages each, one looks four times. */
+typedef struct three {
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+} three;
+
+static asx_status sends_four(asx_cx *cx, void *arg)
+{
+    three *c = arg;
+    asx_status st = ASX_OK;
+    for (int i = 0; i < 4 && st >= 0; i++)
+        st = asx_channel_send(&c->tx, cx, &i);
+    return st;
+}
+
+static asx_status looks_four_times(asx_cx *cx, void *arg)
+{
+    three *c = arg;
+    int message;
+    (void)cx;
+    for (int i = 0; i < 4; i++)
+        (void)asx_channel_try_recv(&c->rx, &message);
+    return ASX_OK;
+}
+
+ASX_LAB_TEST(three_tasks_12_messages)
+{
+    three c;
+    asx_region r;
+    (void)asx_region_open(cx, &r, NULL);
+    (void)asx_channel_create(&r, sizeof(int), 8, &c.tx, &c.rx);
+    (void)asx_spawn(&r, "a", sends_four, &c);
+    (void)asx_spawn(&r, "b", sends_four, &c);
+    (void)asx_spawn(&r, "c", looks_four_times, &c);
+    (void)asx_region_close(&r, ASX_OK);
+}

@@ -38,6 +38,7 @@ static const known published[] = {
     { "casrot_8", 2048, 0, false },
     { "branch", 5, 0, false },
     { "three_tasks_12_steps", 151, 0, false },
+    { "three_tasks_12_messages", 1120, 0, false },
     { "philosophers_2", 3, 1, false },
     { "philosophers_3", 7, 1, false },
     { "philosophers_5", 31, 1, false },
@@ -96,6 +97,7 @@ ASX_TEST(all_interleavings_have_as_many_classes)
                                    { "casrot_5", 43, 0, false },
                                    { "branch", 5, 0, false },
                                    { "three_tasks_12_steps", 151, 0, false },
+                                   { "three_tasks_12_messages", 1120, 0, false },
                                    { "philosophers_2", 3, 1, false },
                                    { "philosophers_3", 7, 1, false } };
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
