@@ -498,6 +498,41 @@ static double cancel_storm(struct place *p)
     return (now_ns() - start) / 1e6;
 }
 
+/* ---- what is left a second after a burst ----------------------------------------------------- */
+
+static void park_and_cancel(struct place *p, unsigned count)
+{
+    struct channel full;
+    region_open(p);
+    channel_make_full(p, &full);
+    park_many(p, &full, count, 200);
+    cancel_all(p, count);
+}
+
+/* Resident size in per cent of what it was; a small burst first touches what every one needs. */
+static double resident_after(struct place *p, bool parks)
+{
+    park_and_cancel(p, 2000);
+    ok(asx_sleep(p->cx, ASX_SEC), "sleep");
+    double before = resident_bytes();
+    if (parks)
+        park_and_cancel(p, 100000);
+    else
+        (void)spawn_join(p);
+    ok(asx_sleep(p->cx, ASX_SEC), "sleep");
+    return resident_bytes() / before * 100;
+}
+
+static double resident_after_parked(struct place *p)
+{
+    return resident_after(p, true);
+}
+
+static double resident_after_spawns(struct place *p)
+{
+    return resident_after(p, false);
+}
+
 /* ---- W7: timers ----------------------------------------------------------------------------- */
 
 static void must_not_fire(void *arg)
@@ -631,6 +666,7 @@ static const struct workload {
     { "w7a", timers_cancelled }, { "w7b", sleepers },     { "w8", cancel_storm },
     { "wake-searching", wake_searching }, { "wake-sleeping", wake_sleeping },
     { "steal", steal },      { "storm-wait", storm_wait },
+    { "after-parked", resident_after_parked }, { "after-spawns", resident_after_spawns },
 };
 
 struct order {

@@ -575,9 +575,10 @@ bool asx__stack_pool_cut(asx__stack_pool *pool, uint32_t keep, uint32_t slack)
     for (uint32_t i = 0; *tail != NULL && i < keep + slack; i++) {
         if (i == keep)
             mark = tail;
-        if (*tail == pool->mark) {
-            pool->spare = (*tail)->next;
-            (*tail)->next = NULL;
+        if (*tail == pool->mark) { /* a few that were needed go too: they cost little */
+            asx__stack *last = mark != NULL ? *mark : *tail;
+            pool->spare = last->next;
+            last->next = NULL;
             pool->mark = NULL;
             return true;
         }

@@ -756,7 +756,7 @@ ASX_TEST(a_cut_sets_aside_what_was_not_needed_since_the_last_and_chill_gives_it_
         continue;
     if (!instrumented())
         CHECK_GE(used - resident_bytes(), (size_t)1400 * 20000);
-    CHECK_GE(pool.cold_count, TRIMMED - 31);
+    CHECK_GE(pool.cold_count, TRIMMED - 11);
     CHECK_EQ(asx__stack_pool_in_use(&pool), 0);
     for (int i = 0; i < TRIMMED; i++) { /* everyone is still there, once */
         again[i] = asx__stack_acquire(&pool);
