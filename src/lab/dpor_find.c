@@ -350,8 +350,8 @@ static void find_of_event(asx__dpor *d, uint32_t event)
 
 static bool has_scratch(asx__dpor *d)
 {
-    if (d->marks.cap < d->events_len &&
-        !asx__dpor_grow(d, (void **)&d->marks.at, &d->marks.cap, d->events_len, 1))
+    if (d->marks.cap <= d->events_len && /* one more: there is always something */
+        !asx__dpor_grow(d, (void **)&d->marks.at, &d->marks.cap, d->events_len + 1, 1))
         return false;
     return (d->past_cap >= d->stride ||
             asx__dpor_grow(d, (void **)&d->past, &d->past_cap, d->stride, sizeof *d->past)) &&
