@@ -150,7 +150,9 @@ static asx_status pump(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     atomic_store(&p->stage, 1);
     while (st == ASX_OK) {
+        bool cancelled = atomic_load(&p->told) != 0; /* the cancel has returned */
         st = asx_channel_reserve(&p->tx, cx, &p->permit);
+        CHECK(!cancelled || st == ASX_E_CANCELLED);
         if (st == ASX_OK)
             st = asx_send_permit_send(&p->permit, &message);
         p->sent += st == ASX_OK;
@@ -158,7 +160,7 @@ static asx_status pump(asx_cx *cx, void *arg)
             st = asx_channel_recv(&p->rx, cx, &message);
     }
     p->end = st;
-    atomic_store(&p->told, 1);
+    atomic_store(&p->stage, 2);
     return ASX_OK;
 }
 
@@ -172,7 +174,8 @@ static asx_status cancel_pump(asx_cx *cx, void *arg)
     while (atomic_load(&p->stage) < 1)
         CHECK_EQ(asx_yield(cx), ASX_OK);
     CHECK_EQ(asx_task_cancel(&p->task, NULL), ASX_OK);
-    wait_until(&p->told, 1);
+    atomic_store(&p->told, 1);
+    wait_until(&p->stage, 2);
     CHECK_EQ(p->end, ASX_E_CANCELLED);
     return asx_region_close(&r, ASX_OK);
 }
