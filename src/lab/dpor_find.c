@@ -363,7 +363,8 @@ void asx__find_races(asx__dpor *d)
 {
     if (!has_scratch(d))
         return;
-    memset(d->marks.at, 0, d->events_len);
+    if (d->events_len != 0)
+        memset(d->marks.at, 0, d->events_len);
     for (uint32_t event = 0; event < d->events_len; event++)
         find_of_event(d, event);
     for (uint32_t t = 0; t < d->tasks_len; t++) {
