@@ -267,7 +267,7 @@ ASX_LAB_TEST(three_tasks_12_steps)
     together(cx, four_steps, 3);
 }
 
-/* The same with operations on several objects: two send four messages each, one looks four times. */
+/* With operations on several objects: two send four messages each, one looks four times. */
 typedef struct three {
     asx_channel_sender tx;
     asx_channel_receiver rx;
