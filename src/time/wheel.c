@@ -351,6 +351,16 @@ static inline asx_status arm(asx_timer_wheel *wheel, asx_time deadline, asx_wake
     return ASX_OK;
 }
 
+/* Not inlined: what the short ways do not call needs no registers there. */
+static __attribute__((noinline)) asx_status register_refused(asx_timer_wheel *wheel,
+                                                             asx_time deadline, asx_waker waker,
+                                                             asx_timer_handle *ret_handle,
+                                                             asx_status refused)
+{
+    THROUGH_GATE(asx_status, refused, wheel,
+                 asx_timer_register(behind, deadline, waker, ret_handle));
+}
+
 asx_status asx_timer_register(asx_timer_wheel *wheel, asx_time deadline, asx_waker waker,
                               asx_timer_handle *ret_handle)
 {
@@ -358,8 +368,7 @@ asx_status asx_timer_register(asx_timer_wheel *wheel, asx_time deadline, asx_wak
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = arm(wheel, deadline, waker, wheel->live, ret_handle);
     if (ASX__UNLIKELY(st < 0))
-        THROUGH_GATE(asx_status, st, wheel,
-                     asx_timer_register(behind, deadline, waker, ret_handle));
+        return register_refused(wheel, deadline, waker, ret_handle, st);
     return ASX_OK;
 }
 
@@ -408,13 +417,19 @@ static inline void kill_node(asx_timer_wheel *wheel, uint32_t index)
     }
 }
 
+static __attribute__((noinline)) bool cancel_refused(asx_timer_wheel *wheel,
+                                                     const asx_timer_handle *handle)
+{
+    THROUGH_GATE(bool, false, wheel, asx_timer_cancel(behind, handle));
+}
+
 bool asx_timer_cancel(asx_timer_wheel *wheel, const asx_timer_handle *handle)
 {
     if (wheel == NULL || handle == NULL)
         return false;
     uint32_t index = find(wheel, handle);
     if (index == ASX__TIMER_NONE)
-        THROUGH_GATE(bool, false, wheel, asx_timer_cancel(behind, handle));
+        return cancel_refused(wheel, handle);
     kill_node(wheel, index);
     return true;
 }
