@@ -153,6 +153,7 @@ static stage *run_stage(uint64_t seed, const unsigned load[LOADS])
 {
     stage *s = calloc(1, sizeof *s);
     asx_runtime_config config = { .workers = workers_wanted(), .trace = true, .seed = seed };
+    config.workers_fixed = true; /* no others, however long these are busy */
     asx_runtime *rt = NULL;
     FIX(s != NULL && (s->events = calloc(EVENTS_MAX, sizeof(asx_event))) != NULL);
     s->workers = config.workers;
