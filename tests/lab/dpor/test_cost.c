@@ -148,10 +148,13 @@ ASX_TEST_TIMEOUT(many_operations_on_one_channel_cost_no_more_each, 120)
         make(&p, 2, sends);
         for (uint32_t k = 0; k < 2 * sends; k++)
             add(&p, k % 2, channel_op(ASX__OP_SEND, 0, 1000));
-        double from = seconds();
-        asx__dpor_stats stats = explore(&p, 100);
-        cost[i] = (seconds() - from) / 100;
-        CHECK_EQ(stats.executions, 100);
+        cost[i] = 1e9;
+        for (int turn = 0; turn < 4; turn++) {
+            double from = seconds();
+            CHECK_EQ(explore(&p, 100).executions, 100);
+            double one = (seconds() - from) / 100;
+            cost[i] = one < cost[i] ? one : cost[i];
+        }
         unmake(&p);
     }
     printf("  %.1f us for 100 sends, %.1f us for 800\n", cost[0] * 1e6, cost[1] * 1e6);
