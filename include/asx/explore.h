@@ -219,7 +219,10 @@ typedef enum asx_explore_clock {
 
 /* X(NAME, bit, "name"): what may go wrong at the explorer's choice. */
 #define ASX_EXPLORE_FAULT_LIST(X)                                                                  \
-    X(CANCEL, 1, "cancel") /* each task but the test itself, at any of its cancellation points */
+    X(CANCEL, 1, "cancel") /* each task but the test itself, at any of its cancellation points */  \
+    X(ALLOC, 2, "alloc")   /* a call that makes a task, region, object or guard finds no memory */ \
+    X(STACK, 4, "stack")   /* a new fiber gets no stack, and ends with ASX_E_RESOURCE_EXHAUSTED */ \
+    X(THREAD, 8, "thread") /* blocking work finds no thread */
 
 typedef enum asx_explore_fault {
 #define ASX_EXPLORE_FAULT_ENUM_(name, bit, text) ASX_EXPLORE_FAULT_##name = (bit),

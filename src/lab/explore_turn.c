@@ -586,6 +586,22 @@ static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self)
                                       "fault", NULL));
 }
 
+/* A fault that was asked for: 1, it happens now. */
+static uint64_t draw_fault(asx__explorer *x, asx__task *task, asx__turn_kind kind)
+{
+    static const struct {
+        uint32_t fault;
+        const char *site;
+    } faults[] = { { ASX_EXPLORE_FAULT_ALLOC, "no memory?" },
+                   { ASX_EXPLORE_FAULT_STACK, "no stack?" },
+                   { ASX_EXPLORE_FAULT_THREAD, "no thread?" } };
+    size_t which = (size_t)(kind - ASX__TURN_NO_MEMORY);
+    if ((x->options->faults & faults[which].fault) == 0)
+        return ASX__TURN_GOES;
+    asx__op choose = { .kind = ASX__OP_CHOOSE, .a = 2, .site = faults[which].site };
+    return asx__explorer_stand(x, task, &choose);
+}
+
 /* Each point at which it could wait is a resumption of a task that may have only so many. */
 static void charge_poll(asx__explorer *x, asx__task *task)
 {
@@ -732,6 +748,8 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
     asx__lab_task *self = asx__explorer_task(x, serial);
     if (self == NULL || self->id == ASX__DPOR_NONE)
         return ASX__TURN_GOES;
+    if (kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD)
+        return draw_fault(x, task, kind);
     if (kind == ASX__TURN_MADE) {
         asx__explorer_made(x, (uint32_t)b, object, serial, a);
         return ASX__TURN_GOES;

@@ -382,6 +382,8 @@ asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg)
     st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
+    if (asx__fails(rt, ASX__TURN_NO_THREAD))
+        return ASX_E_SYSTEM;
     if (rt->virtual_clock)
         return fn(arg);
     job work = { .wait.ops = &blocking_ops, .task = task, .fn = fn, .arg = arg };
@@ -412,6 +414,8 @@ static asx_poll job_begin(asx_cx *cx, job *work)
 {
     asx_runtime *rt = cx->rt_;
     asx_status st = asx_checkpoint(cx);
+    if (st == ASX_OK && asx__fails(rt, ASX__TURN_NO_THREAD))
+        st = ASX_E_SYSTEM;
     if (st < 0)
         return job_over(cx, st);
     if (rt->virtual_clock)

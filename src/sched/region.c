@@ -283,6 +283,8 @@ static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
 asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
                               const asx_region_options *options, const char *site)
 {
+    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
+        return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
     return bury(ret_region, open_scope(cx, ret_region, options, site));
 }
 
@@ -314,6 +316,8 @@ static asx_status open_in(const asx_cx *cx, const asx_region *handle, asx_region
 asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_region *ret_region,
                                  const asx_region_options *options, const char *site)
 {
+    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
+        return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
     return bury(ret_region, open_in(cx, handle, ret_region, options, site));
 }
 
@@ -881,6 +885,8 @@ asx_status asx_defer(const asx_region *handle, asx_call_fn fn, void *arg)
 asx_status asx_region_alloc(const asx_region *handle, size_t size, void **ret_memory)
 {
     asx__region *region;
+    if (asx__finds_no_memory(handle))
+        return ASX_E_RESOURCE_EXHAUSTED;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {
         ASX__GATE_REGION(handle, asx_region_alloc(&in, size, ret_memory));

@@ -794,6 +794,20 @@ static inline uint64_t asx__turn_on(const asx_runtime *rt, asx__task *task, asx_
     return ASX__TURN_GOES;
 }
 
+/* Does this fail now, because an explorer wants to see that? Asked where a call begins, since
+ * others may go before the answer. Which of its allocations fails cannot be told from outside. */
+static inline bool asx__fails(const asx_runtime *rt, asx__turn_kind what)
+{
+    return ASX__UNLIKELY(rt->seam != NULL) &&
+           rt->seam->turn(rt->seam->ctx, rt->current, what, 0, 0, 0) != ASX__TURN_GOES;
+}
+
+/* The same of a call that makes something in a region. */
+static inline bool asx__finds_no_memory(const asx_region *region)
+{
+    return region != NULL && region->rt_ != NULL && asx__fails(region->rt_, ASX__TURN_NO_MEMORY);
+}
+
 static inline void asx__turn(const asx_runtime *rt, asx__task *task, asx__turn_kind kind,
                              uint64_t object, uint64_t a)
 {

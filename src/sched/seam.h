@@ -58,6 +58,9 @@ struct asx__task;
     X(TRY_ACQUIRE)                                                                                 \
     X(RELEASE)                                                                                     \
     X(IS_CANCELLED)  /* - */                                                                       \
+    X(NO_MEMORY)     /* - ; as a fault, a call that allocates fails: not 0 */                      \
+    X(NO_STACK)      /* - ; likewise, a task that is started now will have none */                 \
+    X(NO_THREAD)     /* - ; likewise, blocking work is refused */                                  \
     X(SPAWN)         /* region's serial */                                                         \
     X(LINK)          /* serials of two tasks */                                                    \
     X(FIRST_OF)      /* serial of the region whose tasks race */                                   \

@@ -308,6 +308,29 @@ static asx_status spawn_refused(asx_runtime *rt, asx__region *region, asx_status
     return st;
 }
 
+static asx_status without_stack(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    return ASX_E_RESOURCE_EXHAUSTED;
+}
+
+/* Explored: others may cancel the region before; and what can be had is decided elsewhere. */
+static asx_status spawn_in_turn(const asx_region *handle, spawn_request *request,
+                                asx__region **region)
+{
+    asx_runtime *rt = (*region)->rt;
+    bool no_memory = !rt->own_poll && asx__fails(rt, ASX__TURN_NO_MEMORY);
+    if (!no_memory && !request->poll && request->code != NULL &&
+        asx__fails(rt, ASX__TURN_NO_STACK))
+        request->code = (void *)(uintptr_t)without_stack;
+    asx__turn(rt, rt->current, ASX__TURN_SPAWN, asx__serial((*region)->generation), 0);
+    asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, region);
+    if (st == ASX_OK && no_memory && (*region)->state == ASX_REGION_OPEN)
+        st = asx__region_sticky(*region, ASX_E_RESOURCE_EXHAUSTED);
+    return st;
+}
+
 static asx_status spawn(const asx_region *handle, spawn_request *request, asx_task *ret_task)
 {
     asx__region *region;
@@ -315,9 +338,8 @@ static asx_status spawn(const asx_region *handle, spawn_request *request, asx_ta
     if (ASX__UNLIKELY(st < 0))
         return st;
     asx_runtime *rt = region->rt;
-    if (ASX__UNLIKELY(rt->seam != NULL)) { /* others may cancel the region before */
-        asx__turn(rt, rt->current, ASX__TURN_SPAWN, asx__serial(region->generation), 0);
-        st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
+    if (ASX__UNLIKELY(rt->seam != NULL)) {
+        st = spawn_in_turn(handle, request, &region);
         if (st < 0)
             return st;
     }

@@ -288,6 +288,7 @@ asx_status asx_channel_create_with(const asx_region *region, size_t element_size
 {
     asx__region *r;
     asx__channel *ch = NULL;
+    bool no_memory = asx__finds_no_memory(region);
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0) {
         ASX__GATE_REGION(region, asx_channel_create_with(&in, element_size, capacity, options,
@@ -301,7 +302,8 @@ asx_status asx_channel_create_with(const asx_region *region, size_t element_size
         return r->setup;
     if (element_size == 0 || capacity == 0 || ret_sender == NULL || ret_receiver == NULL)
         return asx__region_sticky(r, ASX_E_INVALID_ARGUMENT);
-    st = create(r, element_size, capacity, options, &ch);
+    st = no_memory ? ASX_E_RESOURCE_EXHAUSTED
+                   : create(r, element_size, capacity, options, &ch);
     if (st < 0)
         return asx__region_sticky(r, st);
     asx__sender *s = add_sender(ch);

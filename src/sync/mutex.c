@@ -311,6 +311,8 @@ static asx_status take(asx__mutex *m, asx__task *task, unsigned which, const cha
 static asx_status lock(asx_runtime *rt, asx__task *task, asx__mutex *m, unsigned which,
                        const char *site, asx_mutex_guard *ret_guard)
 {
+    if (asx__fails(rt, ASX__TURN_NO_MEMORY))
+        return ASX_E_RESOURCE_EXHAUSTED;
     asx__sync_turn(&m->sync, ASX__TURN_LOCK, 0);
     asx_status st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))

@@ -88,6 +88,7 @@ asx_status asx__sync_create(const asx_region *region, const asx__sync_type *type
                             size_t bytes, bool arguments_ok, asx__sync **ret_s, void **ret_memory)
 {
     asx__region *r;
+    bool no_memory = asx__finds_no_memory(region);
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0)
         return st;
@@ -96,6 +97,8 @@ asx_status asx__sync_create(const asx_region *region, const asx__sync_type *type
         return st;
     if (r->setup < 0)
         return r->setup;
+    if (no_memory)
+        return asx__region_sticky(r, ASX_E_RESOURCE_EXHAUSTED);
     st = arguments_ok ? make(r, type, name, bytes, ret_s, ret_memory) : ASX_E_INVALID_ARGUMENT;
     return st < 0 ? asx__region_sticky(r, st) : ASX_OK;
 }

@@ -56,7 +56,8 @@ static const char usage[] =
     "  --clock CLOCK        quiescent: time moves when nothing else can (default);\n"
     "                       adversarial: a time-out may come whenever its condition is not met\n"
     "  --faults LIST        what else may happen: cancel (a task, at any cancellation point),\n"
-    "                       timeout (the adversarial clock); separated by commas\n"
+    "                       timeout (the adversarial clock), alloc, stack, thread (there is no\n"
+    "                       memory, no stack, no thread); separated by commas\n"
     "  --bound N            only interleavings with at most N preemptions; preempt:N is the same,\n"
     "                       delay:N counts the tasks that are passed over\n"
     "  --jobs N             so many processes together (1); 0: one for each core\n"
@@ -135,15 +136,25 @@ bool clock_named(const char *text, asx_explore_clock *ret_clock)
     return true;
 }
 
+static uint32_t fault_named(const char *text, size_t len)
+{
+#define FAULT_NAMED(name, bit, text_)                                                              \
+    if (len == sizeof text_ - 1 && strncmp(text, text_, len) == 0)                                 \
+        return ASX_EXPLORE_FAULT_##name;
+    ASX_EXPLORE_FAULT_LIST(FAULT_NAMED)
+#undef FAULT_NAMED
+    return ASX_EXPLORE_FAULT_NONE;
+}
+
 static bool fault_names(request *r, const char *text)
 {
     for (;;) {
         size_t len = strcspn(text, ",");
-        if (len == 6 && strncmp(text, "cancel", len) == 0)
-            r->options.faults |= ASX_EXPLORE_FAULT_CANCEL;
-        else if (len == 7 && strncmp(text, "timeout", len) == 0)
+        uint32_t fault = fault_named(text, len);
+        r->options.faults |= fault;
+        if (len == 7 && strncmp(text, "timeout", len) == 0)
             r->options.clock = ASX_EXPLORE_ADVERSARIAL;
-        else
+        else if (fault == ASX_EXPLORE_FAULT_NONE)
             return false;
         if (text[len] == '\0')
             return true;

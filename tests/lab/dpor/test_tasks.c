@@ -552,6 +552,90 @@ ASX_TEST(a_start_races_with_the_cancel_of_its_region)
     CHECK_EQ(classes_of(late_spawn, &f), 2);
 }
 
+/* ---- faults --------------------------------------------------------------------------------- */
+
+static asx_status try_mutex(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_mutex mutex;
+    asx_mutex_guard guard;
+    asx_region r;
+    asx_status st = asx_region_open(cx, &r, NULL);
+    if (st == ASX_OK)
+        st = asx_mutex_create(&r, "m", &mutex);
+    if (st == ASX_OK)
+        st = asx_mutex_lock(&mutex, cx, &guard);
+    if (st == ASX_OK)
+        st = asx_mutex_unlock(&guard);
+    f->got += st == ASX_OK;
+    f->seen = st;
+    return asx_region_close(&r, ASX_OK) == ASX_OK || st < 0 ? ASX_OK : ASX_E_NOT_FOUND;
+}
+
+static uint64_t counted[3];
+
+static void without_memory(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    f->got = 0;
+    asx_status st = asx_region_open(cx, &f->region, NULL);
+    if (st == ASX_OK)
+        st = asx_spawn(&f->region, "m", try_mutex, f);
+    asx_status closed = asx_region_close(&f->region, ASX_OK);
+    asx_lab_check(cx, st == ASX_OK || st == ASX_E_RESOURCE_EXHAUSTED);
+    asx_lab_check(cx, (st == ASX_OK) == (closed == ASX_OK));
+    counted[0] += st != ASX_OK;
+    counted[1] += f->got != 0;
+}
+
+/* No region; no task; in the task no region, no mutex, no guard; or everything. */
+ASX_TEST(each_call_that_allocates_may_find_no_memory)
+{
+    fixture f = { .got = 0 };
+    memset(counted, 0, sizeof counted);
+    CHECK_EQ(classes_with(without_memory, &f, ASX_EXPLORE_QUIESCENT, ASX_EXPLORE_FAULT_ALLOC), 6);
+    CHECK_EQ(counted[0], 2 * 12); /* dfs once, eleven defaults */
+    CHECK(counted[1] != 0);
+}
+
+static void without_stack(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    CHECK_STATUS(asx_spawn(&f->region, "a", store_x, f), ASX_OK);
+    asx_status st = asx_region_close(&f->region, ASX_OK);
+    counted[0] += st == ASX_E_RESOURCE_EXHAUSTED;
+    counted[1] += st == ASX_OK && f->x == 1;
+}
+
+ASX_TEST(a_task_may_get_no_stack)
+{
+    fixture f;
+    memset(counted, 0, sizeof counted);
+    CHECK_EQ(classes_with(without_stack, &f, ASX_EXPLORE_QUIESCENT, ASX_EXPLORE_FAULT_STACK), 2);
+    CHECK_EQ(counted[0], 12);
+    CHECK(counted[1] != 0);
+}
+
+static void without_thread(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    f->seen = asx_blocking(cx, work, f);
+    asx_lab_check(cx, (f->seen == ASX_OK) == (f->runs == 1));
+    counted[0] += f->seen == ASX_E_SYSTEM;
+    end(cx, f);
+}
+
+ASX_TEST(blocking_work_may_find_no_thread)
+{
+    fixture f;
+    memset(counted, 0, sizeof counted);
+    CHECK_EQ(classes_with(without_thread, &f, ASX_EXPLORE_QUIESCENT, ASX_EXPLORE_FAULT_THREAD), 2);
+    CHECK_EQ(counted[0], 12);
+    CHECK_EQ(classes_of(without_thread, &f), 1);
+}
+
 /* ---- a device ------------------------------------------------------------------------------- */
 
 /* A link that holds one packet and may lose it. State: packets on it. */
