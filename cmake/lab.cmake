@@ -49,14 +49,30 @@ if(ASX_TESTS AND EXISTS "${PROJECT_SOURCE_DIR}/tests/lab/seeds/seeds_main.c")
   file(STRINGS "${seeds_folder}/examples.inc" seeds_examples REGEX "^EXAMPLE")
   foreach(line IN LISTS seeds_examples)
     string(REGEX REPLACE "^EXAMPLE\\((.*)\\)$" "\\1" example "${line}")
-    add_library(seeds-${example} OBJECT "${PROJECT_SOURCE_DIR}/examples/${example}.c")
-    set_target_properties(seeds-${example} PROPERTIES C_EXTENSIONS ON)
+    set(source "${PROJECT_SOURCE_DIR}/examples/${example}.c")
+    if(NOT EXISTS "${source}")
+      include(CheckLanguage)
+      if(NOT CMAKE_CROSSCOMPILING)
+        check_language(CXX)
+      endif()
+      if(NOT CMAKE_CXX_COMPILER)
+        continue()
+      endif()
+      enable_language(CXX)
+      set(source "${PROJECT_SOURCE_DIR}/examples/${example}.cpp")
+      target_compile_definitions(lab-seeds PRIVATE SEEDS_CPP)
+    endif()
+    add_library(seeds-${example} OBJECT "${source}")
+    set_target_properties(seeds-${example} PROPERTIES C_EXTENSIONS ON CXX_STANDARD 11)
     target_include_directories(seeds-${example} PRIVATE "${PROJECT_SOURCE_DIR}/include"
       "${seeds_folder}")
     target_compile_options(seeds-${example} PRIVATE -include seeds.h)
     target_compile_definitions(seeds-${example} PRIVATE main=${example}_example_main
       asx_main=seeds_asx_main asx_runtime_create=seeds_runtime_create
-      asx_runtime_destroy=seeds_runtime_destroy)
+      asx_runtime_destroy=seeds_runtime_destroy sigtimedwait=seeds_sigtimedwait
+      asx_watchdog_start=seeds_watchdog_start asx_watchdog_stop=seeds_watchdog_stop
+      asx_dump_on_signal=seeds_dump_on_signal SEEDS_CPP
+      $<$<STREQUAL:${example},cores>:NUMBERS=30000>)
     target_sources(lab-seeds PRIVATE $<TARGET_OBJECTS:seeds-${example}>)
   endforeach()
   if(NOT CMAKE_CROSSCOMPILING)

@@ -9,7 +9,10 @@
 
 #include <asx/asx.h>
 
-enum { NUMBERS = 1000000, RANGE = 10000, SEARCHERS = 6 };
+#ifndef NUMBERS
+#define NUMBERS 1000000
+#endif
+enum { RANGE = 10000, SEARCHERS = 6 };
 
 struct range {
     uint32_t from, to;
