@@ -47,6 +47,7 @@ static asx_status enter(asx_cx *cx, const asx_branch *branches, size_t count, as
     if (rt->in_cleanup)
         return ASX_E_WRONG_CONTEXT;
     *ret_task = task;
+    asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
     return asx__tell_if_needed(rt, task);
 }
 

@@ -475,7 +475,8 @@ static void run_wide(asx__work *w)
 /* These look at the cancel flag only if they have to go on waiting. */
 static bool looks_late(asx__op_kind kind)
 {
-    return kind == ASX__OP_CONDITION_GO_ON || kind == ASX__OP_GO_ON || kind == ASX__OP_MPMC_TAKEN;
+    return kind == ASX__OP_CONDITION_GO_ON || kind == ASX__OP_GO_ON ||
+           kind == ASX__OP_MPMC_TAKEN || kind == ASX__OP_FIRST_OF;
 }
 
 bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed)

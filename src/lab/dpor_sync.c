@@ -380,6 +380,10 @@ static void run_first_of(asx__work *w)
     for (uint32_t i = 0; i < w->op->targets_len; i++)
         if (asx__work_reads(w, w->op->targets[i]) != 0)
             w->deed->enabled = true;
+    if (!w->deed->enabled && is_cancelled(w)) {
+        w->deed->enabled = true;
+        asx__work_finds(w, ASX__FOUND_CANCELLED);
+    }
 }
 
 /* targets: the ends of two tasks; then the flags that the end of the first sets, if it failed: `a`

@@ -94,12 +94,12 @@ static void comes_after(asx__explorer *x, uint32_t task, uint64_t region)
 
 /* The number of a task that was started by another, or by the runtime to run the finalizers of a
  * region. NONE: no memory. */
-static uint32_t number_of(asx__explorer *x, const asx_event *event)
+static uint32_t number_of(asx__explorer *x, const asx_event *event, bool finalizes)
 {
     const asx__lab_region *region = asx__explorer_region(x, event->a);
     const asx__lab_task *owner = region != NULL ? asx__explorer_task(x, region->owner) : NULL;
     const asx__lab_task *parent = asx__explorer_task(x, event->task);
-    if (owner != NULL && asx__explorer_finalizes(x, region, event->object)) {
+    if (owner != NULL && finalizes) {
         uint32_t id = asx__dpor_finalizer_task(x->dpor, owner->id, region->nth);
         if (id != ASX__DPOR_NONE)
             comes_after(x, id, event->a);
@@ -123,11 +123,13 @@ static void on_spawn(asx__explorer *x, const asx_event *event)
                             sizeof *x->tasks))
         return;
     uint32_t id = 0;
+    const asx__lab_region *region = asx__explorer_region(x, event->a);
+    bool finalizes = region != NULL && asx__explorer_finalizes(x, region, serial);
     if (index != 0)
-        id = event->b == ASX__VEHICLE_POLL ? ASX__DPOR_NONE : number_of(x, event);
+        id = event->b == ASX__VEHICLE_POLL ? ASX__DPOR_NONE : number_of(x, event, finalizes);
     for (; x->tasks_len <= index; x->tasks_len++)
         x->tasks[x->tasks_len] = (asx__lab_task){ .id = ASX__DPOR_NONE };
-    x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id };
+    x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id, .finalizes = finalizes };
 }
 
 asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial)
@@ -248,6 +250,7 @@ static bool orders_nothing(uint32_t kind)
         (kind > ASX_EVENT_CONDITION_CREATE && kind <= ASX_EVENT_WATCH_CLOSE))
         return true;
     switch (kind) {
+    case ASX_EVENT_RUN_END:
     case ASX_EVENT_FINALIZER_RUN:
     case ASX_EVENT_TASK_LINK:
     case ASX_EVENT_BUDGET_EXHAUSTED:

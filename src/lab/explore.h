@@ -33,6 +33,7 @@ typedef struct asx__lab_task {
     uint32_t opened;     /* regions */
     uint64_t ticket;     /* its place in what it waits for */
     const char *site;    /* where its last operation that said so stands; NULL: none did */
+    bool finalizes;      /* runs finalizers: no cancel reaches it */
     bool faulty;         /* it was cancelled by a fault */
     bool aims;           /* stands before something that concerns other tasks: ... */
     asx__turn_kind aim_kind; /* ... this */

@@ -146,7 +146,7 @@ static uint64_t *find_targets(asx__explorer *x, const lab_aim *aim, uint32_t *re
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < x->tasks_len; i++)
-            if (!falls[i] && x->tasks[i].id != ASX__DPOR_NONE &&
+            if (!falls[i] && x->tasks[i].id != ASX__DPOR_NONE && !x->tasks[i].finalizes &&
                 falls_with(x, &x->tasks[i], region, falls))
                 more = falls[i] = true;
     }
@@ -201,11 +201,13 @@ static void expect_spawns(asx__explorer *x)
         asx__explorer_prepare(x, &x->spawns);
 }
 
-/* Somebody cancels a region; NULL: its deadline does. */
-static void note_cancel(asx__explorer *x, const asx__lab_task *self, uint64_t region)
+/* Somebody (NULL: a deadline) cancels a region, or a task and with it what it has opened. */
+static void note_cancel(asx__explorer *x, const asx__lab_task *self, uint64_t region,
+                        const asx__lab_task *task)
 {
     const asx__lab_region *r = asx__explorer_region(x, region);
-    if (r == NULL || (self != NULL && asx__explorer_task(x, r->owner) == self))
+    const asx__lab_task *owner = r != NULL ? asx__explorer_task(x, r->owner) : task;
+    if (owner == NULL || owner == self)
         return;
     x->far_cancels = true;
     expect_spawns(x);
@@ -252,7 +254,7 @@ void asx__explorer_announce_deadlines(asx__explorer *x)
             continue;
         if (!x->cancels)
             asx__explorer_prepare(x, &x->cancels);
-        note_cancel(x, NULL, r->serial);
+        note_cancel(x, NULL, r->serial, NULL);
         r->timer = asx__dpor_timer_task(x->dpor, owner->id, r->nth);
         r->tasks_seen = x->tasks_len;
         asx__op op = { .kind = ASX__OP_FIRE, .site = "", .name = flag_of_region(x, r->serial) };
@@ -481,7 +483,7 @@ static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t regio
     if ((fails & ASX__END_CANCELS_REGION) != 0) {
         lab_aim at = { .region = region, .tag = ASX__NAME_CANCEL };
         expect_cancels(x);
-        note_cancel(x, self, region);
+        note_cancel(x, self, region, NULL);
         op->targets = find_targets(x, &at, &op->targets_len);
     }
     if (op->b != 0)
@@ -494,6 +496,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
                          uint64_t object, uint64_t a, asx__op *op)
 {
     const asx__lab_task *other = asx__explorer_task(x, object);
+    const asx__lab_region *region;
     lab_aim at = { .tag = ASX__NAME_CANCEL };
     switch (kind) {
     case ASX__TURN_CANCEL_TASK:
@@ -501,13 +504,15 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
         expect_cancels(x);
         at.task = kind == ASX__TURN_CANCEL_TASK ? object : 0;
         at.region = kind == ASX__TURN_CANCEL_REGION ? object : 0;
-        note_cancel(x, self, at.region);
+        note_cancel(x, self, at.region, asx__explorer_task(x, at.task));
         op->targets = find_targets(x, &at, &op->targets_len);
         return true;
     case ASX__TURN_END:
         return make_end(x, self, object, a, op);
-    case ASX__TURN_CLOSE_REGION:
-        if (a == 0 || x->options->clock != ASX_EXPLORE_ADVERSARIAL)
+    case ASX__TURN_CLOSE_REGION: /* its deadline may have come already */
+        region = asx__explorer_region(x, object);
+        if (x->options->clock != ASX_EXPLORE_ADVERSARIAL ||
+            (a == 0 && (region == NULL || region->timer == ASX__DPOR_NONE)))
             return false;
         expect_cancels(x);
         at = (lab_aim){ .region = object, .tag = ASX__NAME_FIN };

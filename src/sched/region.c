@@ -280,10 +280,23 @@ static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
     return open_region(cx, parent, true, ret_region, options, site);
 }
 
+/* Explored: what a cancelled task opens is cancelled at once. False: there is no memory for it. */
+static bool opens_in_turn(const asx_cx *cx)
+{
+    const asx_runtime *rt = cx->rt_;
+    if (ASX__LIKELY(rt->seam == NULL))
+        return true;
+    if (asx__fails(rt, ASX__TURN_NO_MEMORY))
+        return false;
+    if (rt->current != NULL && !asx__task_masked(rt->current))
+        asx__turn(rt, rt->current, ASX__TURN_IS_CANCELLED, 0, 0);
+    return true;
+}
+
 asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
                               const asx_region_options *options, const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
+    if (cx != NULL && cx->rt_ != NULL && !opens_in_turn(cx))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
     return bury(ret_region, open_scope(cx, ret_region, options, site));
 }
@@ -316,7 +329,7 @@ static asx_status open_in(const asx_cx *cx, const asx_region *handle, asx_region
 asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_region *ret_region,
                                  const asx_region_options *options, const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
+    if (cx != NULL && cx->rt_ != NULL && !opens_in_turn(cx))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
     return bury(ret_region, open_in(cx, handle, ret_region, options, site));
 }

@@ -320,7 +320,9 @@ static asx_status spawn_in_turn(const asx_region *handle, spawn_request *request
                                 asx__region **region)
 {
     asx_runtime *rt = (*region)->rt;
-    bool no_memory = !rt->own_poll && asx__fails(rt, ASX__TURN_NO_MEMORY);
+    if (rt->own_poll) /* part of a call that has had its turn */
+        return ASX_OK;
+    bool no_memory = asx__fails(rt, ASX__TURN_NO_MEMORY);
     if (!no_memory && !request->poll && request->code != NULL &&
         asx__fails(rt, ASX__TURN_NO_STACK))
         request->code = (void *)(uintptr_t)without_stack;

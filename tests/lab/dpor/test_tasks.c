@@ -636,6 +636,151 @@ ASX_TEST(blocking_work_may_find_no_thread)
     CHECK_EQ(classes_of(without_thread, &f), 1);
 }
 
+/* ---- random programs ------------------------------------------------------------------------ */
+
+enum { TASKS_MOST = 3, CALLS_MOST = 2 };
+
+typedef struct program {
+    fixture f;
+    int tasks, len[TASKS_MOST];
+    bool polls[TASKS_MOST];
+    uint8_t code[TASKS_MOST][CALLS_MOST];
+    asx_task task[TASKS_MOST];
+} program;
+
+typedef struct actor {
+    program *p;
+    int number;
+} actor;
+
+static asx_status receive_one(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    int message;
+    return asx_channel_recv(&f->rx, cx, &message);
+}
+
+/* What the close of a scope says of a cancel that came when all in it had ended is not looked at. */
+static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
+{
+    fixture *f = &p->f;
+    const asx_task *next = &p->task[(self + 1) % p->tasks];
+    const asx_branch sends[] = { { "a", send_one, f }, { "b", store_x, f } };
+    const asx_branch waits[] = { { "a", receive_one, f }, { "b", check_twice, f } };
+    switch (code) {
+    case 0:
+        return send_one(cx, f);
+    case 1:
+        return receive_one(cx, f);
+    case 2:
+        (void)asx_race(cx, sends, 2, NULL, NULL);
+        return ASX_OK;
+    case 3:
+        (void)asx_race(cx, waits, 2, NULL, NULL);
+        return ASX_OK;
+    case 4:
+        (void)asx_timeout(cx, ASX_MS, receive_one, f);
+        return ASX_OK;
+    case 5:
+        (void)asx_join_all(cx, sends, 2, NULL, NULL);
+        return ASX_OK;
+    case 6:
+        return asx_task_cancel(next, NULL);
+    case 7:
+        return asx_sleep(cx, (uint64_t)(self + 1) * ASX_MS);
+    case 8:
+        return asx_spawn(&f->region, "late", store_x, f);
+    case 9:
+        return asx_region_cancel(&f->region, NULL);
+    case 10:
+        return asx_is_cancelled(cx) ? ASX_E_CANCELLED : ASX_OK;
+    case 11:
+        return asx_join(cx, next, NULL);
+    case 12:
+        return asx_task_defer(cx, finalize, f);
+    default:
+        return load_x(cx, f);
+    }
+}
+
+static asx_status act(asx_cx *cx, void *arg)
+{
+    const actor *a = arg;
+    for (int i = 0; i < a->p->len[a->number]; i++)
+        if (call(cx, a->p, a->number, a->p->code[a->number][i]) == ASX_E_CANCELLED)
+            break;
+    return ASX_OK;
+}
+
+static asx_poll act_polled(asx_cx *cx, void *arg)
+{
+    (void)act(cx, arg);
+    return ASX_POLL_READY;
+}
+
+static void random_program(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    actor actors[TASKS_MOST];
+    memset(&p->f, 0, sizeof p->f);
+    memset(p->task, 0, sizeof p->task);
+    (void)asx_region_open(cx, &p->f.region, NULL); /* also with faults: failures stick */
+    (void)asx_channel_create(&p->f.region, sizeof(int), 1, &p->f.tx, &p->f.rx);
+    for (int i = 0; i < p->tasks; i++) {
+        actors[i] = (actor){ p, i };
+        if (p->polls[i])
+            (void)asx_spawn_poll_task(&p->f.region, NULL, act_polled, &actors[i], &p->task[i]);
+        else
+            (void)asx_spawn_task(&p->f.region, NULL, act, &actors[i], &p->task[i]);
+    }
+    (void)asx_region_close(&p->f.region, ASX_OK);
+}
+
+static void print_program(const program *p, const asx_explore_options *options)
+{
+    fprintf(stderr, "clock %d, faults %u\n", (int)options->clock, options->faults);
+    for (int t = 0; t < p->tasks; t++) {
+        fprintf(stderr, "task %d%s:", t, p->polls[t] ? " (poll)" : "");
+        for (int i = 0; i < p->len[t]; i++)
+            fprintf(stderr, " %u", p->code[t][i]);
+        fprintf(stderr, "\n");
+    }
+}
+
+ASX_TEST_TIMEOUT(random_programs_of_tasks_agree_with_brute_force, 120)
+{
+    asx__rng rng;
+    uint64_t compared = 0, programs = 600 / asx_test_scale();
+    asx__rng_seed(&rng, 90125);
+    for (uint64_t n = 0; n < programs; n++) {
+        program p = { .tasks = 2 + (int)(asx__rng_below(&rng, 4) == 0) };
+        for (int t = 0; t < p.tasks; t++) {
+            p.len[t] = 1 + (int)asx__rng_below(&rng, p.tasks == 2 ? 2 : 1);
+            p.polls[t] = asx__rng_below(&rng, 4) == 0;
+            for (int i = 0; i < p.len[t]; i++)
+                p.code[t][i] = (uint8_t)asx__rng_below(&rng, 14);
+        }
+        asx_explore_options options = { .mode = ASX_EXPLORE_DFS,
+                                        .clock = (asx_explore_clock)asx__rng_below(&rng, 2),
+                                        .executions_max = 3000 };
+        if (asx__rng_below(&rng, 8) == 0)
+            options.faults = ASX_EXPLORE_FAULT_CANCEL;
+        asx_explore_result all;
+        CHECK_STATUS(asx_explore(&options, random_program, &p, &all), ASX_OK);
+        if (all.status != ASX_OK)
+            print_program(&p, &options);
+        CHECK_STATUS(all.status, ASX_OK);
+        if (!all.complete)
+            continue;
+        compared++;
+        bool same = classes_compare(random_program, &p, options, &all, 3);
+        if (!same)
+            print_program(&p, &options);
+        CHECK(same);
+    }
+    CHECK(compared > programs / 2);
+}
+
 /* ---- a device ------------------------------------------------------------------------------- */
 
 /* A link that holds one packet and may lose it. State: packets on it. */
