@@ -207,7 +207,7 @@ static void note_cancel(asx__explorer *x, const asx__lab_task *self, uint64_t re
 {
     const asx__lab_region *r = asx__explorer_region(x, region);
     const asx__lab_task *owner = r != NULL ? asx__explorer_task(x, r->owner) : task;
-    if (owner == NULL || owner == self)
+    if (owner == NULL || owner == self || owner->opened == 0)
         return;
     x->far_cancels = true;
     expect_spawns(x);

@@ -660,7 +660,7 @@ static asx_status receive_one(asx_cx *cx, void *arg)
     return asx_channel_recv(&f->rx, cx, &message);
 }
 
-/* What the close of a scope says of a cancel that came when all in it had ended is not looked at. */
+/* What the close of a scope says of a cancel that came when all in it had ended is not asked. */
 static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
 {
     fixture *f = &p->f;
