@@ -104,6 +104,8 @@
 #define asx_timeout(...) ASX_LAB_AT_(asx_timeout(__VA_ARGS__))
 #define asx_task_cancel(...) ASX_LAB_AT_(asx_task_cancel(__VA_ARGS__))
 #define asx_task_link(...) ASX_LAB_AT_(asx_task_link(__VA_ARGS__))
+#define asx_region_open_at(...) ASX_LAB_AT_(asx_region_open_at(__VA_ARGS__))
+#define asx_region_open_in_at(...) ASX_LAB_AT_(asx_region_open_in_at(__VA_ARGS__))
 #define asx_region_close(...) ASX_LAB_AT_(asx_region_close(__VA_ARGS__))
 #define asx_region_close_with(...) ASX_LAB_AT_(asx_region_close_with(__VA_ARGS__))
 #define asx_region_cancel(...) ASX_LAB_AT_(asx_region_cancel(__VA_ARGS__))

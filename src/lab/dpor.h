@@ -63,6 +63,7 @@
     X(DROP, "drop sender")                                                                         \
     X(CLOSE, "drop receiver")                                                                      \
     X(CHECKPOINT, "checkpoint")                                                                    \
+    X(OPEN_REGION, "open region")                                                                  \
     X(CANCEL, "cancel")                                                                            \
     X(JOIN, "join")                                                                                \
     X(END, "end")                                                                                  \

@@ -429,7 +429,7 @@ static void run_task(asx__work *w)
         if (w->deed->enabled)
             asx__work_writes(w, name, asx__work_reads(w, name) | REGION_CLOSED);
         break;
-    default: /* CHECKPOINT */
+    default: /* CHECKPOINT, OPEN_REGION */
         break;
     }
 }

@@ -355,6 +355,7 @@ static const turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_TRY_ACQUIRE] = { ASX__OP_TRY_ACQUIRE, SEMAPHORE, false },
     [ASX__TURN_RELEASE] = { ASX__OP_RELEASE, SEMAPHORE, false },
     [ASX__TURN_IS_CANCELLED] = { ASX__OP_CHECKPOINT, 0, false },
+    [ASX__TURN_OPEN_REGION] = { ASX__OP_OPEN_REGION, 0, false },
     [ASX__TURN_SPAWN] = { ASX__OP_SPAWN, 0, false },
     [ASX__TURN_LINK] = { ASX__OP_LINK, 0, false },
     [ASX__TURN_FIRST_OF] = { ASX__OP_FIRST_OF, 0, true },
@@ -543,6 +544,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
         op->b = x->options->clock == ASX_EXPLORE_ADVERSARIAL;
         return true;
     case ASX__TURN_IS_CANCELLED:
+    case ASX__TURN_OPEN_REGION:
         op->cx = cancel_flag(self->id);
         return x->cancels;
     default:

@@ -289,7 +289,7 @@ static bool opens_in_turn(const asx_cx *cx)
     if (asx__fails(rt, ASX__TURN_NO_MEMORY))
         return false;
     if (rt->current != NULL && !asx__task_masked(rt->current))
-        asx__turn(rt, rt->current, ASX__TURN_IS_CANCELLED, 0, 0);
+        asx__turn(rt, rt->current, ASX__TURN_OPEN_REGION, 0, 0);
     return true;
 }
 

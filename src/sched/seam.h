@@ -58,6 +58,7 @@ struct asx__task;
     X(TRY_ACQUIRE)                                                                                 \
     X(RELEASE)                                                                                     \
     X(IS_CANCELLED)  /* - */                                                                       \
+    X(OPEN_REGION)   /* - */                                                                       \
     X(NO_MEMORY)     /* - ; as a fault, a call that allocates fails: not 0 */                      \
     X(NO_STACK)      /* - ; likewise, a task that is started now will have none */                 \
     X(NO_THREAD)     /* - ; likewise, blocking work is refused */                                  \

@@ -194,7 +194,7 @@ static void without_a_line(asx_cx *cx, void *arg)
     asx_region r;
     int message = 1;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS((asx_region_open_at)(cx, &r, NULL, "-"), ASX_OK);
     CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
     CHECK_STATUS((asx_channel_send)(&tx, cx, &message), ASX_OK);
     asx_lab_check(cx, false);
