@@ -1,5 +1,6 @@
 /* test_bad_luck.c - threads that cannot be made or that a task ends, processes that fork, memory
- * that runs out in the middle of a burst, a runtime destroyed while it runs. */
+ * that runs out in the middle of a burst, a runtime destroyed while it runs.
+ * ctest-labels: own-workers */
 #include "harness.h"
 
 #include <asx/asx.h>

@@ -1,4 +1,4 @@
-/* The deque of a worker on real threads; tests/model explores it. */
+/* The deque of a worker on real threads; tests/model explores it. ctest-labels: own-workers */
 #include "sched/deque.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* test_fair.c - nobody starves, on several workers: tasks that wake each other for ever, storms of
- * cancellations, joins that go out of turn. */
+ * cancellations, joins that go out of turn. ctest-labels: own-workers */
 #include "harness.h"
 
 #include <asx/asx.h>

@@ -1,4 +1,5 @@
-/* Who searches, who sleeps and who is woken, step by step; tests/model explores it. */
+/* Who searches, who sleeps and who is woken, step by step; tests/model explores it.
+ * ctest-labels: own-workers */
 #include "sched/idle.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The global queue: order, shares, and tasks that pass between threads. */
+/* The global queue: order, shares, and tasks that pass between threads.
+ * ctest-labels: own-workers */
 #include "sched/inject.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* Several workers: the same programs, in parallel, without a lost wake-up or a lost task; and how
- * little a runtime uses that rests. ctest-labels: clock */
+ * little a runtime uses that rests. ctest-labels: clock own-workers */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

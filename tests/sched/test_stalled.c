@@ -1,5 +1,5 @@
 /* test_stalled.c - tasks that all wait for each other, and shutdowns with somebody who does not go,
- * on several workers. */
+ * on several workers. ctest-labels: clock own-workers */
 #include "support_kit.h"
 
 #include <pthread.h>

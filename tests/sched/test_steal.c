@@ -1,5 +1,6 @@
 /* test_steal.c - the order of a search, and the journal of several workers. What the order looks
- * like on a running scheduler is shown by the fixtures sc-steal-001 and INV-SC-05. */
+ * like on a running scheduler is shown by the fixtures sc-steal-001 and INV-SC-05.
+ * ctest-labels: own-workers */
 #include "harness.h"
 
 #include <string.h>

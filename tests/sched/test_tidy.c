@@ -1,4 +1,5 @@
-/* test_tidy.c - memory that a burst has left behind goes back to the system. */
+/* test_tidy.c - memory that a burst has left behind goes back to the system.
+ * ctest-labels: clock own-workers */
 #include "harness.h"
 
 #include <asx/asx.h>

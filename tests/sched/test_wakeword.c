@@ -1,4 +1,5 @@
-/* The wake word step by step, and what it refuses; tests/model explores it with several threads. */
+/* The wake word step by step, and what it refuses; tests/model explores it with several threads.
+ * ctest-labels: own-workers */
 #include "sched/wakeword.h"
 
 #include <stddef.h>

@@ -2,7 +2,7 @@
  *
  * Tasks are pairs that hand tokens to each other: each gives one, then waits for one, over and
  * over. A thread on the side tries to wake waits that are long over. Counters of a task are plain,
- * so that two workers on one task are a race; a lost wake-up hangs. */
+ * so that two workers on one task are a race; a lost wake-up hangs. ctest-labels: own-workers */
 #include <pthread.h>
 #include <stdlib.h>
 
