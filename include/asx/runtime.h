@@ -237,6 +237,7 @@ typedef struct asx_pool_stats {
     uint64_t looks;
     uint64_t looks_positive, looks_negative; /* pressure above and below 0 */
     uint64_t negative_streak_max;            /* most looks in a row with pressure below 0 */
+    uint64_t handed_on;       /* tasks given to all because their worker was stuck or went */
     uint64_t promoted;        /* surplus workers made */
     uint64_t retired_idle;    /* ... that went because they had nothing to do */
     uint64_t retired_surplus; /* ... that went because nobody was stuck any more */

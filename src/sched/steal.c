@@ -123,14 +123,15 @@ static asx__worker *find_victim(asx__engine *e, asx__scan scan, bool next_up)
 void asx__local_drain(asx_runtime *rt, asx__worker *w)
 {
     ASX__DEBUG_ASSERT(rt->engine->loaded == &rt->engine->visitor);
+    uint64_t moved = w->r.next_up != NULL;
     for (const asx__node *n = w->local.next; n != &w->local; n = n->next)
-        rt->engine->stolen++; /* they go to other workers, whoever that will be */
+        moved++;
+    rt->engine->stolen += moved; /* they go to other workers, whoever that will be */
+    rt->engine->pool.counts.handed_on += moved;
     move_all(&w->local, &rt->ready.queue[0]); /* the visitor's, now */
     hint(rt);
-    if (w->r.next_up != NULL) {
+    if (w->r.next_up != NULL)
         (void)take_next_up(rt, w);
-        rt->engine->stolen++;
-    }
 }
 
 bool asx__steal(asx_runtime *rt)

@@ -417,6 +417,7 @@ static void put_pool(asx__look *look, const asx_runtime *rt)
     }
     const struct { const char *text; uint64_t number; } counts[] = {
         { "; stuck ", pool.stuck },
+        { ", handed on ", pool.handed_on },
         { ", promoted ", pool.promoted },
         { ", retired ", pool.retired_idle + pool.retired_surplus },
         { "; looks ", pool.looks },

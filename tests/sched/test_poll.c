@@ -55,6 +55,7 @@ static asx_status withdrawn(asx_cx *cx, void *arg)
 
 ASX_TEST(a_wait_that_is_not_renewed_is_withdrawn_and_takes_nothing)
 {
+    asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(withdrawn, NULL, ASX_OK);
 }
 

@@ -371,6 +371,7 @@ ASX_TEST(what_waits_behind_a_stuck_worker_is_run_by_others_though_they_are_never
     scene s = { .hogs = 1 };
     asx_pool_stats end = run(&config, bustles_around, &s);
     CHECK_EQ(end.workers_peak, 2u);
+    CHECK_GE(end.handed_on, 1u);
 }
 
 /* ---- pinned ---------------------------------------------------------------------------------- */
@@ -527,7 +528,7 @@ ASX_TEST(a_dump_says_how_many_workers_there_are_and_why)
     CHECK_EQ(asx_dump_tasks(rt, fds[1]), ASX_OK);
     CHECK(read(fds[0], text, sizeof text - 1) > 0);
     CHECK(strstr(text, "workers 3 to 5: 0 active, 0 searching, 0 asleep, 0 draining; stuck 0, "
-                       "promoted 0, retired 0; looks 0: no work 0, nonpositive 0, "
+                       "handed on 0, promoted 0, retired 0; looks 0: no work 0, nonpositive 0, "
                        "idle capacity 0, not stuck 0, at max 0, no thread 0\n") != NULL);
     CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
 }

@@ -136,8 +136,8 @@ static asx_status panic_main(asx_cx *cx, void *arg)
     asx_close_report report;
     (void)arg;
     CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_spawn(&r, "boom", boom, NULL), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "sleeper", sleeper, &st), ASX_OK);
+    CHECK_EQ(asx_spawn(&r, "boom", boom, NULL), ASX_OK);
     CHECK_EQ(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
     CHECK_EQ(report.tasks_panicked, 1);
     CHECK_EQ(report.tasks_cancelled, 1);
