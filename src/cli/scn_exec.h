@@ -42,7 +42,10 @@ typedef struct scn_thing {
             uint64_t fired;
         } timer;
         asx_close_report report;
-        asx_waker waker;
+        struct {
+            asx_waker call;
+            asx_region region; /* of its task; the waker is good as long as that is open */
+        } waker;
         asx_cancel_witness witness;
     } u;
 } scn_thing;

@@ -280,14 +280,22 @@ static asx_status do_waker(scn_machine *m, scn_frame *f, const scn_op *op)
 {
     if (op->code == SCN_OP_WAKER) {
         scn_thing *slot = scn_slot_of(m, op, 0);
-        asx_status st = asx_cx_waker(f->cx, &slot->u.waker);
+        asx_status st = asx_cx_waker(f->cx, &slot->u.waker.call);
+        if (st >= 0)
+            st = asx_cx_region(f->cx, &slot->u.waker.region);
         if (st >= 0)
             scn_set_made(slot, true);
         return st;
     }
-    scn_thing *thing = scn_thing_of(m, f, op, 0);
-    if (thing != NULL)
-        thing->u.waker.wake(thing->u.waker.arg);
+    const scn_thing *thing = scn_thing_of(m, f, op, 0);
+    asx_region_state state = ASX_REGION_CLOSED;
+    if (thing == NULL)
+        return ASX_OK;
+    asx_status st = asx_region_get_state(&thing->u.waker.region, &state);
+    if (st < 0 || state == ASX_REGION_CLOSED)
+        scn_fail(m, op->line, "wake: the region of its task is closed, and the waker with it");
+    else
+        thing->u.waker.call.wake(thing->u.waker.call.arg);
     return ASX_OK;
 }
 

@@ -152,6 +152,13 @@ ASX_TEST(a_waker_is_remembered_once)
           "expect notes woke = 1 2\n");
 }
 
+ASX_TEST(a_waker_is_not_called_when_its_region_is_closed)
+{
+    fails_at("scenario a\nbody w\n  waker k\n  wait-external\nend\nmain\n  open r\n"
+             "  spawn r w\n  yield\n  wake k\n  close r\n  wake k\nend\n",
+             12, "wake: the region of its task is closed");
+}
+
 ASX_TEST(acks_keep_their_message)
 {
     holds("scenario a\nvehicle both\nmode both\nmain\n  open r\n  channel r ch 2\n  send ch 1\n"
