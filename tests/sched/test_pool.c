@@ -1,5 +1,5 @@
 /* test_pool.c - workers that come when others are stuck, and go when they are not needed.
- * ctest-labels: clock own-workers */
+ * ctest-labels: slow clock own-workers */
 #include "harness.h"
 
 #include <asx/asx.h>
