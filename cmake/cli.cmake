@@ -42,6 +42,6 @@ if(NOT ASX_TEST_LAUNCHER AND NOT CMAKE_CROSSCOMPILING)
       COMMAND asx_tool conformance --workers ${workers} --timeout 120
         --dir "${PROJECT_SOURCE_DIR}/tests/scenarios")
     set_tests_properties(conformance@${workers} scenarios@${workers} PROPERTIES
-      LABELS "workers;suite" TIMEOUT 900)
+      LABELS workers TIMEOUT 900)
   endforeach()
 endif()
