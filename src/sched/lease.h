@@ -121,10 +121,14 @@ static inline bool asx__lease_revoke(asx__lease_lock *l)
 
 static __attribute__((noinline, unused)) void asx__lease_take_slow(asx__lease_lock *l)
 {
+    bool slept = false;
     for (unsigned n = 0;; n++) {
         if (asx__load_relaxed(&l->lease) != 0) {
-            if (asx__lease_revoke(l))
+            if (asx__lease_revoke(l)) {
+                if (slept) /* the lock is its own: as below */
+                    asx__store_relaxed(&l->lock.word, 2u);
                 return;
+            }
             continue;
         }
         if (n + 1 < ASX__LEASE_SPINS + 1) {
@@ -136,6 +140,7 @@ static __attribute__((noinline, unused)) void asx__lease_take_slow(asx__lease_lo
         /* Whoever has slept leaves a 2 behind: others may sleep still. */
         if (asx__exchange_seq_cst(&l->lock.word, 2u) == 0)
             return;
+        slept = true;
         if (asx__load_seq_cst(&l->lease) == 0) /* partner: asx__lease_keep() */
             (void)asx__futex_wait(&l->lock.word, 2, ASX__FUTEX_FOREVER);
     }
