@@ -61,6 +61,17 @@ static void keeper(void)
     }
 }
 
+/* Comes and goes, and then takes a lease. */
+static void settler(void)
+{
+    asx__lease_take(&lock, &slots[0]);
+    inside();
+    asx__lease_drop(&lock, &slots[0]);
+    asx__lease_take(&lock, &slots[0]);
+    inside();
+    asx__lease_keep(&lock, &slots[0]);
+}
+
 static void visitor(void)
 {
     asx__lease_take(&lock, NULL);
@@ -108,6 +119,16 @@ ASX_TEST_TIMEOUT(two_that_revoke_do_not_both_get_it, 120)
 {
     model_program p = program("keeper and two visitors", keeper, visitor, visitor, 2, 1);
     model_holds(&p);
+}
+
+/* Two sleep, one is woken and finds a lease: the other is to be woken still. */
+ASX_TEST_TIMEOUT(nobody_is_forgotten_who_slept_while_another_revokes, 120)
+{
+    model_program p = program("settler and two visitors", settler, visitor, visitor, 2, 1);
+    model_holds(&p);
+    model_plant(MODEL_SKIP, "asx__lease_take_slow", "store &l->lock.word", 0);
+    model_breaks(&p, "who revokes forgets that others sleep");
+    model_heal();
 }
 
 ASX_TEST_TIMEOUT(faults_of_the_protocol_are_found, 120)
