@@ -66,13 +66,17 @@ foreach(source IN LISTS test_sources)
   if(name MATCHES "^(model-.*|lab-bugs-bugs|lab-dpor-(engine|explore|modes|published))$")
     list(APPEND labels pure)
   endif()
+  set(cost 0)
+  if(name MATCHES "^lab-dpor-(engine|jobs)$")
+    set(cost 20)
+  endif()
   # A target as the command: CMake puts the emulator of a cross build before it.
   if(ASX_TEST_LAUNCHER)
     add_test(NAME ${name} COMMAND ${ASX_TEST_LAUNCHER} $<TARGET_FILE:${name}>)
   else()
     add_test(NAME ${name} COMMAND ${name})
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900 COST ${cost})
 
   # The same on several workers: see tests/harness/workers.c. Not what says itself how many
   # (label `own-workers`).
@@ -102,7 +106,8 @@ if(ASX_LIBRARY_EXISTS)
   endif()
   add_test(NAME stress-1 COMMAND ${stress} --seconds 5 --workers 1)
   add_test(NAME stress-4 COMMAND ${stress} --seconds ${ASX_STRESS_SECONDS} --workers 4)
-  set_tests_properties(stress-1 stress-4 PROPERTIES LABELS "stress" TIMEOUT 900)
+  # COST: what takes long begins first, else one core waits for the other at the end.
+  set_tests_properties(stress-1 stress-4 PROPERTIES LABELS "stress" TIMEOUT 900 COST 60)
 endif()
 
 include(cmake/locals.cmake)
