@@ -101,7 +101,7 @@ typedef struct join_all {
     asx_join_result *results; /* the caller's, or NULL */
     size_t count;
     bool started; /* all of them */
-    asx_outcome outcome;
+    asx__finish finish; /* of those that have been looked at, together */
 } join_all;
 
 static asx_status collect(asx_cx *cx, void *arg)
@@ -113,7 +113,8 @@ static asx_status collect(asx_cx *cx, void *arg)
         asx_join_result result;
         asx_status st = asx_join(cx, &all->tasks[i], &result);
         ASX__ASSERT(st == ASX_OK); /* it has ended, and nobody else has its handle */
-        all->outcome = asx_outcome_join(all->outcome, result.outcome);
+        asx__finish one = { asx_now(cx), result.outcome };
+        all->finish = asx__finish_join(all->finish, one);
         if (all->results != NULL)
             all->results[i] = result;
     }
@@ -139,7 +140,7 @@ asx_status asx_join_all(asx_cx *cx, const asx_branch *branches, size_t count,
 {
     asx__task *task;
     asx_region region;
-    join_all all = { .results = ret_results, .count = count, .outcome = ASX_OUTCOME_INIT_OK };
+    join_all all = { .results = ret_results, .count = count, .finish = ASX__FINISH_UNIT };
     asx_status st = enter(cx, branches, count, &task);
     if (st < 0)
         return st;
@@ -153,7 +154,7 @@ asx_status asx_join_all(asx_cx *cx, const asx_branch *branches, size_t count,
             return came_too_late(setup) ? tell(cx, st) : setup;
     }
     if (ret_outcome != NULL)
-        *ret_outcome = all.outcome;
+        *ret_outcome = all.finish.outcome;
     return tell(cx, st);
 }
 

@@ -1,13 +1,14 @@
-/* cancel.c - cancellation: kinds, phases, witnesses, the cancel state of a task.
+/* cancel.c - cancellation: kinds, phases, witnesses.
  *
- * Invariants
- *   epoch of a task          0 before the first request, raised by it, then constant
- *   severity of its reason   never falls
- *   cleanup budget           only tightens within one wait; the second wait, which begins at the
- *                            acknowledgement, is granted `quota` again and never more
+ * What a task keeps of its cancellation is a few bytes of its record (sched/cancel.c); here is what
+ * they may become.
  *
- * Rejected: one quota for both waits together. A task that needed long to look would then have
- * little left to clean up with, and looking late is often not its own doing.
+ *   severity of a reason   never falls
+ *   a severer kind         grants no more resumptions, and no lower priority
+ *
+ * Rejected: one quota for both waits together, until the acknowledgement and after it. A task that
+ * needed long to look would then have little left to clean up with, and looking late is often not
+ * its own doing.
  */
 #include "kernel/kernel.h"
 
@@ -145,51 +146,4 @@ asx_status asx__cancel_phase_of(asx_task_state state, asx_cancel_phase *ret_phas
                    "phases are the last four task states");
     *ret_phase = (asx_cancel_phase)(state - ASX_TASK_CANCEL_REQUESTED);
     return ASX_OK;
-}
-
-bool asx__cancel_state_is_valid(const asx__cancel_state *cancel)
-{
-    return (cancel->epoch == 0) == (cancel->reason == NULL) &&
-           cancel->cleanup.poll_quota <= cancel->quota;
-}
-
-static asx_budget bounded_cleanup(asx_cancel_kind kind, asx_time deadline)
-{
-    asx_budget budget = asx_cancel_cleanup_budget(kind);
-    budget.deadline = deadline;
-    return budget;
-}
-
-void asx__cancel_begin(asx__cancel_state *cancel, const asx_cancel_reason *reason,
-                       asx_time deadline)
-{
-    ASX__ASSERT(cancel != NULL && reason != NULL && cancel->reason == NULL);
-    cancel->cleanup = bounded_cleanup(reason->kind, deadline);
-    cancel->quota = cancel->cleanup.poll_quota;
-    cancel->reason = reason;
-    cancel->epoch++;
-    ASX__DEBUG_ASSERT(asx__cancel_state_is_valid(cancel));
-}
-
-bool asx__cancel_strengthen(asx__cancel_state *cancel, const asx_cancel_reason *reason,
-                            asx_time deadline)
-{
-    ASX__ASSERT(cancel != NULL && reason != NULL && cancel->reason != NULL);
-    asx_budget granted = bounded_cleanup(reason->kind, deadline);
-    cancel->cleanup = asx_budget_meet(cancel->cleanup, granted);
-    if (granted.poll_quota < cancel->quota)
-        cancel->quota = granted.poll_quota;
-    ASX__DEBUG_ASSERT(asx__cancel_state_is_valid(cancel));
-    if (!asx_cancel_reason_stronger(reason, cancel->reason))
-        return false;
-    cancel->reason = reason;
-    return true;
-}
-
-void asx__cancel_acknowledge(asx__cancel_state *cancel, asx_time deadline)
-{
-    ASX__ASSERT(cancel != NULL && cancel->reason != NULL);
-    cancel->cleanup.poll_quota = cancel->quota;
-    cancel->cleanup.deadline = deadline;
-    ASX__DEBUG_ASSERT(asx__cancel_state_is_valid(cancel));
 }

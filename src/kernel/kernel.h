@@ -248,18 +248,6 @@ ASX_MUST_USE asx_status asx__cancel_phase_step(asx_cancel_phase *phase, asx_canc
  * where no cancellation exists. */
 ASX_MUST_USE asx_status asx__cancel_phase_of(asx_task_state state, asx_cancel_phase *ret_phase);
 
-/* The cancellation of one task. All zero: never requested.
- *
- * Invariants: (epoch == 0) == (reason == NULL); cleanup.poll_quota <= quota. */
-typedef struct asx__cancel_state {
-    asx_budget cleanup;              /* what is left of the wait that goes on now */
-    uint64_t epoch;                  /* raised by the first request only */
-    const asx_cancel_reason *reason; /* borrowed; outlives the task */
-    uint32_t quota;                  /* resumptions granted to each of the two waits */
-} asx__cancel_state;
-
-bool asx__cancel_state_is_valid(const asx__cancel_state *cancel);
-
 /* Of asx_cancel_cleanup_budget(kind), for kinds that are some. */
 static inline uint16_t asx__cancel_quota(asx_cancel_kind kind)
 {
@@ -276,18 +264,6 @@ static inline uint8_t asx__cancel_priority(asx_cancel_kind kind)
 #undef ASX__PRIORITY
     return priorities[kind];
 }
-
-/* First request: epoch + 1; the kind's cleanup budget, bounded by `deadline`, is what the task may
- * use until it acknowledges. Not for a task that has a reason already. */
-void asx__cancel_begin(asx__cancel_state *cancel, const asx_cancel_reason *reason,
-                       asx_time deadline);
-/* Any later request: what is left of the cleanup budget is met with the kind's and `deadline`, so
- * it only shrinks; the stronger reason stays. True if `reason` has replaced the old one and must
- * outlive the task; otherwise it is not kept. */
-bool asx__cancel_strengthen(asx__cancel_state *cancel, const asx_cancel_reason *reason,
-                            asx_time deadline);
-/* The task was told: a fresh wait of the same quota begins, bounded by `deadline`. */
-void asx__cancel_acknowledge(asx__cancel_state *cancel, asx_time deadline);
 
 /* ---- chains of causes ------------------------------------------------------------------------
  *

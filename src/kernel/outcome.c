@@ -54,14 +54,14 @@ asx__finish asx__finish_race(asx__finish a, asx__finish b)
 asx_status asx__race_pick(const asx__finish *racers, size_t count, size_t *ret_winner)
 {
     ASX__ASSERT((racers != NULL || count == 0) && ret_winner != NULL);
-    uint64_t best = ASX_TIME_NEVER;
+    asx__finish best = ASX__FINISH_NEVER;
     for (size_t i = 0; i < count; i++) {
-        if (racers[i].at < best) {
-            best = racers[i].at;
+        asx__finish next = asx__finish_race(best, racers[i]);
+        if (next.at != best.at)
             *ret_winner = i;
-        }
+        best = next;
     }
-    return best == ASX_TIME_NEVER ? ASX_E_NOT_FOUND : ASX_OK;
+    return best.at == ASX_TIME_NEVER ? ASX_E_NOT_FOUND : ASX_OK;
 }
 
 asx__race_action asx__race_next(size_t racers, size_t finished, bool losers_cancelled)

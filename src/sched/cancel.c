@@ -281,9 +281,8 @@ static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason
 {
     asx_budget cleanup = asx_cancel_cleanup_budget(reason->kind);
     bool stronger = asx_cancel_reason_stronger(reason, task->reason);
-    asx_status st = asx_task_transition_legal((asx_task_state)task->phase,
-                                              (asx_task_state)task->phase);
-    ASX__ASSERT(st == ASX_OK);
+    asx_status st = asx__task_fire(&task->phase, ASX__TASK_REQUEST_CANCEL);
+    ASX__ASSERT(st == ASX_OK); /* and it has stayed where it was */
     if (rt->tracing)
         asx__journal(rt, ASX_EVENT_CANCEL_STRENGTHEN, asx__serial(task->generation),
                      (uint64_t)reason->kind, stronger, 0);

@@ -142,12 +142,14 @@ static void complete_phase(asx_runtime *rt, asx__task *task, asx_status returned
     task->outcome = (uint8_t)asx__task_outcome((asx_task_state)task->phase, returned, panicked,
                                                forced);
     if (task->phase == ASX_TASK_CANCELLING && !panicked) {
-        asx_status st = asx__task_step(&task->phase, ASX_TASK_FINALIZING);
+        asx_status st = asx__task_fire(&task->phase, ASX__TASK_CLEANUP_DONE);
         ASX__ASSERT(st == ASX_OK);
         journal_phase(rt, task, ASX_TASK_CANCELLING, ASX_TASK_FINALIZING);
     }
     unsigned from = task->phase;
-    asx_status st = asx__task_step(&task->phase, ASX_TASK_COMPLETED);
+    asx_status st = asx__task_fire(&task->phase, from == ASX_TASK_FINALIZING
+                                                     ? ASX__TASK_FINALIZE_DONE
+                                                     : ASX__TASK_COMPLETE);
     ASX__ASSERT(st == ASX_OK);
     journal_phase(rt, task, from, ASX_TASK_COMPLETED);
 }

@@ -219,142 +219,24 @@ ASX_TEST(stronger_is_severity_then_earlier_then_smaller_message)
     CHECK(!asx_cancel_reason_stronger(NULL, NULL));
 }
 
-ASX_TEST(a_request_sets_epoch_reason_and_the_kinds_cleanup_budget)
-{
-    for (int k = 0; k < ASX_CANCEL_KIND_COUNT; k++) {
-        asx_cancel_reason reason = { .kind = (asx_cancel_kind)k };
-        asx__cancel_state cancel = { 0 };
-        CHECK(asx__cancel_state_is_valid(&cancel));
-        asx__cancel_begin(&cancel, &reason, 12345);
-        CHECK(asx__cancel_state_is_valid(&cancel));
-        CHECK_EQ(cancel.epoch, 1u);
-        CHECK_PTR_EQ(cancel.reason, &reason);
-        CHECK_EQ(cancel.quota, ladder[k].quota);
-        CHECK_EQ(cancel.cleanup.poll_quota, ladder[k].quota);
-        CHECK_EQ(cancel.cleanup.priority, ladder[k].priority);
-        CHECK_EQ(cancel.cleanup.deadline, 12345u);
-        CHECK_EQ(cancel.cleanup.cost_quota, ASX_COST_UNLIMITED);
-    }
-}
-
-ASX_TEST(all_pairs_of_kinds_combine_to_the_tighter_budget_and_the_severer_reason)
+/* What a request grants is met with what was granted before: the law of strengthening. */
+ASX_TEST(all_pairs_of_kinds_combine_to_the_tighter_budget)
 {
     for (int a = 0; a < ASX_CANCEL_KIND_COUNT; a++) {
         for (int b = 0; b < ASX_CANCEL_KIND_COUNT; b++) {
-            asx_cancel_reason first = { .kind = (asx_cancel_kind)a, .timestamp = 1 };
-            asx_cancel_reason second = { .kind = (asx_cancel_kind)b, .timestamp = 2 };
-            asx__cancel_state cancel = { 0 };
-            asx__cancel_begin(&cancel, &first, 100);
-            bool changed = asx__cancel_strengthen(&cancel, &second, b % 2 ? 50 : 150);
+            asx_budget both = asx_budget_meet(asx_cancel_cleanup_budget((asx_cancel_kind)a),
+                                              asx_cancel_cleanup_budget((asx_cancel_kind)b));
             bool severer = ladder[b].severity > ladder[a].severity;
-            uint32_t quota = ladder[a].quota < ladder[b].quota ? ladder[a].quota : ladder[b].quota;
-            int priority =
-                ladder[a].priority > ladder[b].priority ? ladder[a].priority : ladder[b].priority;
-            CHECK_EQ(changed, severer);
-            CHECK_PTR_EQ(cancel.reason, severer ? &second : &first);
-            CHECK_EQ(cancel.epoch, 1u);
-            CHECK_EQ(cancel.quota, quota);
-            CHECK_EQ(cancel.cleanup.poll_quota, quota);
-            CHECK_EQ(cancel.cleanup.priority, priority);
-            CHECK_EQ(cancel.cleanup.deadline, b % 2 ? 50u : 100u);
+            CHECK_EQ(both.poll_quota, severer ? ladder[b].quota
+                                      : ladder[a].quota < ladder[b].quota ? ladder[a].quota
+                                                                          : ladder[b].quota);
+            CHECK_EQ(both.priority, ladder[a].priority > ladder[b].priority ? ladder[a].priority
+                                                                            : ladder[b].priority);
+            CHECK_EQ(both.deadline, ASX_TIME_NEVER);
+            CHECK_EQ(both.cost_quota, ASX_COST_UNLIMITED);
+            CHECK(!severer || ladder[b].quota <= ladder[a].quota);
         }
     }
-}
-
-ASX_TEST(acknowledging_begins_a_second_wait_of_the_same_quota)
-{
-    asx_cancel_reason user = { .kind = ASX_CANCEL_USER }, stop = { .kind = ASX_CANCEL_SHUTDOWN };
-    asx__cancel_state cancel = { 0 };
-    asx__cancel_begin(&cancel, &user, 100);
-    for (int i = 0; i < 998; i++)
-        CHECK_STATUS(asx_budget_consume_poll(&cancel.cleanup), ASX_OK);
-    CHECK_EQ(cancel.cleanup.poll_quota, 2u);
-    CHECK(asx__cancel_strengthen(&cancel, &stop, 90));
-    CHECK_EQ(cancel.cleanup.poll_quota, 2u);
-    CHECK_EQ(cancel.quota, 50u);
-    asx__cancel_acknowledge(&cancel, 300);
-    CHECK_EQ(cancel.cleanup.poll_quota, 50u);
-    CHECK_EQ(cancel.cleanup.deadline, 300u);
-    CHECK_EQ(cancel.cleanup.priority, 255);
-    CHECK_EQ(cancel.epoch, 1u);
-}
-
-/* Random histories of requests and resumptions against a plain record of what was asked. */
-ASX_TEST(whatever_is_requested_the_epoch_stays_and_everything_only_tightens)
-{
-    gen g = { 18 };
-    for (int history = 0; history < 3000; history++) {
-        asx_cancel_reason reasons[12];
-        unsigned said[12];
-        asx__cancel_state cancel = { 0 };
-        size_t best = 0;
-        for (size_t i = 0; i < 12; i++) {
-            said[i] = (unsigned)gen_below(&g, MESSAGES);
-            reasons[i] = (asx_cancel_reason){ .kind = gen_kind(&g),
-                                              .timestamp = gen_below(&g, 3),
-                                              .message = messages[said[i]] };
-            asx_time deadline = gen_edgy(&g, UINT64_MAX);
-            asx_budget before = cancel.cleanup;
-            if (i == 0) {
-                asx__cancel_begin(&cancel, &reasons[i], deadline);
-            } else {
-                bool stronger =
-                    strength_key(&reasons[i], said[i]) < strength_key(&reasons[best], said[best]);
-                CHECK_EQ(asx__cancel_strengthen(&cancel, &reasons[i], deadline), stronger);
-                best = stronger ? i : best;
-                CHECK(asx_budget_equal(asx_budget_meet(before, cancel.cleanup), cancel.cleanup));
-                CHECK_LE(cancel.cleanup.deadline, deadline);
-            }
-            CHECK_PTR_EQ(cancel.reason, &reasons[best]);
-            CHECK_EQ(cancel.epoch, 1u);
-            CHECK(asx__cancel_state_is_valid(&cancel));
-            (void)asx_budget_consume_poll(&cancel.cleanup);
-            if (i == 6) {
-                asx__cancel_acknowledge(&cancel, deadline);
-                CHECK_EQ(cancel.cleanup.poll_quota, cancel.quota);
-            }
-        }
-    }
-}
-
-ASX_TEST(validity_of_a_cancel_state_notices_each_broken_field)
-{
-    asx_cancel_reason reason = { .kind = ASX_CANCEL_USER };
-    asx__cancel_state good = { 0 }, bad;
-    asx__cancel_begin(&good, &reason, ASX_TIME_NEVER);
-    bad = good;
-    bad.epoch = 0;
-    CHECK(!asx__cancel_state_is_valid(&bad));
-    bad = good;
-    bad.reason = NULL;
-    CHECK(!asx__cancel_state_is_valid(&bad));
-    bad = good;
-    bad.quota = bad.cleanup.poll_quota - 1;
-    CHECK(!asx__cancel_state_is_valid(&bad));
-}
-
-static void begin_twice(void *arg)
-{
-    asx_cancel_reason reason = { .kind = ASX_CANCEL_USER };
-    asx__cancel_state cancel = { 0 };
-    (void)arg;
-    asx__cancel_begin(&cancel, &reason, 0);
-    asx__cancel_begin(&cancel, &reason, 0);
-}
-
-static void strengthen_nothing(void *arg)
-{
-    asx_cancel_reason reason = { .kind = ASX_CANCEL_USER };
-    asx__cancel_state cancel = { 0 };
-    (void)arg;
-    (void)asx__cancel_strengthen(&cancel, &reason, 0);
-}
-
-static void acknowledge_nothing(void *arg)
-{
-    asx__cancel_state cancel = { 0 };
-    (void)arg;
-    asx__cancel_acknowledge(&cancel, 0);
 }
 
 static void phase_of_no_state(void *arg)
@@ -366,8 +248,5 @@ static void phase_of_no_state(void *arg)
 
 ASX_TEST(broken_promises_of_the_caller_are_caught)
 {
-    CHECK_DIES(begin_twice, NULL);
-    CHECK_DIES(strengthen_nothing, NULL);
-    CHECK_DIES(acknowledge_nothing, NULL);
     CHECK_DIES(phase_of_no_state, NULL);
 }
