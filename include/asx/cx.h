@@ -3,8 +3,9 @@
  * Every task gets an asx_cx. It is valid for that task while the task runs; given to another task
  * or used from outside it is refused with ASX_E_WRONG_CONTEXT. A context can be narrowed: the
  * narrowed one may do less, never more, and is handed to code that should not do the rest. It is
- * asked by calls that take a context. Calls that take a handle ask the handle: who has one of a
- * region may spawn into it and cancel it.
+ * asked by calls that take a context. Calls that take a handle ask the handle, and the running task
+ * for the capabilities that it was spawned with; whoever calls from outside of any task has them
+ * all. A call without its capability gets ASX_E_CAPABILITY, and nothing has changed.
  *
  * "Waits" below means: on a fiber the call parks the task and returns when it is done; in a poll
  * task it registers the waker and returns ASX_E_WOULD_BLOCK, the poll function returns
@@ -31,17 +32,19 @@
 
 ASX_BEGIN_DECLS
 
-/* X(NAME, bit). No call of this version asks for those without a comment; programs may. */
+/* X(NAME, bit). What is open is never gated: closing, dropping, joining, and resolving a permit, an
+ * ack or an obligation need no capability, else nobody could clean up. The last three are for parts
+ * that this version does not have: no call asks for them, and programs may. */
 #define ASX_CAP_LIST(X)                                                                            \
-    X(SPAWN, 0)      /* open regions; join all, race, time-out */                                  \
+    X(SPAWN, 0)      /* spawn, open regions; join all, race, time-out */                           \
     X(TIME, 1)       /* sleep */                                                                   \
-    X(CHANNEL, 2)    /* reserve, send, receive; lock, and all that waits for others */             \
-    X(OBLIGATION, 3)                                                                               \
-    X(CANCEL, 4)                                                                                   \
+    X(CHANNEL, 2)    /* make channels and locks; send, receive, lock, all that waits for others */ \
+    X(OBLIGATION, 3) /* reserve obligations and leases in a region */                              \
+    X(CANCEL, 4)     /* cancel tasks and regions, shut the runtime down */                         \
     X(TRACE, 5)      /* write user events */                                                       \
-    X(IO, 6)                                                                                       \
-    X(REMOTE, 7)                                                                                   \
-    X(SUPERVISE, 8)
+    X(IO, 6)         /* submit input and output */                                                 \
+    X(REMOTE, 7)     /* run named tasks elsewhere */                                               \
+    X(SUPERVISE, 8)  /* restart actors */
 
 enum {
 #define ASX_CAP_ENUM_(name, bit) ASX_CAP_##name = 1 << (bit),

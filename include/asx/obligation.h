@@ -37,7 +37,8 @@ typedef struct asx_obligation {
 /* Reserves an obligation of kind PLAIN or LEASE that belongs to the region.
  *   ASX_E_INVALID_ARGUMENT    NULL, or another kind
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE
- *   ASX_E_CAPABILITY          through a handle that was narrowed past the region's state
+ *   ASX_E_CAPABILITY          through a handle that was narrowed past the region's state, or by a
+ *                             task without OBLIGATION
  *   ASX_E_ADMISSION_CLOSED    obligations_max
  *   ASX_E_RESOURCE_EXHAUSTED */
 #define asx_obligation_reserve(...) asx_obligation_reserve_at(__VA_ARGS__, ASX_SITE)

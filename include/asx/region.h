@@ -121,7 +121,8 @@ ASX_API asx_status asx_region_stop(const asx_region *region);
 /* Requests cancellation of everything in the region, depth first; it begins to close. Any task of
  * the runtime that has the handle; does not wait. `reason` is copied; NULL: kind User. On a region
  * that is cancelled already it strengthens. ASX_OK and nothing on a Closed one.
- * ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED. */
+ * ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE, ASX_E_CAPABILITY (CANCEL; or a narrowed handle),
+ * ASX_E_RESOURCE_EXHAUSTED. */
 ASX_API asx_status asx_region_cancel(const asx_region *region, const asx_cancel_reason *reason);
 
 /* A finalizer: runs when every child is gone, last registered first, exactly once, masked, in one

@@ -117,7 +117,8 @@ typedef struct asx_runtime_config {
  *   ASX_E_SYSTEM              the system refused the handler of `catch_stack_overflow` */
 ASX_API asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
 /* Shuts down if that has not been done (waiting as long as the root's cleanup allows), and frees
- * everything. NULL is allowed. Not from inside a task: ASX_E_WRONG_CONTEXT. ASX_E_SYSTEM: all is
+ * everything. NULL is allowed. Not from inside a task, and not before asx_runtime_run() or
+ * asx_runtime_step() of another thread has returned: ASX_E_WRONG_CONTEXT. ASX_E_SYSTEM: all is
  * freed but the signal stack of `catch_stack_overflow`, which the system did not give back. */
 ASX_API asx_status asx_runtime_destroy(asx_runtime *runtime);
 
@@ -166,7 +167,7 @@ ASX_API asx_status asx_runtime_stalled(asx_runtime *runtime);
 /* Cancels the root with kind Shutdown and drives everything to its end for at most `timeout_ns`
  * (0: as long as cleanup budgets allow). ASX_OK: quiescent; else the quiescence status. The report
  * (may be NULL) names who was completed by force meanwhile, and who is left. From inside a task:
- * only requests it, ASX_OK. */
+ * only requests it, ASX_OK; or, and then nothing has happened, ASX_E_CAPABILITY (CANCEL). */
 ASX_API asx_status asx_runtime_shutdown(asx_runtime *runtime, uint64_t timeout_ns,
                                         asx_close_report *ret_report);
 /* Everyone alive now. Freed with asx_close_report_deinit(). ASX_E_INVALID_ARGUMENT. */

@@ -49,7 +49,8 @@ enum { ASX_PINNED = 1 };
 /* Spawns a fiber task; its argument is borrowed until it has ended.
  *   ASX_E_INVALID_ARGUMENT
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE
- *   ASX_E_CAPABILITY          through a handle that was narrowed past the region's state
+ *   ASX_E_CAPABILITY          through a handle that was narrowed past the region's state, or by a
+ *                             task without SPAWN; it does not stick
  *   ASX_E_ADMISSION_CLOSED    tasks_max, or the region is finalizing; does not stick
  *   ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_BUSY, ASX_E_WRONG_CONTEXT
  *                             admission waits: as every wait (cx.h); nothing was spawned
@@ -101,7 +102,8 @@ ASX_API asx_status asx_join(asx_cx *cx, const asx_task *task, asx_join_result *r
 
 /* Requests cancellation; `reason` is copied, NULL: kind User. ASX_OK also when it was cancelled
  * before (then it strengthens) and when it has completed (then nothing changes).
- * ASX_E_STALE_HANDLE, ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED. */
+ * ASX_E_STALE_HANDLE, ASX_E_INVALID_ARGUMENT, ASX_E_CAPABILITY (CANCEL; or a narrowed handle),
+ * ASX_E_RESOURCE_EXHAUSTED. */
 ASX_API asx_status asx_task_cancel(const asx_task *task, const asx_cancel_reason *reason);
 
 /* When one of the two ends Err or Panicked the other is cancelled with kind LinkedExit.

@@ -356,6 +356,8 @@ asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reas
         return st;
     }
     asx_runtime *rt = task->region->rt;
+    if (!asx__caller_may(rt, ASX_CAP_CANCEL))
+        return ASX_E_CAPABILITY;
     if (task->phase == ASX_TASK_COMPLETED)
         return ASX_OK;
     const asx_cancel_reason *copy = asx__reason_copy(rt, task->region, reason);
@@ -448,6 +450,8 @@ asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *
         return st;
     }
     asx_runtime *rt = region->rt;
+    if (!asx__caller_may(rt, ASX_CAP_CANCEL))
+        return ASX_E_CAPABILITY;
     if (rt->seam != NULL) { /* likewise */
         asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
         st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);

@@ -276,6 +276,8 @@ asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_ki
         return st;
     }
     asx_runtime *rt = r->rt;
+    if (!asx__caller_may(rt, ASX_CAP_OBLIGATION))
+        return ASX_E_CAPABILITY;
     st = asx__region_gate((asx_region_state)r->state, ASX__GATE_RESERVE_OBLIGATION, false);
     if (st < 0)
         return st;

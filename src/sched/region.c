@@ -105,7 +105,16 @@ asx_status asx__region_sticky(asx__region *region, asx_status status)
 void asx__region_classify(asx__region *region)
 {
     region->fast = region->rt->fast && region->state == ASX_REGION_OPEN && region->plain &&
-                   region->setup == ASX_OK && region->tasks_max == 0;
+                   region->setup == ASX_OK && region->tasks_max == 0 && !region->rt->narrowed;
+}
+
+void asx__caps_narrowed(asx_runtime *rt, uint32_t caps)
+{
+    if (rt->narrowed || (caps & ASX_CAP_ALL) == ASX_CAP_ALL)
+        return;
+    rt->narrowed = true;
+    for (uint32_t i = 0; i < rt->regions.carved; i++)
+        ((asx__region *)asx__slab_at(&rt->regions, i))->fast = false;
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -129,6 +138,7 @@ static void inherit(asx__region *region, const asx__region *parent,
     region->caps = parent != NULL ? parent->caps : ASX_CAP_ALL;
     if (options->caps != 0)
         region->caps &= options->caps;
+    asx__caps_narrowed(region->rt, region->caps);
     region->tasks_max = options->tasks_max;
     region->regions_max = options->regions_max;
     region->obligations_max = options->obligations_max;
@@ -251,6 +261,7 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
         return st;
     region->scoped = scoped;
     region->caps &= cx->caps_; /* a narrowed context opens nothing wider than itself */
+    asx__caps_narrowed(rt, region->caps);
     region->shielded = asx__task_masked(task);
     *ret_region = asx__region_name(region);
     if ((task->flags & ASX__T_CANCEL) && !region->shielded) {

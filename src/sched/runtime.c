@@ -364,12 +364,18 @@ asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **re
     return ASX_OK;
 }
 
+/* Somebody is in it, or drives it, or is about to. */
+static bool is_in_use(const asx_runtime *rt)
+{
+    return rt->current != NULL || rt->driving || rt->in_run;
+}
+
 asx_status asx_runtime_destroy(asx_runtime *rt)
 {
     if (rt == NULL)
         return ASX_OK;
     bool had_it = rt->gate == NULL || asx__engine_enter(rt);
-    bool in_use = rt->current != NULL || rt->driving;
+    bool in_use = is_in_use(rt);
     bool at_rest = rt->finished || rt->shut_down;
     if (!had_it)
         asx__engine_leave(rt, false);
@@ -389,11 +395,12 @@ asx_status asx_runtime_destroy(asx_runtime *rt)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
+/* `runs`: the caller drives it to its end; from here on it is in use. */
+static asx_status start(asx_runtime *rt, asx_task_fn fn, void *arg, bool runs)
 {
     if (rt == NULL || fn == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    ASX__GATE_RUNTIME(rt, asx_runtime_start(rt, fn, arg));
+    ASX__GATE_RUNTIME(rt, start(rt, fn, arg, runs));
     if (rt->current != NULL || rt->driving)
         return ASX_E_WRONG_CONTEXT;
     if (rt->started || rt->finished)
@@ -413,7 +420,13 @@ asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
     rt->main_task->flags &= ~(uint32_t)ASX__T_HANDLE;
     rt->started = true;
     (void)asx__task_extra(rt, rt->main_task); /* its end is never a plain one */
+    rt->in_run = runs;
     return ASX_OK;
+}
+
+asx_status asx_runtime_start(asx_runtime *rt, asx_task_fn fn, void *arg)
+{
+    return start(rt, fn, arg, false);
 }
 
 /* Who drives: dumps want to know, and the sanitizers know one stack of a thread from another's.
@@ -437,7 +450,7 @@ static void go_on(asx__driving *driving)
     asx__stack_host_again(&rt->host_stack);
     asx__task_thread_ended(rt);
     (void)asx__drive(rt, driving->until);
-    rt->driving = false;
+    rt->driving = rt->in_run = false; /* nobody will return from there */
 }
 
 /* Drives with the loop's stack being this one. */
@@ -458,6 +471,7 @@ static asx_status drive(asx_runtime *rt, asx_time until)
 static asx_status end_of_run(asx_runtime *rt, asx_status driven)
 {
     ASX__GATE_RUNTIME(rt, end_of_run(rt, driven));
+    rt->in_run = false;
     asx_status st = driven == ASX_OK ? rt->result : driven;
     if (rt->lab && st == ASX_OK && rt->leaks_refused != 0)
         st = ASX_E_OBLIGATION_LEAKED;
@@ -481,15 +495,18 @@ static asx_status note_deadlock(asx_runtime *rt)
     return ASX_OK;
 }
 
+static asx_status shut_down(asx_runtime *rt, uint64_t timeout_ns, asx_close_report *ret_report,
+                            bool by_run);
+
 asx_status asx_runtime_run(asx_runtime *rt, asx_task_fn fn, void *arg)
 {
-    asx_status st = asx_runtime_start(rt, fn, arg);
+    asx_status st = start(rt, fn, arg, true);
     if (st < 0)
         return st;
     st = drive(rt, ASX_TIME_NEVER);
     if (st == ASX_E_DEADLOCK && !rt->manual_clock) {
         (void)note_deadlock(rt);
-        (void)asx_runtime_shutdown(rt, 0, NULL);
+        (void)shut_down(rt, 0, NULL, true);
     }
     return end_of_run(rt, st);
 }
@@ -498,9 +515,9 @@ asx_status asx_runtime_run(asx_runtime *rt, asx_task_fn fn, void *arg)
 static asx_status step_shared(asx_runtime *rt, uint64_t max_turns, asx_time *ret_next_deadline)
 {
     bool had_it = asx__engine_enter(rt);
-    asx_status st = rt->current != NULL || rt->driving ? ASX_E_WRONG_CONTEXT
-                    : !rt->started                     ? ASX_E_INVALID_TRANSITION
-                                                       : ASX_OK;
+    asx_status st = is_in_use(rt)  ? ASX_E_WRONG_CONTEXT
+                    : !rt->started ? ASX_E_INVALID_TRANSITION
+                                   : ASX_OK;
     bool finished = rt->finished;
     asx__engine_leave(rt, had_it);
     if (st < 0)
@@ -523,7 +540,7 @@ asx_status asx_runtime_step(asx_runtime *rt, uint64_t max_turns, asx_time *ret_n
         return ASX_E_INVALID_ARGUMENT;
     if (rt->gate != NULL)
         return step_shared(rt, max_turns, ret_next_deadline);
-    if (rt->current != NULL || rt->driving)
+    if (is_in_use(rt))
         return ASX_E_WRONG_CONTEXT;
     if (!rt->started)
         return ASX_E_INVALID_TRANSITION;
@@ -635,17 +652,20 @@ static asx_status end_shutdown(asx_runtime *rt, asx_close_report *ret_report)
 }
 
 /* Asks everyone to end. ASX_E_WOULD_BLOCK: and now they have to be driven there. */
-static asx_status begin_shutdown(asx_runtime *rt, asx_close_report *ret_report)
+static asx_status begin_shutdown(asx_runtime *rt, asx_close_report *ret_report, bool by_run)
 {
-    ASX__GATE_RUNTIME(rt, begin_shutdown(rt, ret_report));
-    if (rt->current != NULL || (rt->driving && rt->gate != NULL)) {
+    ASX__GATE_RUNTIME(rt, begin_shutdown(rt, ret_report, by_run));
+    bool driven = rt->driving || (rt->in_run && !by_run);
+    if (!asx__caller_may(rt, ASX_CAP_CANCEL))
+        return ASX_E_CAPABILITY;
+    if (rt->current != NULL || (driven && rt->gate != NULL)) {
         if (!rt->finished)
             request_shutdown(rt);
         if (ret_report != NULL)
             asx__report_begin(rt, ret_report);
         return ASX_OK;
     }
-    if (rt->driving)
+    if (driven)
         return ASX_E_WRONG_CONTEXT;
     if (rt->finished)
         return end_shutdown(rt, ret_report);
@@ -659,11 +679,10 @@ static asx_status begin_shutdown(asx_runtime *rt, asx_close_report *ret_report)
     return ASX_E_WOULD_BLOCK;
 }
 
-asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_report *ret_report)
+static asx_status shut_down(asx_runtime *rt, uint64_t timeout_ns, asx_close_report *ret_report,
+                            bool by_run)
 {
-    if (rt == NULL)
-        return ASX_E_INVALID_ARGUMENT;
-    asx_status st = begin_shutdown(rt, ret_report);
+    asx_status st = begin_shutdown(rt, ret_report, by_run);
     if (st != ASX_E_WOULD_BLOCK)
         return st;
     bool manual = rt->manual_clock;
@@ -672,6 +691,13 @@ asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_
                                     : asx_time_add(asx_runtime_now(rt), timeout_ns));
     rt->manual_clock = manual;
     return end_shutdown(rt, ret_report);
+}
+
+asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_report *ret_report)
+{
+    if (rt == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    return shut_down(rt, timeout_ns, ret_report, false);
 }
 
 asx_status asx_runtime_report(asx_runtime *rt, asx_close_report *ret_report)

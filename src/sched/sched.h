@@ -399,7 +399,8 @@ typedef struct asx__region {
     bool finalizing;              /* its finalizer task has been started */
     bool leaks_allowed;
     bool plain;                   /* its budget says nothing */
-    bool fast;                    /* Open, plain, no sticky failure, no limit on tasks; rt->fast */
+    bool fast;                    /* Open, plain, no sticky failure, no limit on tasks; rt->fast
+                                     and nobody narrowed */
     uint32_t index;
     struct asx__region *parent;
     asx__node children;           /* regions, oldest first */
@@ -544,6 +545,7 @@ struct asx_runtime {
 
     uint64_t task_ceiling, fiber_ceiling; /* I */
     bool fast;             /* I: no journal, no ceilings on tasks and fibers */
+    bool narrowed;         /* some region or task has not all capabilities, or had not */
     asx__region *near_region; /* the one that was last spawned into, or another; never NULL */
 
     asx__region *root;
@@ -599,6 +601,7 @@ struct asx_runtime {
     asx_close_report deadlock; /* who waited for ever, until asked for */
     asx_close_report *ending;  /* of a shutdown that is under way; NULL: nobody wants one */
     bool driving;          /* the loop is on the host's stack */
+    bool in_run;           /* asx_runtime_run() has begun and not ended */
     bool fork_had_it;      /* while the process forks: the engine was that thread's already */
     asx__driving drives;   /* one worker: the note of the thread that drives */
     bool ended;            /* run-end is in the journal */
@@ -756,6 +759,11 @@ static inline uint32_t asx__task_caps(const asx__task *task)
     uint32_t caps = task->region->caps;
     return ASX__UNLIKELY(task->flags & ASX__T_EXTRA) ? caps & task->extra->caps : caps;
 }
+/* May whoever calls by a handle, which brings no context along, do this? Outside a task: yes. */
+static inline bool asx__caller_may(const asx_runtime *rt, uint32_t cap)
+{
+    return rt->current == NULL || (asx__task_caps(rt->current) & cap) != 0;
+}
 void asx__task_run_cleanups(asx_runtime *rt, asx__task *task, bool runtime_side);
 /* On its own fiber, before it ends: closes what it left open, runs its cleanups. */
 asx_status asx__task_wind_up(asx_runtime *rt, asx__task *task, asx_status returned);
@@ -882,6 +890,8 @@ void asx__region_discard(asx_runtime *rt, asx__region *region);
 asx__region_facts asx__region_facts_of(const asx__region *region);
 /* Brings `fast` up to date. */
 void asx__region_classify(asx__region *region);
+/* Somebody has these capabilities: if they are not all, spawns ask from now on. */
+void asx__caps_narrowed(asx_runtime *rt, uint32_t caps);
 asx_status asx__region_sticky(asx__region *region, asx_status status);
 /* Folds the outcome of an ended child, and fails fast if that is the policy. */
 void asx__region_child_ended(asx_runtime *rt, asx__region *region, asx__task *task,

@@ -103,6 +103,7 @@ static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *t
     }
     extra->budget = budget;
     extra->caps = caps;
+    asx__caps_narrowed(rt, caps);
     extra->stack_class = stack_class;
     if (budget.deadline != ASX_TIME_NEVER) {
         task->flags |= ASX__T_TIMED;
@@ -345,6 +346,8 @@ static asx_status spawn(const asx_region *handle, spawn_request *request, asx_ta
         if (st < 0)
             return st;
     }
+    if (ASX__UNLIKELY(rt->narrowed) && !asx__caller_may(rt, ASX_CAP_SPAWN))
+        return ASX_E_CAPABILITY; /* it is the caller's fault, and does not stick to the region */
     rt->near_region = region;
     if (ASX__UNLIKELY(request->code == NULL))
         return asx__region_sticky(region, ASX_E_INVALID_ARGUMENT);

@@ -425,10 +425,14 @@ static void go_on(asx__driving *driving)
     asx__stack_host_again(&w->host_stack);
     (void)asx__engine_enter(w->rt);
     asx__task_thread_ended(w->rt);
-    if (w->index == 0)
-        (void)conduct(w, driving->until);
-    else
+    if (w->index != 0) {
         serve(w);
+        return;
+    }
+    (void)conduct(w, driving->until);
+    (void)asx__engine_enter(w->rt);
+    w->rt->in_run = false; /* nobody will return from there */
+    asx__engine_leave(w->rt, false);
 }
 
 static void begin_driving(asx__worker *w, asx_time until)

@@ -295,6 +295,8 @@ asx_status asx_channel_create_with(const asx_region *region, size_t element_size
                                                          ret_sender, ret_receiver));
         return st;
     }
+    if (!asx__caller_may(r->rt, ASX_CAP_CHANNEL))
+        return ASX_E_CAPABILITY;
     st = asx__region_gate((asx_region_state)r->state, ASX__GATE_CREATE_CHANNEL, false);
     if (st < 0)
         return st;

@@ -92,6 +92,8 @@ asx_status asx__sync_create(const asx_region *region, const asx__sync_type *type
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0)
         return st;
+    if (!asx__caller_may(r->rt, ASX_CAP_CHANNEL))
+        return ASX_E_CAPABILITY;
     st = asx__region_gate((asx_region_state)r->state, ASX__GATE_CREATE_CHANNEL, false);
     if (st < 0)
         return st;

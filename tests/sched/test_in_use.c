@@ -1,0 +1,119 @@
+/* A runtime that somebody is about to drive is in use: between its start and its first turn nobody
+ * else can destroy, step or end it. The first system call of a driver, which asks for its own
+ * number, is where the others come in. ctest-labels: own-workers */
+#include <asx/asx.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include "harness.h"
+
+typedef struct visit {
+    asx_runtime *rt; /* NULL: nobody comes in */
+    asx_status destroyed, stepped, ended;
+    bool shared;
+    int visits;
+} visit;
+
+static visit v;
+
+static void *visits(void *arg)
+{
+    asx_runtime *rt = arg;
+    v.visits++;
+    v.destroyed = asx_runtime_destroy(rt);
+    v.stepped = asx_runtime_step(rt, 1, NULL);
+    v.ended = v.shared ? ASX_OK : asx_runtime_shutdown(rt, 0, NULL);
+    return NULL;
+}
+
+/* Instead of the C library's. */
+long syscall(long number, ...)
+{
+    static long (*next)(long, ...);
+    if (next == NULL)
+        *(void **)&next = dlsym(RTLD_NEXT, "syscall");
+    va_list list;
+    long a[6];
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_gettid && v.rt != NULL) {
+        asx_runtime *rt = v.rt;
+        pthread_t thread;
+        v.rt = NULL;
+        CHECK_EQ(pthread_create(&thread, NULL, visits, rt), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static asx_status yields(asx_cx *cx, void *arg)
+{
+    ++*(int *)arg;
+    return asx_yield(cx);
+}
+
+static void visited(uint32_t workers)
+{
+    asx_runtime_config config = { .workers = workers };
+    asx_runtime *rt;
+    int ran = 0;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    v = (visit){ .rt = rt, .shared = workers > 1 };
+    CHECK_STATUS(asx_runtime_run(rt, yields, &ran), ASX_OK);
+    CHECK_EQ(v.visits, 1);
+    CHECK_STATUS(v.destroyed, ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(v.stepped, ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(v.ended, workers > 1 ? ASX_OK : ASX_E_WRONG_CONTEXT);
+    CHECK_EQ(ran, 1);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
+
+ASX_TEST(a_runtime_of_one_worker_is_in_use_before_its_first_turn)
+{
+    visited(1);
+}
+
+ASX_TEST(a_runtime_of_several_is_in_use_before_its_first_turn)
+{
+    visited(2);
+}
+
+static asx_status sleeps(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_sleep(cx, 3600 * ASX_SEC);
+}
+
+static void *requests_end(void *arg)
+{
+    v.visits++;
+    v.ended = asx_runtime_shutdown(arg, 0, NULL);
+    return NULL;
+}
+
+static asx_status waits_for_visit(asx_cx *cx, void *arg)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, requests_end, asx_cx_runtime(cx)), 0);
+    asx_status st = sleeps(cx, arg);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    return st;
+}
+
+/* Other threads may ask a runtime of several workers to end; it is the driver that does it. */
+ASX_TEST(a_shutdown_from_outside_is_a_request_while_it_runs)
+{
+    asx_runtime_config config = { .workers = 2 };
+    asx_runtime *rt;
+    v = (visit){ .rt = NULL };
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, waits_for_visit, NULL), ASX_E_CANCELLED);
+    CHECK_EQ(v.visits, 1);
+    CHECK_STATUS(v.ended, ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
