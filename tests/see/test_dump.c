@@ -117,12 +117,13 @@ ASX_TEST(a_dump_keeps_errno_and_says_when_nobody_takes_it)
 
 /* ---- by signal ------------------------------------------------------------------------------ */
 
-static asx__atomic_u32 stop_looping;
+static asx__atomic_u32 begun, stop_looping;
 static int dump_fd;
 
 __attribute__((noinline)) static unsigned loop_in_user_code(void)
 {
     unsigned n = 0;
+    asx__store_relaxed(&begun, 1u);
     while (asx__load_relaxed(&stop_looping) == 0) {
         n++;
         SEE_SIGNALS_HERE();
@@ -160,7 +161,9 @@ static void *sends_signals(void *arg)
 {
     pid_t tid = *(pid_t *)arg;
     struct timespec pause = { 0, 50000000 };
-    nanosleep(&pause, NULL);
+    do {
+        nanosleep(&pause, NULL);
+    } while (asx__load_relaxed(&begun) == 0);
     CHECK_EQ(syscall(SYS_tgkill, getpid(), tid, SIGQUIT), 0);
     nanosleep(&pause, NULL);
     CHECK_EQ(syscall(SYS_tgkill, getpid(), tid, SIGUSR1), 0);
@@ -189,6 +192,7 @@ ASX_TEST(a_signal_dumps_a_task_that_loops_in_user_code)
 static asx_status naps(asx_cx *cx, void *arg)
 {
     (void)arg;
+    asx__store_relaxed(&begun, 1u);
     asx_status st = asx_sleep(cx, 200 * ASX_MS);
     SEE_NO_TAIL_CALL();
     return st;
@@ -231,11 +235,12 @@ static void *runs_another(void *arg)
 ASX_TEST(a_dump_asks_the_threads_of_other_runtimes_where_they_are)
 {
     pthread_t thread;
-    struct timespec pause = { 0, 50000000 };
+    struct timespec pause = { 0, 1000000 };
     int fd = see_file();
     CHECK_STATUS(asx_runtime_create(NULL, &other_runtime), ASX_OK);
     CHECK_EQ(pthread_create(&thread, NULL, runs_another, NULL), 0);
-    nanosleep(&pause, NULL);
+    while (asx__load_relaxed(&begun) == 0)
+        nanosleep(&pause, NULL);
     CHECK_STATUS(asx_dump_all(fd), ASX_OK);
     HAS(see_task(see_text(fd), "main"), "its thread was not asked");
     CHECK_STATUS(asx_dump_on_signal(SIGUSR2, -1), ASX_OK);
