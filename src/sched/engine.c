@@ -6,7 +6,7 @@
  * A worker that is the only one awake, and has met nobody for a while, keeps the engine under a
  * lease (lease.h), so that entering costs it next to nothing.
  */
-#include "sched/engine.h"
+#include "sched/lessee.h"
 
 #include <string.h>
 
@@ -21,11 +21,12 @@
 /* Its generation is one that no handle has. */
 static const asx__region no_region = { .generation = UINT64_MAX };
 
+_Thread_local asx__thread asx__this_thread;
+
 /* For functions that are never inlined and suspend nothing. */
 static inline asx__thread *self_of_this_call(void)
 {
-    static _Thread_local asx__thread self;
-    return &self;
+    return &asx__this_thread;
 }
 
 __attribute__((noinline)) asx__thread *asx__thread_self(void)
@@ -133,11 +134,13 @@ static void come_back(asx__engine *e, asx__outside *out)
     out->calls_seen = calls;
 }
 
-/* Not by a lease. */
-static __attribute__((noinline)) void enter_slow(asx_runtime *rt, asx__thread *self)
+/* Not by a lease, or inside already. */
+static __attribute__((noinline)) bool enter_slow(asx_runtime *rt, asx__thread *self)
 {
     asx__engine *e = rt->engine;
     asx__worker *worker = self->worker;
+    if (asx__load_relaxed(&e->owner) == self)
+        return true;
     if (worker == NULL || worker->rt != rt)
         worker = &e->visitor;
     bool easy = asx__lease_take(&e->lock, NULL);
@@ -147,22 +150,15 @@ static __attribute__((noinline)) void enter_slow(asx_runtime *rt, asx__thread *s
         end_streak(e);
     if (e->loaded != worker)
         become(rt, e, worker);
+    return false;
 }
 
 __attribute__((noinline)) bool asx__engine_enter(asx_runtime *rt)
 {
-    asx__engine *e = rt->engine;
-    asx__thread *self = self_of_this_call();
-    if (asx__load_relaxed(&e->owner) == self)
-        return true;
-    asx__worker *worker = self->worker;
-    if (ASX__UNLIKELY(worker == NULL || worker->rt != rt ||
-                      !asx__lease_return(&e->lock, &worker->slot))) {
-        enter_slow(rt, self);
-        return false;
-    }
-    ASX__DEBUG_ASSERT(e->loaded == worker);
-    come_in(e, self);
+    asx__worker *worker = asx__lessee_in(rt);
+    if (ASX__UNLIKELY(worker == NULL))
+        return enter_slow(rt, self_of_this_call());
+    asx__lessee_stay(worker);
     return false;
 }
 
@@ -189,12 +185,12 @@ static bool others_may_wait(const asx_runtime *rt)
 /* Is there anything that a sleeper might have to know of? Errs on the side of asking. */
 static inline bool may_wake(const asx_runtime *rt, const asx__engine *e)
 {
+    if (ASX__LIKELY(asx__engine_is_calm(e)))
+        return false;
     if (e->sleepers == 0)
         return false;
     if (ASX__UNLIKELY(e->watch == NULL || e->sleepers == e->workers_here))
         return true;
-    if (e->polling && !e->coarse)
-        return false; /* it looks in anyway */
     return !asx__list_empty(&rt->ready.queue[0]) || rt->timers.quiet_until != e->quiet_known ||
            (!rt->hot && others_may_wait(rt)); /* while it holds, nothing else is queued */
 }
@@ -216,7 +212,7 @@ static void let_out(asx_runtime *rt, asx__worker *worker)
     asx__store_relaxed(&out->task, task);
 }
 
-static __attribute__((noinline)) void leave_slow(asx_runtime *rt)
+static void leave_slow(asx_runtime *rt)
 {
     asx__engine *e = rt->engine;
     asx__worker *wake = may_wake(rt, e) ? asx__workers_whom_to_wake(rt) : NULL;
@@ -234,18 +230,27 @@ static __attribute__((noinline)) void leave_slow(asx_runtime *rt)
         asx__futex_wake(&wake->bell, 1);
 }
 
-__attribute__((noinline)) void asx__engine_leave(asx_runtime *rt, bool had_it)
+static __attribute__((noinline)) asx_status left_slow(asx_runtime *rt, asx_status st)
+{
+    leave_slow(rt);
+    return st;
+}
+
+__attribute__((noinline)) asx_status asx__engine_left(asx_runtime *rt, asx_status st)
 {
     asx__engine *e = rt->engine;
-    if (had_it)
-        return;
     ASX__DEBUG_ASSERT(asx__engine_is_mine(rt));
-    if (ASX__UNLIKELY(!e->lock.leased || may_wake(rt, e))) {
-        leave_slow(rt);
-        return;
-    }
+    if (ASX__UNLIKELY(!e->lock.leased || may_wake(rt, e)))
+        return left_slow(rt, st);
     asx__store_relaxed(&e->owner, NULL);
-    asx__lease_drop(&e->lock, &e->loaded->slot);
+    asx__lessee_out(e->loaded);
+    return st;
+}
+
+void asx__engine_leave(asx_runtime *rt, bool had_it)
+{
+    if (!had_it)
+        (void)asx__engine_left(rt, ASX_OK);
 }
 
 void asx__engine_give_up(asx_runtime *rt)

@@ -168,6 +168,9 @@ typedef struct asx__engine {
 
 /* This thread's. Never keep it across anything that may suspend a task. */
 asx__thread *asx__thread_self(void);
+/* The same for functions that are never inlined and read it before they suspend, if they do. */
+extern __attribute__((tls_model("initial-exec"), visibility("hidden")))
+_Thread_local asx__thread asx__this_thread;
 
 /* Makes the engine and the gate of a runtime that is to have so many workers. */
 asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap);
@@ -176,7 +179,14 @@ void asx__engine_destroy(asx_runtime *rt);
 /* Takes the engine of a shared runtime. True: this thread had it already; pass that on to leave. */
 bool asx__engine_enter(asx_runtime *rt);
 void asx__engine_leave(asx_runtime *rt, bool had_it);
+/* Leaves, and answers `st`: for who has nothing else to do. */
+asx_status asx__engine_left(asx_runtime *rt, asx_status st);
 bool asx__engine_is_mine(const asx_runtime *rt);
+/* Inside: somebody is awake, and the watch looks in anyway: no sleeper has to be told of work. */
+static inline bool asx__engine_is_calm(const asx__engine *e)
+{
+    return e->polling && !e->coarse && e->watch != NULL && e->sleepers != e->workers_here;
+}
 /* Inside: the number of the worker, from 1, that does what is done now; 0: a visitor. */
 uint32_t asx__engine_worker(const asx_runtime *rt);
 /* Before leaving for long: others need not revoke anything. */

@@ -81,7 +81,7 @@ static inline bool asx__lease_return(asx__lease_lock *l, asx__lease_slot *slot)
 {
     if (slot->lease == 0)
         return false;
-    if (l->plain) {
+    if (ASX__UNLIKELY(l->plain)) {
         asx__store_seq_cst(&slot->inside, 1u);
     } else {
         asx__store_relaxed(&slot->inside, 1u);

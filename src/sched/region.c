@@ -12,7 +12,7 @@
  * The record of a Closed region stays until its closer has fetched the result; one that nobody
  * closed (its owner ended first) is folded into its parent and freed at once.
  */
-#include "sched/engine.h"
+#include "sched/lessee.h"
 
 #include <string.h>
 
@@ -955,15 +955,27 @@ asx_status asx_region_probe(const asx_region *handle, asx_region_state to)
     return asx__region_step(&state, to, &facts);
 }
 
+static __attribute__((noinline)) asx_status cx_region_refused(const asx_cx *cx,
+                                                              asx_region *ret_region,
+                                                              asx_status st)
+{
+    asx__worker *w = ret_region != NULL ? asx__lessee_of(cx) : NULL;
+    if (ASX__LIKELY(w != NULL)) {
+        *ret_region = asx__region_name(cx->task_->region);
+        asx__lessee_out(w);
+        return ASX_OK;
+    }
+    ASX__GATE_CX(cx, asx_cx_region(&in, ret_region));
+    return st;
+}
+
 asx_status asx_cx_region(const asx_cx *cx, asx_region *ret_region)
 {
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (ASX__UNLIKELY(st < 0)) {
-        ASX__GATE_CX(cx, asx_cx_region(&in, ret_region));
-        return st;
-    }
+    if (ASX__UNLIKELY(st < 0))
+        return cx_region_refused(cx, ret_region, st);
     if (ret_region == NULL)
         return ASX_E_INVALID_ARGUMENT;
     *ret_region = asx__region_name(task->region);

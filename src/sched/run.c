@@ -380,7 +380,7 @@ _Noreturn void asx__fiber_main_shared(void *arg, int ret)
         asx_task_fn fn = task->w.start;
         void *user = task->r.io;
         asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
-        asx__engine_leave(rt, false);
+        (void)asx__engine_left(rt, ASX_OK);
         asx_status st = fn(&cx, user);
         if (ASX__UNLIKELY(rt->gate->behind == NULL))
             asx__end_of_fork(st);
@@ -654,29 +654,34 @@ static void run_polls(asx_runtime *rt, asx__task *task)
     rt->current = NULL;
 }
 
-/* The same for one task of a shared runtime: its function runs without the engine. */
-static void run_poll_shared(asx_runtime *rt, asx__task *task)
+/* The same for a shared runtime: their functions run without the engine. */
+static void run_polls_shared(asx_runtime *rt, asx__task *task)
 {
-    uint32_t flags = task->flags;
-    asx__exec_set(task, ASX__EXEC_RUNNING);
-    rt->current = task;
-    rt->yield_due = (flags & ASX__T_YIELDED) != 0;
-    task->flags = flags & ~(uint32_t)(ASX__T_RENEWED | ASX__T_YIELDED);
-    if ((flags & ASX__T_STARTED) == 0)
-        first_run(rt, task);
-    asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
-    asx_poll_fn fn = task->u.poll.fn;
-    void *state = task->u.poll.state;
-    asx__engine_leave(rt, false);
-    asx_poll result = fn(&cx, state);
-    if (ASX__UNLIKELY(rt->gate->behind == NULL))
-        asx__end_of_fork(ASX_OK);
-    (void)asx__engine_enter(rt);
-    if (result == ASX_POLL_PENDING)
-        settle_pending(rt, task, (flags & ASX__T_CANCEL) != 0);
-    else if (result != ASX_POLL_READY || task->w.waits != NULL ||
-             !asx__task_finish_plain(rt, task, ASX_OK))
-        poll_over(rt, task, result);
+    do {
+        uint32_t flags = task->flags;
+        asx__exec_set(task, ASX__EXEC_RUNNING);
+        rt->current = task;
+        rt->yield_due = (flags & ASX__T_YIELDED) != 0;
+        task->flags = flags & ~(uint32_t)(ASX__T_RENEWED | ASX__T_YIELDED);
+        if (ASX__UNLIKELY((flags & ASX__T_STARTED) == 0))
+            first_run(rt, task);
+        asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
+        asx_poll_fn fn = task->u.poll.fn;
+        void *state = task->u.poll.state;
+        (void)asx__engine_left(rt, ASX_OK);
+        asx_poll result = fn(&cx, state);
+        if (ASX__UNLIKELY(rt->gate->behind == NULL))
+            asx__end_of_fork(ASX_OK);
+        (void)asx__engine_enter(rt);
+        if (ASX__LIKELY(result == ASX_POLL_PENDING))
+            settle_pending(rt, task, (flags & ASX__T_CANCEL) != 0);
+        else if (ASX__UNLIKELY(result != ASX_POLL_READY || task->w.waits != NULL ||
+                               !asx__task_finish_plain(rt, task, ASX_OK)))
+            poll_over(rt, task, result);
+        task = next_hot_poll(rt);
+        if (task == NULL)
+            task = next_up_poll(rt);
+    } while (task != NULL);
     rt->current = NULL;
 }
 
@@ -726,7 +731,7 @@ static void dispatch(asx_runtime *rt, asx__task *task)
         if (ASX__LIKELY(rt->gate == NULL))
             run_polls(rt, task);
         else
-            run_poll_shared(rt, task);
+            run_polls_shared(rt, task);
         return;
     }
     if ((task->flags & ASX__T_STARTED) == 0 && !bind_stack(rt, task))
@@ -876,101 +881,4 @@ asx_status asx__drive(asx_runtime *rt, asx_time until)
             return ASX_E_DEADLOCK;
     }
     return rt->finished ? ASX_OK : ASX_E_DIVERGED;
-}
-
-/* ---- yield ---------------------------------------------------------------------------------- */
-
-asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task)
-{
-    if (rt->tracing) {
-        uint64_t seq =
-            asx__journal(rt, ASX_EVENT_TASK_YIELD, asx__serial(task->generation), 0, 0, 0);
-        if (task->extra != NULL)
-            task->extra->wake_seq = seq;
-    }
-    task->w.status = ASX_E_CANCELLED;
-    asx__enqueue(rt, task);
-    asx__exec_set(task, ASX__EXEC_YIELDED);
-    return asx__leave(rt, task);
-}
-
-static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__task *task)
-{
-    asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
-    asx_status st = asx__checkpoint(rt, task);
-    if (st < 0)
-        return st;
-    if (rt->in_cleanup)
-        return ASX_E_WRONG_CONTEXT;
-    if (task->flags & ASX__T_POLL) {
-        if (rt->yield_due) {
-            rt->yield_due = false;
-            return ASX_OK;
-        }
-        st = asx__wait_prepare(rt, task, &rt->yield_wait);
-        if (st < 0)
-            return st;
-        task->flags |= ASX__T_YIELDED | ASX__T_RENEWED;
-        asx__exec_set(task, ASX__EXEC_WAKING);
-        return ASX_E_WOULD_BLOCK;
-    }
-    if (rt->tracing) {
-        uint64_t seq =
-            asx__journal(rt, ASX_EVENT_TASK_YIELD, asx__serial(task->generation), 0, 0, 0);
-        if (task->extra != NULL)
-            task->extra->wake_seq = seq;
-    }
-    task->w.status = ASX_OK;
-    asx__enqueue(rt, task);
-    asx__exec_set(task, ASX__EXEC_YIELDED);
-    return asx__leave(rt, task);
-}
-
-/* A poll task without deadline, quota or cancel. */
-static asx_status yield_poll(asx_runtime *rt, asx__task *task)
-{
-    if (rt->yield_due && !rt->in_cleanup) {
-        rt->yield_due = false;
-        return ASX_OK;
-    }
-    if (ASX__UNLIKELY(!asx__waits_for_nothing(rt, task)))
-        return yield_slow(rt, task);
-    task->flags |= ASX__T_YIELDED | ASX__T_RENEWED;
-    asx__exec_set(task, ASX__EXEC_WAKING);
-    return ASX_E_WOULD_BLOCK;
-}
-
-static __attribute__((noinline)) asx_status yield_refused(asx_cx *cx, asx_status st)
-{
-    ASX__GATE_CX(cx, asx_yield(&in));
-    return st;
-}
-
-asx_status asx_yield(asx_cx *cx)
-{
-    asx__task *task;
-    asx_runtime *rt;
-    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (ASX__UNLIKELY(st < 0))
-        return yield_refused(cx, st);
-    asx__node *list = &rt->ready.queue[0];
-    asx__task *next = (asx__task *)list->next;
-    if (ASX__UNLIKELY(rt->hot < ASX__HOT_LEAVE || (task->flags & ASX__T_NOT_DIRECT) != 0 ||
-                      rt->turn_left <= 1 || rt->in_cleanup))
-        return (task->flags & ASX__T_NOT_DIRECT) == ASX__T_POLL ? yield_poll(rt, task)
-                                                                : yield_slow(rt, task);
-    if (ASX__UNLIKELY(&next->node == list)) { /* alone: nobody to give way to */
-        rt->turn_left--;
-        return ASX_OK;
-    }
-    if (ASX__UNLIKELY((next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) != ASX__T_STARTED))
-        return yield_slow(rt, task);
-    rt->turn_left--;
-    (void)asx__list_pop_front(list);
-    asx__list_push_back(list, &task->node);
-    task->w.status = ASX_OK;
-    asx__exec_set(task, ASX__EXEC_YIELDED);
-    asx__exec_set(next, ASX__EXEC_RUNNING);
-    rt->current = next;
-    return asx__switch_to(task, next);
 }

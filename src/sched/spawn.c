@@ -8,11 +8,12 @@
  */
 #include "sched/task.h"
 
-#include "sched/engine.h"
+#include "sched/lessee.h"
 
 #include <string.h>
 
 #define REFILL 16u
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 typedef struct spawn_request {
     const asx_spawn_options *options; /* may be NULL */
@@ -424,8 +425,10 @@ static __attribute__((noinline)) asx_status enqueue_fresh(asx_runtime *rt, asx__
     return ASX_OK;
 }
 
-static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const char *name,
-                                     void *code, void *arg, asx_task *ret_task, const char *site)
+/* Everything but the lane. */
+static ALWAYS_INLINE asx__task *make_plain(asx__region *region, uint32_t flags, const char *name,
+                                           void *code, void *arg, asx_task *ret_task,
+                                           const char *site)
 {
     asx_runtime *rt = region->rt;
     asx__task *task = rt->tasks_free;
@@ -451,6 +454,14 @@ static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const 
         ret_task->id.word = ASX__TASK_WORD | task->index;
         ret_task->id.generation = generation;
     }
+    return task;
+}
+
+static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const char *name,
+                                     void *code, void *arg, asx_task *ret_task, const char *site)
+{
+    asx_runtime *rt = region->rt;
+    asx__task *task = make_plain(region, flags, name, code, arg, ret_task, site);
     if (ASX__UNLIKELY(!rt->hot))
         return enqueue_fresh(rt, task);
     asx__list_push_back(&rt->ready.queue[0], &task->node);
@@ -467,8 +478,49 @@ static void prepare_next(const asx_region *region)
         (void)refill(rt);
 }
 
-static __attribute__((noinline)) asx_status spawn_slow(const asx_region *region, const char *name,
-                                                       asx_task_fn fn, void *arg, const char *site)
+/* plain_region() behind the gate, inside by the lease of the worker. NULL: it is not to be had, and
+ * nobody is inside. */
+static ALWAYS_INLINE asx__region *leased_region(const asx_region *handle, const void *code,
+                                                asx__worker **ret_w)
+{
+    if (ASX__UNLIKELY(handle == NULL || handle->rt_ == NULL || code == NULL))
+        return NULL;
+    asx__worker *w = asx__lessee_in(handle->rt_->behind);
+    if (ASX__UNLIKELY(w == NULL))
+        return NULL;
+    asx_region in = { w->rt, handle->id };
+    asx__region *region = plain_region(&in);
+    if (ASX__UNLIKELY(region == NULL))
+        asx__lessee_out(w);
+    *ret_w = w;
+    return region;
+}
+
+static __attribute__((noinline)) asx_status enqueue_leased(asx_runtime *rt, asx__task *task)
+{
+    asx__enqueue(rt, task);
+    return asx__lessee_wakes(rt->engine->loaded, ASX_OK);
+}
+
+static ALWAYS_INLINE asx_status spawn_leased(asx__worker *w, asx__region *region, uint32_t flags,
+                                             const char *name, void *code, void *arg,
+                                             asx_task *ret_task, const char *site)
+{
+    asx_runtime *rt = w->rt;
+    asx__task *task = make_plain(region, flags, name, code, arg, ret_task, site);
+    if (ret_task != NULL) {
+        ret_task->task_ = NULL;
+        ret_task->gate_ = rt->gate;
+    }
+    if (ASX__UNLIKELY(!rt->hot))
+        return enqueue_leased(rt, task);
+    asx__list_push_back(&rt->ready.queue[0], &task->node);
+    return asx__lessee_wakes(w, ASX_OK);
+}
+
+static __attribute__((noinline)) asx_status spawn_other(const asx_region *region, const char *name,
+                                                        asx_task_fn fn, void *arg,
+                                                        const char *site)
 {
     ASX__GATE_REGION(region, asx_spawn_at(&in, name, fn, arg, site));
     asx_spawn_options options = { .name = name };
@@ -476,9 +528,20 @@ static __attribute__((noinline)) asx_status spawn_slow(const asx_region *region,
     return spawn_with(region, &options, false, (void *)(uintptr_t)fn, arg, NULL, site);
 }
 
-static __attribute__((noinline)) asx_status spawn_poll_slow(const asx_region *region,
-                                                            const char *name, asx_poll_fn fn,
-                                                            void *state, const char *site)
+static __attribute__((noinline)) asx_status spawn_slow(const asx_region *region, const char *name,
+                                                       asx_task_fn fn, void *arg, const char *site)
+{
+    asx__worker *w;
+    void *code = (void *)(uintptr_t)fn;
+    asx__region *plain = leased_region(region, code, &w);
+    if (ASX__UNLIKELY(plain == NULL))
+        return spawn_other(region, name, fn, arg, site);
+    return spawn_leased(w, plain, 0, name, code, arg, NULL, site);
+}
+
+static __attribute__((noinline)) asx_status spawn_poll_other(const asx_region *region,
+                                                             const char *name, asx_poll_fn fn,
+                                                             void *state, const char *site)
 {
     ASX__GATE_REGION(region, asx_spawn_poll_at(&in, name, fn, state, site));
     asx_spawn_options options = { .name = name };
@@ -486,10 +549,22 @@ static __attribute__((noinline)) asx_status spawn_poll_slow(const asx_region *re
     return spawn_with(region, &options, true, (void *)(uintptr_t)fn, state, NULL, site);
 }
 
-static __attribute__((noinline)) asx_status spawn_task_slow(const asx_region *region,
-                                                            const asx_spawn_options *options,
-                                                            asx_task_fn fn, void *arg,
-                                                            asx_task *ret_task, const char *site)
+static __attribute__((noinline)) asx_status spawn_poll_slow(const asx_region *region,
+                                                            const char *name, asx_poll_fn fn,
+                                                            void *state, const char *site)
+{
+    asx__worker *w;
+    void *code = (void *)(uintptr_t)fn;
+    asx__region *plain = leased_region(region, code, &w);
+    if (ASX__UNLIKELY(plain == NULL))
+        return spawn_poll_other(region, name, fn, state, site);
+    return spawn_leased(w, plain, ASX__T_POLL, name, code, state, NULL, site);
+}
+
+static __attribute__((noinline)) asx_status spawn_task_other(const asx_region *region,
+                                                             const asx_spawn_options *options,
+                                                             asx_task_fn fn, void *arg,
+                                                             asx_task *ret_task, const char *site)
 {
     ASX__GATE_REGION(region, asx__task_handed_out(
                                  in.rt_,
@@ -499,11 +574,23 @@ static __attribute__((noinline)) asx_status spawn_task_slow(const asx_region *re
     return spawn_with(region, options, false, (void *)(uintptr_t)fn, arg, ret_task, site);
 }
 
-static __attribute__((noinline)) asx_status spawn_poll_task_slow(const asx_region *region,
-                                                                 const asx_spawn_options *options,
-                                                                 asx_poll_fn fn, void *state,
-                                                                 asx_task *ret_task,
-                                                                 const char *site)
+static __attribute__((noinline)) asx_status spawn_task_slow(const asx_region *region,
+                                                            const asx_spawn_options *options,
+                                                            asx_task_fn fn, void *arg,
+                                                            asx_task *ret_task, const char *site)
+{
+    asx__worker *w;
+    void *code = (void *)(uintptr_t)fn;
+    asx__region *plain =
+        options == NULL && ret_task != NULL ? leased_region(region, code, &w) : NULL;
+    if (ASX__UNLIKELY(plain == NULL))
+        return spawn_task_other(region, options, fn, arg, ret_task, site);
+    return spawn_leased(w, plain, ASX__T_HANDLE, NULL, code, arg, ret_task, site);
+}
+
+static __attribute__((noinline)) asx_status
+spawn_poll_task_other(const asx_region *region, const asx_spawn_options *options, asx_poll_fn fn,
+                      void *state, asx_task *ret_task, const char *site)
 {
     ASX__GATE_REGION(region, asx__task_handed_out(
                                  in.rt_,
@@ -511,6 +598,19 @@ static __attribute__((noinline)) asx_status spawn_poll_task_slow(const asx_regio
                                  ret_task));
     prepare_next(region);
     return spawn_with(region, options, true, (void *)(uintptr_t)fn, state, ret_task, site);
+}
+
+static __attribute__((noinline)) asx_status
+spawn_poll_task_slow(const asx_region *region, const asx_spawn_options *options, asx_poll_fn fn,
+                     void *state, asx_task *ret_task, const char *site)
+{
+    asx__worker *w;
+    void *code = (void *)(uintptr_t)fn;
+    asx__region *plain =
+        options == NULL && ret_task != NULL ? leased_region(region, code, &w) : NULL;
+    if (ASX__UNLIKELY(plain == NULL))
+        return spawn_poll_task_other(region, options, fn, state, ret_task, site);
+    return spawn_leased(w, plain, ASX__T_HANDLE | ASX__T_POLL, NULL, code, state, ret_task, site);
 }
 
 asx_status asx_spawn_at(const asx_region *region, const char *name, asx_task_fn fn, void *arg,

@@ -10,7 +10,7 @@
  */
 #include "sched/task.h"
 
-#include "sched/engine.h"
+#include "sched/lessee.h"
 
 #include <string.h>
 
@@ -430,8 +430,8 @@ static asx_status join_inside(asx_cx *cx, const asx_task *handle, asx_join_resul
     return in.task_ != NULL ? asx_join(cx, &in, ret_result) : ASX_E_STALE_HANDLE;
 }
 
-static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task *handle,
-                                                      asx_join_result *ret_result)
+static __attribute__((noinline)) asx_status join_other(asx_cx *cx, const asx_task *handle,
+                                                       asx_join_result *ret_result)
 {
     asx__task *task, *child;
     asx_runtime *rt;
@@ -464,6 +464,54 @@ static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task
     return ASX_OK;
 }
 
+/* Nothing about either is special. When there is a journal every task has an extra part. */
+static inline bool joins_plainly(const asx__task *task, const asx__task *child,
+                                 const asx_task *handle)
+{
+    return handle->id.word >> 32 == ASX__TASK_WORD >> 32 &&
+           child->generation == handle->id.generation &&
+           (child->flags & (ASX__T_EXTRA | ASX__T_CANCEL)) == 0 &&
+           (task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) == 0;
+}
+
+/* By a lease, inside: the child has not ended. */
+static __attribute__((noinline)) asx_status join_waits(asx_runtime *rt, asx__task *task,
+                                                       asx__task *child,
+                                                       asx_join_result *ret_result)
+{
+    asx_status st = child != task ? join_wait(rt, task, child, ret_result) : ASX_E_WOULD_DEADLOCK;
+    return asx__engine_left(rt, st);
+}
+
+/* Of a shared runtime, or refused, or not plain: by the lease of the worker, if it has one. */
+static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task *handle,
+                                                      asx_join_result *ret_result)
+{
+    asx__worker *w = handle != NULL && handle->task_ == NULL ? asx__lessee_of(cx) : NULL;
+    if (w == NULL)
+        return join_other(cx, handle, ret_result);
+    asx_runtime *rt = w->rt;
+    asx__task *task = cx->task_;
+    uint32_t index = asx_handle_index(handle->id);
+    if (ASX__LIKELY(handle->gate_ == rt->gate && index < rt->tasks.carved)) {
+        asx__task *child = asx__task_at(rt, index + 1);
+        if (ASX__LIKELY(joins_plainly(task, child, handle))) {
+            if (ASX__UNLIKELY(child->phase != ASX_TASK_COMPLETED)) {
+                asx__lessee_stay(w);
+                return join_waits(rt, task, child, ret_result);
+            }
+            if (ret_result != NULL)
+                join_result(child, ret_result);
+            child->w.waits = NULL;
+            asx__task_recycle_plain(rt, child);
+            asx__lessee_out(w);
+            return ASX_OK;
+        }
+    }
+    asx__lessee_out(w);
+    return join_other(cx, handle, ret_result);
+}
+
 asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
 {
     asx__task *task;
@@ -490,15 +538,27 @@ asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_res
 
 /* ---- small things --------------------------------------------------------------------------- */
 
+static __attribute__((noinline)) asx_status set_value_refused(asx_cx *cx, uint64_t value,
+                                                              asx_status st)
+{
+    asx__worker *w = asx__lessee_of(cx);
+    if (ASX__LIKELY(w != NULL)) {
+        cx->task_->r.value = value;
+        cx->task_->flags |= ASX__T_VALUE;
+        asx__lessee_out(w);
+        return ASX_OK;
+    }
+    ASX__GATE_CX(cx, asx_task_set_value(&in, value));
+    return st;
+}
+
 asx_status asx_task_set_value(asx_cx *cx, uint64_t value)
 {
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (ASX__UNLIKELY(st < 0)) {
-        ASX__GATE_CX(cx, asx_task_set_value(&in, value));
-        return st;
-    }
+    if (ASX__UNLIKELY(st < 0))
+        return set_value_refused(cx, value, st);
     task->r.value = value;
     task->flags |= ASX__T_VALUE;
     return ASX_OK;

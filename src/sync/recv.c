@@ -141,7 +141,7 @@ static NOINLINE asx_status recv_empty(asx__channel *ch, asx__task *task, void *r
     return asx__park_fiber(rt, task, &ch->waits[ASX__CHANNEL_RECV], ret_message);
 }
 
-static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *cx,
+static NOINLINE asx_status recv_outside(asx_channel_receiver *receiver, asx_cx *cx,
                                         void *ret_message)
 {
     asx_status st = cx != NULL ? asx__outside_recv(receiver, cx, ret_message) : ASX__GO_IN;
@@ -149,6 +149,49 @@ static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *
         return st;
     ASX__GATE_RECEIVER_FROM(st, receiver, cx, asx_channel_recv(&in, in_cx, ret_message));
     return refuse(receiver, cx, ret_message, ASX__TURN_RECV);
+}
+
+static asx_status recv_empty_step(void *ch, void *task, void *ret_message)
+{
+    return recv_empty(ch, task, ret_message);
+}
+
+/* Of a shared runtime, or refused: by the lease of the worker, if it has one. */
+static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *cx,
+                                        void *ret_message)
+{
+    asx__channel *ch =
+        receiver != NULL && receiver->channel_ == NULL ? receiver->shared_ : NULL;
+    asx__worker *w = ch != NULL && ret_message != NULL ? asx__lessee_of(cx) : NULL;
+    if (ASX__UNLIKELY(w == NULL))
+        return recv_outside(receiver, cx, ret_message);
+    asx__task *task = cx->task_;
+    if (ASX__UNLIKELY(ch->home != w->rt || ch->rx_generation != receiver->generation_ ||
+                      (cx->caps_ & ASX_CAP_CHANNEL) == 0 || (task->flags & SPECIAL) != 0)) {
+        asx__lessee_out(w);
+        return recv_outside(receiver, cx, ret_message);
+    }
+    uint64_t head = ch->head;
+    if (ASX__UNLIKELY(head == ch->tail)) {
+        if ((task->flags & ASX__T_POLL) != 0 && ch->senders != 0 && ch->receiver == NULL &&
+            asx__waits_for_nothing(w->rt, task)) {
+            ch->receiver = task;
+            ch->send_slow |= ASX__SEND_PARKED;
+            asx_status st = asx__wait_poll(task, &ch->waits[ASX__CHANNEL_RECV]);
+            asx__lessee_out(w);
+            return st;
+        }
+        asx__lessee_stay(w);
+        return asx__then_leave(w->rt, recv_empty_step, ch, task, ret_message);
+    }
+    if (ASX__UNLIKELY(ch->recv_slow != 0)) {
+        asx__lessee_out(w);
+        return recv_outside(receiver, cx, ret_message);
+    }
+    memcpy(ret_message, asx__slot_of_8(ch, head), 8);
+    ch->head = head + 1;
+    asx__lessee_out(w);
+    return ASX_OK;
 }
 
 asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *ret_message)

@@ -314,7 +314,7 @@ static NOINLINE asx_status reserve_slow(const asx_channel_sender *sender, asx__c
     }
 }
 
-static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *cx,
+static NOINLINE asx_status reserve_outside(asx_channel_sender *sender, asx_cx *cx,
                                            asx_send_permit *ret_permit)
 {
     asx_status st = asx__outside_reserve(sender, cx, true, ret_permit);
@@ -323,6 +323,53 @@ static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *c
     ASX__GATE_SENDER_FROM(st, sender, cx,
                      asx__permit_out(asx_channel_reserve(&in, in_cx, ret_permit), rt, ret_permit));
     return refuse(sender, cx, ret_permit, ASX__TURN_RESERVE);
+}
+
+/* By a lease, inside: the channel is full, and nothing else is special. */
+static NOINLINE asx_status reserve_waits(asx_runtime *rt, asx__channel *ch, asx__task *task,
+                                         asx_send_permit *ret_permit)
+{
+    asx_status st = wait_for_room(ch, task, ASX__CHANNEL_RESERVE, ret_permit);
+    asx__permit_out(st, rt, ret_permit);
+    return asx__engine_left(rt, st);
+}
+
+/* Of a shared runtime, or refused: by the lease of the worker, if it has one. */
+static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *cx,
+                                           asx_send_permit *ret_permit)
+{
+    asx__sender *s = sender != NULL && sender->sender_ == NULL ? sender->shared_ : NULL;
+    asx__worker *w = s != NULL && ret_permit != NULL ? asx__lessee_of(cx) : NULL;
+    if (ASX__UNLIKELY(w == NULL))
+        return reserve_outside(sender, cx, ret_permit);
+    asx__task *task = cx->task_;
+    asx__extra *extra = task->extra;
+    if (ASX__UNLIKELY(s->home != w->rt || s->generation != sender->generation_ ||
+                      (cx->caps_ & ASX_CAP_CHANNEL) == 0 || (task->flags & SPECIAL) != 0 ||
+                      extra == NULL || extra->permit.object_now != NULL)) {
+        asx__lessee_out(w);
+        return reserve_outside(sender, cx, ret_permit);
+    }
+    asx__channel *ch = asx__sender_channel(s);
+    uint64_t claims = ch->claims;
+    if (ASX__UNLIKELY(claims - ch->head >= ch->easy_room)) {
+        if (ch->easy_room != 0) {
+            asx__lessee_stay(w);
+            return reserve_waits(w->rt, ch, task, ret_permit);
+        }
+        asx__lessee_out(w);
+        return reserve_outside(sender, cx, ret_permit);
+    }
+    uint64_t id = ++w->rt->registry.last_id;
+    asx__store_relaxed(&extra->permit.id, id);
+    asx__store_relaxed(&extra->permit.object, ch);
+    ch->claims = claims + 1;
+    asx__lessee_out(w);
+    ret_permit->channel_ = ch;
+    ret_permit->obligation_ = id;
+    ret_permit->record_ = NULL;
+    ret_permit->shared_ = &extra->permit;
+    return ASX_OK;
 }
 
 asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_permit *ret_permit)
@@ -538,10 +585,36 @@ static NOINLINE asx_status permit_send_outside(asx_send_permit *permit, const vo
     return ASX_E_INVALID_ARGUMENT;
 }
 
+/* Of a shared runtime, or refused: by the lease of the worker, if it has one. */
+static NOINLINE asx_status permit_send_refused(asx_send_permit *permit, const void *message)
+{
+    asx__channel *ch = permit != NULL && permit->record_ == NULL ? permit->channel_ : NULL;
+    asx__obligation *o = ch != NULL && message != NULL ? permit->shared_ : NULL;
+    asx__worker *w = o != NULL ? asx__lessee_in(ch->home) : NULL;
+    if (ASX__UNLIKELY(w == NULL))
+        return permit_send_outside(permit, message);
+    if (ASX__LIKELY(asx__obligation_id(o) == permit->obligation_ && o->object_now == ch)) {
+        if (ASX__LIKELY(ch->send_slow == 0)) {
+            asx__store_relaxed(&o->object, NULL);
+            uint64_t tail = ch->tail;
+            memcpy(asx__slot_of_8(ch, tail), message, 8);
+            ch->tail = tail + 1;
+            asx__lessee_out(w);
+            return ASX_OK;
+        }
+        if (ch->send_slow == ASX__SEND_PARKED && hand_over(ch, message)) {
+            asx__store_relaxed(&o->object, NULL);
+            return asx__lessee_wakes(w, ASX_OK);
+        }
+    }
+    asx__lessee_out(w);
+    return permit_send_outside(permit, message);
+}
+
 asx_status asx_send_permit_send(asx_send_permit *permit, const void *message)
 {
     if (ASX__UNLIKELY(permit == NULL || permit->record_ == NULL || message == NULL))
-        return permit_send_outside(permit, message);
+        return permit_send_refused(permit, message);
     asx__obligation *o = permit->record_;
     asx__channel *ch = permit->channel_;
     if (ASX__UNLIKELY(asx__obligation_id(o) != permit->obligation_ || o->object_now != ch ||

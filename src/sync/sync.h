@@ -61,6 +61,7 @@
 
 #include "sched/engine.h"
 #include "sched/hot.h"
+#include "sched/lessee.h"
 #include "sched/obligation.h"
 
 /* What a task can wait for in a channel; also tells the waker what the task's `io` is. A poll task
