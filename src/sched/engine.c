@@ -6,6 +6,8 @@
  * A worker that is the only one awake, and has met nobody for a while, keeps the engine under a
  * lease (lease.h), so that entering costs it next to nothing.
  */
+#include "sched/engine.h"
+
 #include "sched/lessee.h"
 
 #include <string.h>

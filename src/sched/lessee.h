@@ -2,8 +2,8 @@
  *
  * A worker that is alone holds the engine of a shared runtime under a lease, and what its tasks do
  * then is what the tasks of a one-worker runtime do. So the calls that tiny tasks consist of have a
- * short way for it, behind the gate: in by the lease, the few steps, out. Whatever it does not cover
- * has changed nothing, goes out, and takes the way of all others.
+ * short way for it, behind the gate: in by the lease, the few steps, out. Whatever it does not
+ * cover has changed nothing, goes out, and takes the way of all others.
  *
  *     in     the thread's worker is of this runtime, is not inside, and its lease holds
  *     out    nothing was made runnable: a store

@@ -190,11 +190,10 @@ static bool is_in_the_way(asx_runtime *rt, asx__worker *w)
 {
     asx__engine *e = rt->engine;
     uint64_t between = grain(rt, &w->entries_seen, &w->looked_at);
-    if (e->workers_here - e->sleepers < 2 || between >= FINE_NS)
+    if (between >= FINE_NS)
         return false;
     e->coarse = false;
-    e->polling = true;
-    return true;
+    return e->workers_here - e->sleepers >= 2;
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
@@ -359,7 +358,8 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
             st = ASX_E_TIMEOUT;
             break;
         }
-        if (more && !is_in_the_way(rt, w))
+        bool in_the_way = is_in_the_way(rt, w);
+        if (more && !in_the_way)
             continue;
         give_back(rt);
         rest(rt, w, until);
