@@ -26,7 +26,8 @@ asx__dpor *asx__dpor_create(const asx__dpor_options *options)
     d->wide = options->mode == ASX__DPOR_SOURCE;
     d->sampling = options->mode >= ASX__DPOR_RANDOM && options->mode <= ASX__DPOR_SAMPLE;
     asx__rng_seed(&d->rng, options->seed);
-    if (asx__dpor_name(d, ASX__DPOR_NONE, 0) != 0) {
+    d->stamp = 1;
+    if (!asx__dpor_grow_places(d) || asx__dpor_name(d, ASX__DPOR_NONE, 0) != 0) {
         asx__dpor_destroy(d);
         return NULL;
     }
@@ -100,11 +101,9 @@ void asx__dpor_begin(asx__dpor *d)
     if (d->sampling)
         asx__draw_begin(d);
     d->events_len = 0;
-    d->objects.len = 0;
-    d->stamp++;
+    asx__again_begin(d);
     d->class_sum = 0;
     d->too_long = d->blocked = false;
-    d->accesses.len = d->prints.len = d->links.len = 0;
     d->epoch = d->preemptions = d->delays = 0;
     d->world = ASX__DPOR_NONE;
     d->own_alternatives = d->alternatives.len;
@@ -136,6 +135,7 @@ void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
     d->tasks[task].pending = true;
     if (ASX__UNLIKELY(!d->wide && asx__op_is_wide(op))) {
         d->wide = true;
+        d->repeated = 0;
         d->restart = d->events_len != 0 || d->stats.executions != 0 || d->later;
     }
 }
@@ -368,8 +368,10 @@ uint32_t asx__dpor_choose(asx__dpor *d)
         asx__tree_enter(d);
     if (d->events_len < d->plan.len) {
         chosen = d->plan.at[d->events_len].task;
-        if (chosen >= d->tasks_len ||
-            !(chosen == d->clock ? d->tasks[chosen].pending : enabled(d, chosen))) {
+        bool again = d->events_len < d->repeated && asx__again_is_same(d, chosen);
+        if (!again &&
+            (chosen >= d->tasks_len ||
+             !(chosen == d->clock ? d->tasks[chosen].pending : enabled(d, chosen)))) {
             d->status = ASX_E_DIVERGED;
             return ASX__DPOR_NONE;
         }
@@ -456,6 +458,8 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
 {
     asx__dpor_task *k = &d->tasks[task];
     const asx__op *op = &k->op;
+    if (d->events_len < d->repeated)
+        return asx__again_commit(d, task);
     if (d->wide)
         return commit_wide(d, task);
     if (ASX__UNLIKELY(!room_for_event(d)))
@@ -465,7 +469,8 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
     uint32_t *clock = asx__dpor_clock(d, step);
     *event = (asx__dpor_event){ .task = task, .ordinal = k->done + 1, .kind = (uint8_t)op->kind,
                                 .site = op->site, .object = ASX__DPOR_NONE, .prev = ASX__DPOR_NONE,
-                                .prev_write = ASX__DPOR_NONE };
+                                .prev_write = ASX__DPOR_NONE,
+                                .objects = (uint32_t)d->objects.len };
     event->by_default = step >= d->plan.len || d->plan.at[step].by_default;
     memcpy(clock, asx__dpor_task_clock(d, task), d->stride * sizeof *clock);
     uint64_t found;
@@ -495,7 +500,8 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
     k->pending = false;
     clock[task] = k->done;
     memcpy(asx__dpor_task_clock(d, task), clock, d->stride * sizeof *clock);
-    d->class_sum += class_term(d, event);
+    event->term = class_term(d, event);
+    d->class_sum += event->term;
     if (d->prefer == task && step >= d->plan.len)
         d->prefer = ASX__DPOR_NONE;
     d->events_len++;
@@ -538,6 +544,7 @@ static bool begin_again(asx__dpor *d)
     d->share_from = 0;
     if (d->options.mode != ASX__DPOR_REPLAY) /* whose plan is not the engine's */
         d->plan.len = 0;
+    d->known = 0;
     d->blocks.len = d->untried.len = 0;
     d->saved_steps.len = d->saved_blocks.len = d->alternatives.len = d->moved.len = 0;
     d->frames.len = 0;
@@ -567,6 +574,7 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck)
 {
     if (d->restart)
         return d->status == ASX_OK && begin_again(d);
+    d->known = d->events_len;
     if (d->events_len < d->plan.len && d->status == ASX_OK)
         d->status = ASX_E_DIVERGED;
     if (d->status < 0)
@@ -628,6 +636,7 @@ bool asx__dpor_is_wide(const asx__dpor *d)
 void asx__dpor_restart(asx__dpor *d)
 {
     d->wide = d->restart = true;
+    d->repeated = 0;
 }
 
 bool asx__dpor_restarts(const asx__dpor *d)

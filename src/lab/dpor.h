@@ -270,6 +270,8 @@ typedef struct asx__dpor_event {
     uint64_t before;     /* state that it found ... */
     uint64_t after;      /* ... and left */
     uint64_t found;      /* wide: what asx__dpor_commit() returned */
+    uint64_t term;       /* its share of the sum over the class */
+    uint32_t objects;    /* how many were known before it */
     const char *site;
     uint8_t kind;        /* asx__op_kind */
     bool writes;

@@ -1,4 +1,4 @@
-/* dpor_int.h - the inside of the engine, for dpor.c, dpor_race.c and dpor_table.c.
+/* dpor_int.h - the inside of the engine, for dpor*.c.
  *
  * Clocks. A clock is a row of `stride` counters, one per task: row[t] is the ordinal of the last
  * event of t that is in it. Event g is in a clock iff row[g.task] >= g.ordinal. Each event has the
@@ -35,6 +35,8 @@ typedef struct asx__dpor_object {
     uint32_t last;       /* event (wide: access) that accessed it last */
     uint32_t last_write;
     uint64_t state;      /* wide: if it is not in memory */
+    uint64_t name;
+    size_t place;        /* where it is found by its name */
 } asx__dpor_object;
 
 /* Events start .. end of the execution, by a plan, in front of an overtaken event. The last of them
@@ -92,6 +94,7 @@ typedef struct asx__prints {
 typedef struct asx__wide_event {
     asx__op op;
     uint32_t accesses, len; /* in `accesses` and `prints` */
+    uint32_t links, links_len;
     bool all, plain;
     uint64_t touched, written;
 } asx__wide_event;
@@ -100,6 +103,7 @@ typedef struct asx__wide_event {
  * whose `last` is a link and whose `state` has a bit for each task that has accessed it. */
 typedef struct asx__link {
     uint32_t event, prev;
+    uint32_t object;         /* the group */
 } asx__link;
 
 /* Where a walk back over a group stands. */
@@ -163,6 +167,7 @@ struct asx__dpor {
     asx__dpor_event *events;
     uint32_t *clocks;      /* events_cap rows */
     uint32_t events_len, events_cap;
+    uint32_t known, repeated; /* see dpor_again.c */
     ASX__VEC(asx__dpor_object) objects;
     asx__place *places;
     size_t places_cap;
@@ -252,6 +257,32 @@ static inline uint32_t *asx__dpor_task_clock(const asx__dpor *d, uint32_t task)
     return d->task_clocks + (size_t)task * d->stride;
 }
 
+/* Where the name is, or belongs. */
+static inline asx__place *asx__dpor_place(const asx__dpor *d, uint64_t name)
+{
+    size_t slot = (size_t)(name * ASX__HASH_M1 >> 32) & (d->places_cap - 1);
+    while (d->places[slot].stamp == d->stamp && d->places[slot].name != name)
+        slot = (slot + 1) & (d->places_cap - 1);
+    return &d->places[slot];
+}
+
+/* NONE: not accessed in this execution. */
+static inline uint32_t asx__dpor_object_find(const asx__dpor *d, uint64_t name)
+{
+    const asx__place *place = asx__dpor_place(d, name);
+    return place->stamp == d->stamp ? place->object : ASX__DPOR_NONE;
+}
+
+/* A name that no object has so far; in dpor_table.c. NONE: no memory. */
+uint32_t asx__dpor_object_add(asx__dpor *d, uint64_t name);
+
+/* Known from now on. NONE: no memory. */
+static inline uint32_t asx__dpor_object_of(asx__dpor *d, uint64_t name)
+{
+    uint32_t object = asx__dpor_object_find(d, name);
+    return ASX__LIKELY(object != ASX__DPOR_NONE) ? object : asx__dpor_object_add(d, name);
+}
+
 /* An event as one word, the same in every execution and process. */
 static inline uint64_t asx__event_word(const asx__dpor *d, const asx__dpor_event *event)
 {
@@ -300,9 +331,8 @@ uint32_t asx__draw_choose(asx__dpor *d);
 uint32_t asx__draw_any(asx__dpor *d);
 
 /* dpor_table.c */
-uint32_t asx__dpor_object_of(asx__dpor *d, uint64_t name);
-/* NONE: not accessed in this execution. */
-uint32_t asx__dpor_object_find(asx__dpor *d, uint64_t name);
+/* There is always a free place. */
+bool asx__dpor_grow_places(asx__dpor *d);
 bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks);
 /* Only task 0 is known. */
 void asx__dpor_forget_names(asx__dpor *d);
@@ -331,8 +361,18 @@ void asx__dpor_push(asx__dpor *d);
 /* Plans the next execution from the stack; false: nothing is left. */
 bool asx__dpor_pop(asx__dpor *d);
 
+/* dpor_again.c */
+/* Before an execution: how much of the one before it begins with; the rest is forgotten. */
+void asx__again_begin(asx__dpor *d);
+/* Events that are kept: does the task stand before what it did before? If not nothing is kept from
+ * there on. */
+bool asx__again_is_same(asx__dpor *d, uint32_t task);
+uint64_t asx__again_commit(asx__dpor *d, uint32_t task);
+
 /* dpor_wide.c */
 bool asx__wide_enabled(asx__dpor *d, const asx__op *op);
+/* What it would do now, in d->deed. False: no memory. */
+bool asx__wide_deed(asx__dpor *d, const asx__op *op);
 uint64_t asx__wide_commit(asx__dpor *d, uint32_t task);
 /* Does the operation, if it is done now, conflict with the event? */
 bool asx__wide_races(asx__dpor *d, uint32_t event, const asx__op *op);

@@ -419,6 +419,7 @@ asx_status asx__dpor_hear(asx__dpor *d, asx__reader *r)
 static void forget(asx__dpor *d)
 {
     d->plan.len = d->blocks.len = d->untried.len = 0;
+    d->known = 0;
     d->saved_steps.len = d->saved_blocks.len = d->alternatives.len = d->moved.len = 0;
     d->frames.len = 0;
     d->fresh_from = 0;

@@ -38,21 +38,7 @@ bool asx__dpor_grow(asx__dpor *d, void **memory, size_t *cap, size_t need, size_
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-static size_t place_slot(uint64_t name, size_t cap)
-{
-    uint64_t mixed = name * ASX__HASH_M1;
-    return (size_t)(mixed >> 32) & (cap - 1);
-}
-
-static asx__place *find_place(asx__dpor *d, uint64_t name)
-{
-    size_t slot = place_slot(name, d->places_cap);
-    while (d->places[slot].stamp == d->stamp && d->places[slot].name != name)
-        slot = (slot + 1) & (d->places_cap - 1);
-    return &d->places[slot];
-}
-
-static bool grow_places(asx__dpor *d)
+bool asx__dpor_grow_places(asx__dpor *d)
 {
     size_t cap = d->places_cap != 0 ? d->places_cap * 2 : 64;
     asx__place *old = d->places;
@@ -65,34 +51,28 @@ static bool grow_places(asx__dpor *d)
     d->places = places;
     d->places_cap = cap;
     d->stats.memory_bytes += (cap - old_cap) * sizeof *places;
-    for (size_t i = 0; i < old_cap; i++)
-        if (old[i].stamp == d->stamp)
-            *find_place(d, old[i].name) = old[i];
+    for (size_t i = 0; i < d->objects.len; i++) { /* in the order in which they came */
+        asx__dpor_object *object = &d->objects.at[i];
+        asx__place *place = asx__dpor_place(d, object->name);
+        *place = (asx__place){ object->name, d->stamp, (uint32_t)i };
+        object->place = (size_t)(place - places);
+    }
     free(old);
     return true;
 }
 
-uint32_t asx__dpor_object_find(asx__dpor *d, uint64_t name)
+uint32_t asx__dpor_object_add(asx__dpor *d, uint64_t name)
 {
-    if (d->places_cap == 0)
+    if (d->objects.len * 2 >= d->places_cap && !asx__dpor_grow_places(d))
         return ASX__DPOR_NONE;
-    const asx__place *place = find_place(d, name);
-    return place->stamp == d->stamp ? place->object : ASX__DPOR_NONE;
-}
-
-uint32_t asx__dpor_object_of(asx__dpor *d, uint64_t name)
-{
-    if (d->objects.len * 2 >= d->places_cap && !grow_places(d))
-        return ASX__DPOR_NONE;
-    asx__place *place = find_place(d, name);
-    if (place->stamp == d->stamp)
-        return place->object;
+    asx__place *place = asx__dpor_place(d, name);
     if (!ASX__VEC_ROOM(d, d->objects, 1))
         return ASX__DPOR_NONE;
     place->name = name;
     place->stamp = d->stamp;
     place->object = (uint32_t)d->objects.len;
-    d->objects.at[d->objects.len++] = (asx__dpor_object){ ASX__DPOR_NONE, ASX__DPOR_NONE, 0 };
+    d->objects.at[d->objects.len++] = (asx__dpor_object){
+        ASX__DPOR_NONE, ASX__DPOR_NONE, 0, name, (size_t)(place - d->places) };
     return place->object;
 }
 
@@ -159,11 +139,12 @@ bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks)
     if (tasks <= d->stride)
         return true;
     uint32_t stride = d->stride != 0 ? d->stride * 2 : 8;
+    uint32_t used = d->events_len > d->repeated ? d->events_len : d->repeated;
     while (stride < tasks)
         stride *= 2;
     if (!relay(d, &d->task_clocks, d->tasks_len, d->tasks_cap, stride) ||
-        !relay(d, &d->clocks, d->events_len, d->events_cap, stride) ||
-        !relay(d, &d->pre_clocks, d->pre_rows != 0 ? d->events_len : 0, d->pre_rows, stride))
+        !relay(d, &d->clocks, used, d->events_cap, stride) ||
+        !relay(d, &d->pre_clocks, d->pre_rows != 0 ? used : 0, d->pre_rows, stride))
         return false;
     d->stride = stride;
     return true;
@@ -242,6 +223,7 @@ void asx__dpor_forget_names(asx__dpor *d)
 {
     for (size_t i = 0; i < d->names_cap; i++)
         d->names[i].task = ASX__DPOR_NONE;
+    d->known = 0;
     d->names_len = d->tasks_len = 0;
     (void)asx__dpor_name(d, ASX__DPOR_NONE, 0); /* there was room for it */
 }

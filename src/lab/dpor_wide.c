@@ -22,9 +22,9 @@ uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op)
     asx__dpor *d = ctx;
     uint32_t object = asx__dpor_object_find(d, name);
     uint64_t added = 0;
-    if (object == ASX__DPOR_NONE)
+    if (object == ASX__DPOR_NONE || d->objects.at[object].last == ASX__DPOR_NONE)
         return state_now(ctx, name, op);
-    uint32_t first = ASX__DPOR_NONE;
+    uint32_t first = d->objects.at[object].last;
     for (uint32_t a = d->objects.at[object].last; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev) {
         const asx__access *access = &d->accesses.at[a];
         first = a;
@@ -34,13 +34,11 @@ uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op)
             return access->after + added;
         added += access->change;
     }
-    return (first != ASX__DPOR_NONE ? d->accesses.at[first].before : 0) + added;
+    return d->accesses.at[first].before + added;
 }
 
-bool asx__wide_enabled(asx__dpor *d, const asx__op *op)
+bool asx__wide_deed(asx__dpor *d, const asx__op *op)
 {
-    if (op->kind == ASX__OP_CHOOSE || asx__op_is_plain(op))
-        return true;
     d->deed_of = NULL;
     if (!asx__op_run(op, state_now, d, &d->deed)) {
         d->status = ASX_E_RESOURCE_EXHAUSTED;
@@ -48,7 +46,14 @@ bool asx__wide_enabled(asx__dpor *d, const asx__op *op)
     }
     d->deed_of = op;
     d->deed_at = d->events_len;
-    return d->deed.enabled;
+    return true;
+}
+
+bool asx__wide_enabled(asx__dpor *d, const asx__op *op)
+{
+    if (op->kind == ASX__OP_CHOOSE || asx__op_is_plain(op))
+        return true;
+    return asx__wide_deed(d, op) && d->deed.enabled;
 }
 
 uint64_t asx__dpor_state(asx__dpor *d, uint64_t name)
@@ -94,16 +99,17 @@ static void join_event(asx__dpor *d, uint32_t *clock, uint32_t access)
         asx__clock_join(clock, asx__dpor_clock(d, event), d->stride);
 }
 
-/* The event is the last of the group so far. */
+/* The event is the last of the group of that name so far. */
 static void note_group(asx__dpor *d, uint32_t step, uint64_t name)
 {
-    uint32_t number = asx__dpor_object_of(d, asx__group_of(name));
+    uint32_t number = asx__dpor_object_of(d, name);
     if (number == ASX__DPOR_NONE || !ASX__VEC_ROOM(d, d->links, 1))
         return;
     asx__dpor_object *group = &d->objects.at[number];
     if (group->last != ASX__DPOR_NONE && d->links.at[group->last].event == step)
         return;
-    d->links.at[d->links.len] = (asx__link){ step, group->last };
+    d->links.at[d->links.len] = (asx__link){ step, group->last, number };
+    d->wide_events[step].links_len++;
     group->last = (uint32_t)d->links.len++;
     group->state |= asx__task_bit(d->events[step].task);
 }
@@ -161,16 +167,20 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     uint64_t words[3] = { asx__event_word(d, event), choice, d->epoch };
     uint64_t sum = asx__hash_words(0, words, 3);
     wide->accesses = (uint32_t)d->accesses.len;
+    wide->links = (uint32_t)d->links.len;
     wide->all = deed->all;
     if (d->world != ASX__DPOR_NONE)
         asx__clock_join(asx__dpor_clock(d, step), asx__dpor_clock(d, d->world), d->stride);
     if (deed->all)
         order_all(d, step);
+    uint64_t before = 0; /* no name of a group */
     for (size_t i = 0; i < deed->len; i++) {
         const asx__touch *touch = &deed->touches[i];
+        uint64_t group = asx__group_of(touch->name);
         sum = note_access(d, step, touch, &wide->op, sum);
-        if (i == 0 || asx__group_of(touch->name) != asx__group_of(deed->touches[i - 1].name))
-            note_group(d, step, touch->name);
+        if (group != before)
+            note_group(d, step, group);
+        before = group;
         uint64_t bit = asx__print_bit(touch->name);
         wide->touched |= bit;
         wide->written |= touch->writes ? bit : 0;
@@ -183,7 +193,8 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
         event->after = d->objects.at[first->object].state;
         event->writes = first->writes;
     }
-    d->class_sum += asx__hash_avalanche(sum);
+    event->term = asx__hash_avalanche(sum);
+    d->class_sum += event->term;
 }
 
 uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
@@ -197,7 +208,8 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     uint32_t *clock = asx__dpor_clock(d, step);
     *event = (asx__dpor_event){ .task = task, .ordinal = k->done + 1, .kind = (uint8_t)k->op.kind,
                                 .site = k->op.site, .object = ASX__DPOR_NONE,
-                                .prev = ASX__DPOR_NONE, .prev_write = ASX__DPOR_NONE };
+                                .prev = ASX__DPOR_NONE, .prev_write = ASX__DPOR_NONE,
+                                .objects = (uint32_t)d->objects.len };
     *wide = (asx__wide_event){ .op = k->op, .plain = asx__op_is_plain(&k->op) };
     memcpy(clock, asx__dpor_task_clock(d, task), d->stride * sizeof *clock);
     memcpy(d->pre_clocks + (size_t)step * d->stride, clock, d->stride * sizeof *clock);
@@ -225,12 +237,14 @@ void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
 {
     asx__touch touch = { .name = name, .after = state, .writes = true };
     static const asx__op none = { .kind = ASX__OP_CHOOSE };
-    if (d->events_len == 0 || !d->wide)
+    if (d->events_len <= d->repeated || !d->wide) /* none, or it is what was done before */
         return;
     asx__wide_event *wide = &d->wide_events[d->events_len - 1];
-    d->class_sum += asx__hash_avalanche(note_access(d, d->events_len - 1, &touch, &none, name));
+    uint64_t term = asx__hash_avalanche(note_access(d, d->events_len - 1, &touch, &none, name));
+    d->events[d->events_len - 1].term += term;
+    d->class_sum += term;
     d->deed_of = NULL;
-    note_group(d, d->events_len - 1, name);
+    note_group(d, d->events_len - 1, asx__group_of(name));
     wide->len = (uint32_t)d->accesses.len - wide->accesses;
     uint64_t bit = asx__print_bit(name);
     wide->touched |= bit;

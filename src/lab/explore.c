@@ -211,29 +211,6 @@ static void on_park(asx__explorer *x, const asx_event *event, uint64_t waits)
         x->unsupported = event->kind;
 }
 
-static void on_task_event(asx__explorer *x, const asx_event *event)
-{
-    switch (event->kind) {
-    case ASX_EVENT_TASK_SPAWN:
-        on_spawn(x, event);
-        break;
-    case ASX_EVENT_TASK_COMPLETE:
-        on_complete(x, event);
-        break;
-    case ASX_EVENT_TASK_JOIN:
-        on_join(x, event);
-        break;
-    case ASX_EVENT_TASK_PARK:
-        on_park(x, event, event->a);
-        break;
-    case ASX_EVENT_TASK_WAKE:
-        on_park(x, event, ASX__WAIT_NONE);
-        break;
-    default: /* states, runs, yields, panics: they order nothing */
-        break;
-    }
-}
-
 /* An oracle has complained: the execution is not good. One that gets nowhere is stopped. */
 static void on_complaint(asx__explorer *x)
 {
@@ -254,7 +231,6 @@ static bool orders_nothing(uint32_t kind)
     case ASX_EVENT_FINALIZER_RUN:
     case ASX_EVENT_TASK_LINK:
     case ASX_EVENT_BUDGET_EXHAUSTED:
-    case ASX_EVENT_REGION_STATE:
     case ASX_EVENT_REGION_CANCEL:
     case ASX_EVENT_USER:
     case ASX_EVENT_CANCEL_STRENGTHEN:
@@ -267,8 +243,6 @@ static bool orders_nothing(uint32_t kind)
     case ASX_EVENT_TIMER_FIRE:
     case ASX_EVENT_TIMER_CANCEL:
     case ASX_EVENT_CLOCK_ADVANCE:
-    case ASX_EVENT_MUTEX_LOCK:
-    case ASX_EVENT_MUTEX_UNLOCK:
     case ASX_EVENT_RWLOCK_LOCK:
     case ASX_EVENT_RWLOCK_UNLOCK:
     case ASX_EVENT_SEMAPHORE_ACQUIRE:
@@ -291,15 +265,29 @@ static void on_event(void *ctx, const asx_event *event)
         on_complaint(x);
     switch (event->kind) {
     case ASX_EVENT_TASK_SPAWN:
+        on_spawn(x, event);
+        break;
     case ASX_EVENT_TASK_COMPLETE:
+        on_complete(x, event);
+        break;
     case ASX_EVENT_TASK_JOIN:
+        on_join(x, event);
+        break;
     case ASX_EVENT_TASK_PARK:
+        on_park(x, event, event->a);
+        break;
     case ASX_EVENT_TASK_WAKE:
-    case ASX_EVENT_TASK_STATE:
+        on_park(x, event, ASX__WAIT_NONE);
+        break;
+    case ASX_EVENT_TASK_STATE: /* these order nothing, and are the most frequent ones */
     case ASX_EVENT_TASK_RUN:
     case ASX_EVENT_TASK_YIELD:
     case ASX_EVENT_TASK_PANIC:
-        on_task_event(x, event);
+    case ASX_EVENT_REGION_STATE:
+    case ASX_EVENT_CHANNEL_SEND:
+    case ASX_EVENT_CHANNEL_RECV:
+    case ASX_EVENT_MUTEX_LOCK:
+    case ASX_EVENT_MUTEX_UNLOCK:
         break;
     case ASX_EVENT_REGION_OPEN:
         on_open(x, event);
@@ -375,10 +363,15 @@ static bool is_alone(asx_runtime *rt)
     return rt->next_up == NULL && asx__lanes_are_empty(rt);
 }
 
+/* Nobody else is runnable, so that it need not wait in a lane; the cancelled have rules there. */
 static void wake(asx__explorer *x, uint32_t id)
 {
     ASX__ASSERT(id < x->known_cap && x->known[id].standing != NULL);
-    asx__wake(x->rt, x->known[id].standing, ASX_OK, false);
+    asx__task *task = x->known[id].standing;
+    if (x->rt->next_up == NULL && (task->flags & ASX__T_CANCEL) == 0)
+        asx__wake_next(x->rt, task, ASX_OK);
+    else
+        asx__wake(x->rt, task, ASX_OK, false);
 }
 
 /* Somebody waits for a time. */
@@ -752,7 +745,7 @@ static asx_status create_runtime(asx__explorer *x)
         return st;
     if (x->options->sink == NULL) { /* the journal is listened to, not kept */
         asx__trace_deinit(&x->rt->trace);
-        st = asx__trace_init(&x->rt->trace, 0, ASX__TRACE_DISCARD, NULL);
+        st = asx__trace_init(&x->rt->trace, 0, ASX__TRACE_TELL, NULL);
     }
     asx__trace_observe(&x->rt->trace, on_event, x);
     asx__explorer_seam_init(x);

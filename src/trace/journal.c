@@ -24,7 +24,7 @@ asx_status asx__trace_init(asx__trace *trace, uint64_t capacity_events, asx__tra
         return ASX_E_INVALID_ARGUMENT;
     memset(trace, 0, sizeof(*trace));
     bool keeps = policy == ASX__TRACE_REFUSE || policy == ASX__TRACE_OVERWRITE;
-    if (!keeps && policy != ASX__TRACE_DISCARD)
+    if (!keeps && policy != ASX__TRACE_DISCARD && policy != ASX__TRACE_TELL)
         return ASX_E_INVALID_ARGUMENT;
     if (keeps && (memory == NULL || memory->alloc == NULL || memory->free == NULL))
         return ASX_E_INVALID_ARGUMENT;
@@ -140,6 +140,11 @@ uint64_t asx__trace_append(asx__trace *trace, asx_time now, uint32_t kind, uint6
     const asx_event event = { .seq = seq, .time = now, .kind = kind,
                               .worker = trace->worker, .task = task, .object = object,
                               .a = a, .b = b, .cause = cause };
+    if (trace->policy == ASX__TRACE_TELL) {
+        if (trace->observe != NULL)
+            trace->observe(trace->observe_ctx, &event);
+        return seq;
+    }
     trace->digest_state = asx__event_absorb(trace->digest_state, &event);
     if (ASX__LIKELY(trace->cursor < trace->capacity) || make_room(trace))
         trace->events[trace->cursor++] = event;
@@ -199,7 +204,7 @@ bool asx__trace_is_valid(const asx__trace *trace)
     if (trace->refused != (trace->policy == ASX__TRACE_REFUSE && kept < total))
         return false;
     if (kept == 0)
-        return trace->policy == ASX__TRACE_DISCARD || total == 0;
+        return trace->policy >= ASX__TRACE_DISCARD || total == 0;
     uint64_t first = trace->policy == ASX__TRACE_OVERWRITE ? total - kept + 1 : 1;
     return asx__trace_at(trace, 0)->seq == first &&
            asx__trace_at(trace, kept - 1)->seq == first + kept - 1;
@@ -208,7 +213,7 @@ bool asx__trace_is_valid(const asx__trace *trace)
 asx_status asx__trace_expect(asx__trace *trace, asx_trace_reader *recorded)
 {
     if (trace == NULL || !trace->on || trace->next_seq != 1 || recorded == NULL ||
-        recorded->bytes == NULL)
+        recorded->bytes == NULL || trace->policy == ASX__TRACE_TELL)
         return ASX_E_INVALID_ARGUMENT;
     trace->recorded = recorded;
     return ASX_OK;

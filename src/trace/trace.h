@@ -12,7 +12,7 @@
  *   kept <= capacity; kept <= events_total
  *   REFUSE:    the kept events are seq 1 .. kept
  *   OVERWRITE: the kept events are seq next_seq - kept .. next_seq - 1
- *   the digest does not depend on capacity, policy, memory or observers
+ *   the digest does not depend on capacity, policy (TELL has none), memory or observers
  *
  * Protocol: init, then any number of emits, then finish (only a replay needs it), write, deinit.
  * A zeroed asx__trace is off: emit returns 0 at the cost of one branch, deinit does nothing.
@@ -133,7 +133,8 @@ static inline uint64_t asx__event_absorb(uint64_t state, const asx_event *event)
 typedef enum asx__trace_overflow {
     ASX__TRACE_REFUSE,    /* it is not kept, and asx__trace_status() says so from then on */
     ASX__TRACE_OVERWRITE, /* it replaces the oldest one */
-    ASX__TRACE_DISCARD    /* no event is ever kept: digest, observer and comparison only */
+    ASX__TRACE_DISCARD,   /* no event is ever kept: digest, observer and comparison only */
+    ASX__TRACE_TELL       /* the observer only: no digest either, no comparison */
 } asx__trace_overflow;
 
 /* Where the journal gets its memory. `alloc` may return NULL. Copied; `ctx` is borrowed. */
@@ -184,7 +185,7 @@ typedef struct asx__trace {
 
 /* Turns the journal on. capacity_events > 0: exactly that many, allocated here and never again;
  * 0: grows by doubling up to ASX__TRACE_GROW_MAX, or to what the allocator gives; from then on it
- * behaves as a fixed one. `memory` may be NULL only with ASX__TRACE_DISCARD.
+ * behaves as a fixed one. `memory` may be NULL only where nothing is kept.
  *   ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED: *trace is off. */
 ASX_MUST_USE asx_status asx__trace_init(asx__trace *trace, uint64_t capacity_events,
                                         asx__trace_overflow policy,

@@ -312,6 +312,26 @@ ASX_TEST(discarding_needs_no_memory_and_is_no_error)
     asx__trace_deinit(&trace);
 }
 
+ASX_TEST(telling_needs_no_memory_and_has_no_digest)
+{
+    asx__trace trace;
+    asx_trace_reader recorded = { .bytes = (const uint8_t *)"" };
+    seen s = { 0, sample };
+    CHECK_STATUS(asx__trace_init(&trace, 0, ASX__TRACE_TELL, NULL), ASX_OK);
+    uint64_t nothing = trace.digest_state;
+    CHECK_STATUS(asx__trace_expect(&trace, &recorded), ASX_E_INVALID_ARGUMENT);
+    emit_events(&trace, sample, 1);
+    s.count = 1;
+    asx__trace_observe(&trace, see, &s);
+    emit_events(&trace, sample + 1, SAMPLE_LEN - 1);
+    CHECK(asx__trace_is_valid(&trace));
+    CHECK_EQ(s.count, SAMPLE_LEN);
+    CHECK_EQ(asx__trace_kept(&trace), 0u);
+    CHECK_EQ(asx__trace_events_total(&trace), SAMPLE_LEN);
+    CHECK_EQ(trace.digest_state, nothing);
+    asx__trace_deinit(&trace);
+}
+
 static void emit_from_the_future(void *arg)
 {
     (void)asx__trace_emit(arg, 0, ASX_EVENT_USER, 0, 0, 0, 0, 1);

@@ -218,6 +218,49 @@ ASX_TEST(a_plan_that_the_program_does_not_follow_is_a_divergence)
     asx__dpor_destroy(d);
 }
 
+/* What an execution has in common with the one before is not found out again; but if the program
+ * does something else there, that is what counts. Task 0 stores the number of the execution, which
+ * the others read, in the same order at first. */
+static void no_two_are_the_same(asx__op_kind kind, uint64_t name)
+{
+    enum { READERS = 4 };
+    asx__dpor_options options = { .mode = ASX__DPOR_OPTIMAL };
+    asx__dpor *d = asx__dpor_create(&options);
+    uint64_t cell, n = 0;
+    bool more;
+    CHECK(d != NULL);
+    do {
+        asx__op write = { .kind = kind, .size = 8, .object = &cell, .a = ++n, .site = "",
+                          .name = name };
+        asx__op read = { .kind = ASX__OP_LOAD, .size = 8, .object = &cell, .site = "",
+                         .name = name };
+        uint32_t chosen;
+        cell = 0;
+        asx__dpor_begin(d);
+        asx__dpor_announce(d, 0, &write);
+        for (int i = 0; i < READERS; i++)
+            asx__dpor_announce(d, asx__dpor_spawn(d, 0), &read);
+        while ((chosen = asx__dpor_choose(d)) != ASX__DPOR_NONE) {
+            uint64_t before = cell;
+            CHECK_EQ(asx__dpor_commit(d, chosen), before);
+            CHECK_EQ(cell, chosen == 0 ? n : before);
+        }
+        CHECK_EQ(cell, n);
+        more = asx__dpor_finish(d, false);
+    } while (more);
+    CHECK_STATUS(asx__dpor_status(d), ASX_OK);
+    CHECK_EQ(n, UINT64_C(1) << READERS);
+    asx__dpor_destroy(d);
+}
+
+ASX_TEST(an_event_that_is_not_what_it_was_before_is_seen_as_it_is)
+{
+    no_two_are_the_same(ASX__OP_STORE, 0);
+    no_two_are_the_same(ASX__OP_FETCH_ADD, 0);
+    no_two_are_the_same(ASX__OP_STORE, ASX__NAME(ASX__NAME_STACK, 0, 0));
+    no_two_are_the_same(ASX__OP_FETCH_ADD, ASX__NAME(ASX__NAME_STACK, 0, 0));
+}
+
 ASX_TEST(a_random_walk_meets_every_class_of_a_small_program)
 {
     model m = two_tasks((model_step){ ASX__OP_FETCH_ADD, 0, 1, 0, 0, 0, false },
