@@ -13,9 +13,9 @@
 #include <string.h>
 
 #define LEASE_AFTER 32u
-#define LEASE_AFTER_MAX (1u << 16)
+#define LEASE_AFTER_MAX (1u << 12)
 #define IDS_EACH 4096u /* numbers of obligations that a worker gets at a time */
-#define LEASE_PAYS 20000u /* calls after which a lease has paid for its end */
+#define LEASE_PAYS 1000u /* calls after which a lease has paid for its end */
 /* Calls without the engine before a worker looks in there: one that is alone may get a lease. */
 #define OUTINGS_ALONE 32u
 #define OUTINGS 1024u

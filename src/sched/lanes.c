@@ -261,6 +261,13 @@ static asx__task *pick_lanes(asx_runtime *rt, asx__node *ready)
     return cancel != NULL ? pick_cancel(rt, cancel, true) : NULL;
 }
 
+/* Nothing is ready here. Does it matter whether something is elsewhere? Not to cancelled tasks as
+ * long as it is their turn. */
+static inline bool looks_further(const asx_runtime *rt)
+{
+    return rt->cancel.words == 0 || rt->cancel_streak >= rt->cancel_streak_max;
+}
+
 asx__task *asx__pick(asx_runtime *rt)
 {
     asx__node *ready = ready_top(rt);
@@ -270,7 +277,7 @@ asx__task *asx__pick(asx_runtime *rt)
         asx__task *pinned = asx__pinned_take(rt, ready != NULL);
         if (pinned != NULL)
             return pinned;
-        if (ready == NULL && asx__steal(rt))
+        if (ready == NULL && looks_further(rt) && asx__steal(rt))
             ready = ready_top(rt);
     }
     if (ASX__UNLIKELY(rt->timed_len != 0 || rt->cancel.words != 0))

@@ -156,6 +156,11 @@ static asx_status recv_empty_step(void *ch, void *task, void *ret_message)
     return recv_empty(ch, task, ret_message);
 }
 
+static asx_status recv_slow_step(void *ch, void *task, void *ret_message)
+{
+    return recv_slow(ch, task, ret_message);
+}
+
 /* Of a shared runtime, or refused: by the lease of the worker, if it has one. */
 static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *cx,
                                         void *ret_message)
@@ -167,14 +172,14 @@ static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *
         return recv_outside(receiver, cx, ret_message);
     asx__task *task = cx->task_;
     if (ASX__UNLIKELY(ch->home != w->rt || ch->rx_generation != receiver->generation_ ||
-                      (cx->caps_ & ASX_CAP_CHANNEL) == 0 || (task->flags & SPECIAL) != 0)) {
+                      (cx->caps_ & ASX_CAP_CHANNEL) == 0)) {
         asx__lessee_out(w);
         return recv_outside(receiver, cx, ret_message);
     }
     uint64_t head = ch->head;
     if (ASX__UNLIKELY(head == ch->tail)) {
-        if ((task->flags & ASX__T_POLL) != 0 && ch->senders != 0 && ch->receiver == NULL &&
-            asx__waits_for_nothing(w->rt, task)) {
+        if ((task->flags & (ASX__T_POLL | SPECIAL)) == ASX__T_POLL && ch->senders != 0 &&
+            ch->receiver == NULL && asx__waits_for_nothing(w->rt, task)) {
             ch->receiver = task;
             ch->send_slow |= ASX__SEND_PARKED;
             asx_status st = asx__wait_poll(task, &ch->waits[ASX__CHANNEL_RECV]);
@@ -184,9 +189,9 @@ static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *
         asx__lessee_stay(w);
         return asx__then_leave(w->rt, recv_empty_step, ch, task, ret_message);
     }
-    if (ASX__UNLIKELY(ch->recv_slow != 0)) {
-        asx__lessee_out(w);
-        return recv_outside(receiver, cx, ret_message);
+    if (ASX__UNLIKELY(ch->recv_slow != 0 || (task->flags & SPECIAL) != 0)) {
+        asx__lessee_stay(w);
+        return asx__then_leave(w->rt, recv_slow_step, ch, task, ret_message);
     }
     memcpy(ret_message, asx__slot_of_8(ch, head), 8);
     ch->head = head + 1;

@@ -298,12 +298,10 @@ static asx_status make_permit(asx__channel *ch, asx__task *task, asx_obligation_
     return ASX_OK;
 }
 
-static NOINLINE asx_status reserve_slow(const asx_channel_sender *sender, asx__channel *ch,
-                                        asx__task *task, asx_send_permit *ret_permit)
+static inline asx_status reserve_in_turn(asx__channel *ch, asx__task *task,
+                                         asx_send_permit *ret_permit)
 {
-    asx_status st = asx__sender_turn(sender, ASX__TURN_RESERVE);
-    if (ASX__UNLIKELY(st < 0))
-        return st;
+    asx_status st;
     switch (claim(ch, task, ASX__CHANNEL_RESERVE, &st)) {
     case REFUSED:
         return st;
@@ -312,6 +310,13 @@ static NOINLINE asx_status reserve_slow(const asx_channel_sender *sender, asx__c
     default:
         return make_permit(ch, task, ASX_OBLIGATION_KIND_SEND_PERMIT, NULL, ret_permit);
     }
+}
+
+static NOINLINE asx_status reserve_slow(const asx_channel_sender *sender, asx__channel *ch,
+                                        asx__task *task, asx_send_permit *ret_permit)
+{
+    asx_status st = asx__sender_turn(sender, ASX__TURN_RESERVE);
+    return ASX__UNLIKELY(st < 0) ? st : reserve_in_turn(ch, task, ret_permit);
 }
 
 static NOINLINE asx_status reserve_outside(asx_channel_sender *sender, asx_cx *cx,
@@ -325,11 +330,11 @@ static NOINLINE asx_status reserve_outside(asx_channel_sender *sender, asx_cx *c
     return refuse(sender, cx, ret_permit, ASX__TURN_RESERVE);
 }
 
-/* By a lease, inside: the channel is full, and nothing else is special. */
-static NOINLINE asx_status reserve_waits(asx_runtime *rt, asx__channel *ch, asx__task *task,
-                                         asx_send_permit *ret_permit)
+/* By a lease, inside: it waits, or something is special. */
+static NOINLINE asx_status reserve_leased(asx_runtime *rt, asx__channel *ch, asx__task *task,
+                                          asx_send_permit *ret_permit)
 {
-    asx_status st = wait_for_room(ch, task, ASX__CHANNEL_RESERVE, ret_permit);
+    asx_status st = reserve_in_turn(ch, task, ret_permit);
     asx__permit_out(st, rt, ret_permit);
     return asx__engine_left(rt, st);
 }
@@ -345,20 +350,16 @@ static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *c
     asx__task *task = cx->task_;
     asx__extra *extra = task->extra;
     if (ASX__UNLIKELY(s->home != w->rt || s->generation != sender->generation_ ||
-                      (cx->caps_ & ASX_CAP_CHANNEL) == 0 || (task->flags & SPECIAL) != 0 ||
-                      extra == NULL || extra->permit.object_now != NULL)) {
+                      (cx->caps_ & ASX_CAP_CHANNEL) == 0)) {
         asx__lessee_out(w);
         return reserve_outside(sender, cx, ret_permit);
     }
     asx__channel *ch = asx__sender_channel(s);
     uint64_t claims = ch->claims;
-    if (ASX__UNLIKELY(claims - ch->head >= ch->easy_room)) {
-        if (ch->easy_room != 0) {
-            asx__lessee_stay(w);
-            return reserve_waits(w->rt, ch, task, ret_permit);
-        }
-        asx__lessee_out(w);
-        return reserve_outside(sender, cx, ret_permit);
+    if (ASX__UNLIKELY((task->flags & SPECIAL) != 0 || claims - ch->head >= ch->easy_room ||
+                      extra == NULL || extra->permit.object_now != NULL)) {
+        asx__lessee_stay(w);
+        return reserve_leased(w->rt, ch, task, ret_permit);
     }
     uint64_t id = ++w->rt->registry.last_id;
     asx__store_relaxed(&extra->permit.id, id);
