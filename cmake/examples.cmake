@@ -48,6 +48,27 @@ foreach(source IN LISTS example_sources)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "example;${timing}" TIMEOUT 300)
 
+  # And while memory or the system fails it at every place in turn. In C, and where a function can be
+  # put before that of the C library.
+  if(extension STREQUAL ".c" AND NOT ASX_LTO AND NOT ASX_TEST_LAUNCHER AND NOT CMAKE_CROSSCOMPILING)
+    add_library(torture-${unit} OBJECT "${source}")
+    set_target_properties(torture-${unit} PROPERTIES C_EXTENSIONS ON)
+    target_compile_definitions(torture-${unit} PRIVATE main=example_main
+      $<$<STREQUAL:${unit},cores>:NUMBERS=30000>)
+    target_link_libraries(torture-${unit} PRIVATE asx_static asx_flags)
+    add_executable(torture-example-${unit} "${PROJECT_SOURCE_DIR}/tests/torture/example.c"
+      $<TARGET_OBJECTS:torture-${unit}>)
+    set_target_properties(torture-example-${unit} PROPERTIES
+      C_EXTENSIONS ON
+      OUTPUT_NAME "torture-example-${unit}"
+      RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    target_link_libraries(torture-example-${unit} PRIVATE asx_static asx_flags)
+    target_link_options(torture-example-${unit} PRIVATE LINKER:--wrap=malloc LINKER:--wrap=mmap
+      LINKER:--wrap=madvise LINKER:--wrap=mprotect LINKER:--wrap=pthread_create)
+    add_test(NAME torture-example-${unit} COMMAND torture-example-${unit})
+    set_tests_properties(torture-example-${unit} PROPERTIES LABELS "torture" TIMEOUT 900)
+  endif()
+
   # The same on several workers, which may print in another order: see tests/harness/workers.c. What
   # says itself how many it wants, or has a static block, would only be run again; hello and
   # pool have a counter without a guard, and poll tells how often it was resumed.

@@ -311,14 +311,16 @@ static void *watchdog_main(void *arg)
     asx_watchdog *dog = arg;
     asx__look *look = asx__look_begin(-1, -1);
     uint64_t pause = dog->options.limit_ns / LOOKS;
-    while (look != NULL && asx__load_acquire(&dog->stop) == 0) {
+    while (asx__load_acquire(&dog->stop) == 0) {
         uint32_t bell = asx__load_acquire(&dog->bell);
         asx__store_seq_cst(&dog->asleep, 1u);
         if (asx__load_seq_cst(&dog->busy) == 0 && asx__load_seq_cst(&dog->stop) == 0)
             (void)asx__futex_wait(&dog->bell, bell, ASX__FUTEX_FOREVER);
         asx__store_seq_cst(&dog->asleep, 0u);
         (void)asx__futex_wait(&dog->stop, 0, asx__futex_clock_ns() + pause);
-        if (asx__load_acquire(&dog->stop) == 0)
+        if (look == NULL) /* there was no memory; there may be now */
+            look = asx__look_begin(-1, -1);
+        if (look != NULL && asx__load_acquire(&dog->stop) == 0)
             look_in(dog, look);
     }
     if (look != NULL)

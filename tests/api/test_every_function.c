@@ -2,9 +2,9 @@
  *
  * The table says where each function is called as it should be (a file under tests/) and as it
  * should not (tests/api/test_misuse_<name>.c). The headers are read and compared with it: a new
- * function is missed here until somebody has written both and added a line. A function whose name
- * ends in _at counts as called by its macro too.
- */
+ * function is missed here until somebody has written both and added a line. What stands in a
+ * comment or in quotes is no call. A function whose name ends in _at counts as called by its macro
+ * too. */
 #include "harness.h"
 
 #include <ctype.h>
@@ -319,6 +319,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
+/* A call, or a function handed to somebody who calls it; in a text without comments and quotes. */
 static bool mentions(const char *text, const char *name, size_t len)
 {
     for (const char *at = text; (at = strstr(at, name)) != NULL; at += len)
@@ -327,11 +328,43 @@ static bool mentions(const char *text, const char *name, size_t len)
     return false;
 }
 
+static char *skip_quoted(char *at)
+{
+    char quote = *at;
+    while (*++at != '\0' && *at != quote && *at != '\n')
+        if (*at == '\\' && at[1] != '\0')
+            at++;
+    return *at == quote ? at + 1 : at;
+}
+
+/* Blanks out comments; and the texts between quotes, where `quoted` asks for it. */
+static void blank_comments(char *text, bool quoted)
+{
+    for (char *at = text; *at != '\0';) {
+        char *end = at + 1;
+        if (at[0] == '/' && at[1] == '*') {
+            end = strstr(at, "*/");
+            CHECK(end != NULL);
+            end += 2;
+        } else if (*at == '"' || *at == '\'') {
+            end = skip_quoted(at);
+            if (!quoted || end == at + 1)
+                at = end;
+        } else {
+            at = end;
+        }
+        if (at != end)
+            memset(at, ' ', (size_t)(end - at));
+        at = end;
+    }
+}
+
 static bool calls(const char *path, const char *name)
 {
     char macro[128];
     char *text = read_file(in_tree(path));
     size_t len = strlen(name);
+    blank_comments(text, true);
     bool found = mentions(text, name, len);
     if (!found && len > 3 && strcmp(name + len - 3, "_at") == 0) {
         CHECK(len < sizeof macro);
@@ -341,15 +374,6 @@ static bool calls(const char *path, const char *name)
     }
     free(text);
     return found;
-}
-
-static void blank_comments(char *text)
-{
-    for (char *at = text; (at = strstr(at, "/*")) != NULL;) {
-        char *end = strstr(at, "*/");
-        CHECK(end != NULL);
-        memset(at, ' ', (size_t)(end + 2 - at));
-    }
 }
 
 /* The name before the first parenthesis after ASX_API; attributes have none. */
@@ -378,7 +402,7 @@ static unsigned read_header(const char *name)
     int n = snprintf(path, sizeof path, "include/asx/%s", name);
     CHECK(n > 0 && (size_t)n < sizeof path);
     char *text = read_file(in_tree(path));
-    blank_comments(text);
+    blank_comments(text, false);
     for (const char *at = text; (at = strstr(at, "ASX_API")) != NULL; at += 7) {
         const char *line = at;
         while (line > text && line[-1] != '\n')
