@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <asx/asx.h>
 
@@ -11,7 +12,6 @@
 #include "sched/engine.h"
 
 #define WORKERS 2u
-#define TRIES 100000
 
 typedef struct place {
     asx_runtime *rt;
@@ -40,16 +40,15 @@ static uint64_t lease(void)
     return asx__thread_self()->worker->slot.lease;
 }
 
-/* The other worker falls asleep, and this one gets a lease. */
+/* The other worker falls asleep, whenever it gets to that, and this one gets a lease. */
 static void wait_for_lease(asx_cx *cx)
 {
-    for (int i = 0; i < TRIES && lease() == 0; i++) {
+    for (int i = 0; lease() == 0; i++) {
         asx_region region;
         CHECK_EQ(asx_cx_region(cx, &region), ASX_OK);
         if (i % 64 == 63)
-            sched_yield();
+            usleep(20);
     }
-    CHECK(lease() != 0);
 }
 
 static void open(asx_cx *cx, place *p, size_t capacity)
@@ -118,17 +117,16 @@ static asx_status works_alone(asx_cx *cx, void *arg)
     const asx__engine *e = p->rt->engine;
     bool seen = false;
     open(cx, p, 4);
-    for (uint64_t i = 0; i < TRIES && !seen; i++) {
+    for (uint64_t i = 0; !seen; i++) {
         wait_for_lease(cx);
         uint64_t before = lease(), entries = asx__load_relaxed(&e->entries);
         small_calls(cx, p, i);
         seen = lease() == before && asx__load_relaxed(&e->entries) == entries;
     }
-    CHECK(seen);
     return asx_region_close(&p->region, ASX_OK);
 }
 
-ASX_TEST(by_a_lease_the_small_calls_do_not_take_the_lock)
+ASX_TEST_TIMEOUT(by_a_lease_the_small_calls_do_not_take_the_lock, 60)
 {
     place p = { .rt = NULL };
     run(works_alone, &p);
@@ -179,7 +177,7 @@ static asx_status refuses(asx_cx *cx, void *arg)
     return asx_region_close(&p->region, ASX_OK);
 }
 
-ASX_TEST(by_a_lease_everything_is_refused_as_ever)
+ASX_TEST_TIMEOUT(by_a_lease_everything_is_refused_as_ever, 60)
 {
     place p = { .rt = NULL };
     run(refuses, &p);
@@ -219,7 +217,7 @@ static asx_status drops(asx_cx *cx, void *arg)
     return asx_region_close(&p->region, ASX_OK);
 }
 
-ASX_TEST(a_call_from_a_drop_callback_leaves_the_engine_to_its_holder)
+ASX_TEST_TIMEOUT(a_call_from_a_drop_callback_leaves_the_engine_to_its_holder, 60)
 {
     place p = { .rt = NULL };
     run(drops, &p);
