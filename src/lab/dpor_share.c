@@ -189,8 +189,7 @@ static void give_nodes(asx__dpor *d)
     for (size_t i = d->shared; i < d->nodes.len && i < d->events_len; i++)
         if (d->nodes.at[i].rest != NULL && (end == 0 || d->giving == ASX__GIVE_ALL))
             end = i + 1;
-    bool alone = d->options.mode == ASX__DPOR_SOURCE; /* nobody could take it */
-    if (end == 0 || (alone && d->giving != ASX__GIVE_ALL))
+    if (end == 0)
         return;
     double given = (d->share - d->used) / (d->giving == ASX__GIVE_ALL ? 1 : 2);
     size_t hole = begin_piece(d, ASX__WORK_NODES, given);

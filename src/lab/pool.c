@@ -433,19 +433,6 @@ static asx__pool_node *highest(const asx__pool *pool)
     return found;
 }
 
-/* What one engine would do next by itself; NULL: somebody is at work. */
-static asx__pool_node *lowest(const asx__pool *pool)
-{
-    asx__pool_node *found = NULL;
-    for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next) {
-        if (node->workers != 0)
-            return NULL;
-        if (node->rest != NULL && (found == NULL || node->depth > found->depth))
-            found = node;
-    }
-    return found;
-}
-
 bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_place)
 {
     piece *p = pool->first;
@@ -459,7 +446,7 @@ bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_plac
         free(p);
         return !work->bad;
     }
-    asx__pool_node *node = pool->source ? lowest(pool) : highest(pool);
+    asx__pool_node *node = highest(pool);
     if (node == NULL)
         return false;
     double share = pool->share / (double)asx__pool_len(pool);

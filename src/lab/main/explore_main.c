@@ -277,12 +277,17 @@ static int parse(request *r, int argc, char **argv)
         }
         if (flag(r, argv[i]))
             continue;
-        if (i + 1 >= argc)
-            return complain(argv[i], "no such option, or its value is missing");
-        int bad = valued(r, argv[i], argv[i + 1]);
+        const char *name = argv[i];
+        char *value = strchr(argv[i], '=');
+        if (value != NULL)
+            *value++ = '\0'; /* --name=value */
+        else if (i + 1 < argc)
+            value = argv[++i];
+        else
+            return complain(name, "no such option, or its value is missing");
+        int bad = valued(r, name, value);
         if (bad)
             return bad;
-        i++;
     }
     for (int i = 0; i < r->names_len; i++)
         if (test_named(r->names[i]) == NULL)

@@ -94,6 +94,9 @@ fi
 expect source 0 '"classes":256,.*"complete":true' --json --mode source readers_8
 expect no-number 2 'is not possible' --seed x readers_2
 expect huge-number 2 'is not possible' --seed 99999999999999999999 readers_2
+expect with-equals 0 '"mode":"source",.*"classes":4,' --mode=source --seed=3 --json readers_2
+expect bad-equals 2 '^--seed: x is not possible' --seed=x readers_2
+expect no-equals 2 '^--list: there is no such option' --list=x
 expect any-order 0 '^{"test":"readers_2",' readers_2 --json
 printf 'test readers_2\nclock sundial\nschedule 1\n' >"$work/sundial"
 expect pack-clock 2 'there is no such clock' --replay "$work/sundial"

@@ -42,8 +42,18 @@ static void readers(asx_cx *cx, int n)
     together(cx, readers_task, n + 1);
 }
 
+ASX_LAB_TEST(readers_1) { readers(cx, 1); }
 ASX_LAB_TEST(readers_2) { readers(cx, 2); }
+ASX_LAB_TEST(readers_3) { readers(cx, 3); }
+ASX_LAB_TEST(readers_4) { readers(cx, 4); }
+ASX_LAB_TEST(readers_5) { readers(cx, 5); }
+ASX_LAB_TEST(readers_6) { readers(cx, 6); }
+ASX_LAB_TEST(readers_7) { readers(cx, 7); }
 ASX_LAB_TEST(readers_8) { readers(cx, 8); }
+ASX_LAB_TEST(readers_9) { readers(cx, 9); }
+ASX_LAB_TEST(readers_10) { readers(cx, 10); }
+ASX_LAB_TEST(readers_11) { readers(cx, 11); }
+ASX_LAB_TEST(readers_12) { readers(cx, 12); }
 ASX_LAB_TEST(readers_13) { readers(cx, 13); }
 
 /* ---- the last zero of an array that writers fill: (n + 3) 2^(n - 2) -------------------------- */
@@ -69,8 +79,19 @@ static void lastzero(asx_cx *cx, int n)
     together(cx, lastzero_task, n + 1);
 }
 
+ASX_LAB_TEST(lastzero_2) { lastzero(cx, 2); }
+ASX_LAB_TEST(lastzero_3) { lastzero(cx, 3); }
+ASX_LAB_TEST(lastzero_4) { lastzero(cx, 4); }
 ASX_LAB_TEST(lastzero_5) { lastzero(cx, 5); }
+ASX_LAB_TEST(lastzero_6) { lastzero(cx, 6); }
+ASX_LAB_TEST(lastzero_7) { lastzero(cx, 7); }
+ASX_LAB_TEST(lastzero_8) { lastzero(cx, 8); }
+ASX_LAB_TEST(lastzero_9) { lastzero(cx, 9); }
 ASX_LAB_TEST(lastzero_10) { lastzero(cx, 10); }
+ASX_LAB_TEST(lastzero_11) { lastzero(cx, 11); }
+ASX_LAB_TEST(lastzero_12) { lastzero(cx, 12); }
+ASX_LAB_TEST(lastzero_13) { lastzero(cx, 13); }
+ASX_LAB_TEST(lastzero_14) { lastzero(cx, 14); }
 ASX_LAB_TEST(lastzero_15) { lastzero(cx, 15); }
 
 /* ---- inodes and blocks of a file system: 2^(n - 13) ------------------------------------------ */
@@ -110,9 +131,20 @@ static void filesystem(asx_cx *cx, int n)
     together(cx, filesystem_task, n);
 }
 
+ASX_LAB_TEST(filesystem_13) { filesystem(cx, 13); }
 ASX_LAB_TEST(filesystem_14) { filesystem(cx, 14); }
+ASX_LAB_TEST(filesystem_15) { filesystem(cx, 15); }
 ASX_LAB_TEST(filesystem_16) { filesystem(cx, 16); }
+ASX_LAB_TEST(filesystem_17) { filesystem(cx, 17); }
+ASX_LAB_TEST(filesystem_18) { filesystem(cx, 18); }
 ASX_LAB_TEST(filesystem_19) { filesystem(cx, 19); }
+ASX_LAB_TEST(filesystem_20) { filesystem(cx, 20); }
+ASX_LAB_TEST(filesystem_21) { filesystem(cx, 21); }
+ASX_LAB_TEST(filesystem_22) { filesystem(cx, 22); }
+ASX_LAB_TEST(filesystem_23) { filesystem(cx, 23); }
+ASX_LAB_TEST(filesystem_24) { filesystem(cx, 24); }
+ASX_LAB_TEST(filesystem_25) { filesystem(cx, 25); }
+ASX_LAB_TEST(filesystem_26) { filesystem(cx, 26); }
 
 /* ---- a hash table that tasks insert into: 8^(n - 11) ----------------------------------------- */
 
@@ -137,6 +169,7 @@ static void indexer(asx_cx *cx, int n)
 ASX_LAB_TEST(indexer_11) { indexer(cx, 11); }
 ASX_LAB_TEST(indexer_12) { indexer(cx, 12); }
 ASX_LAB_TEST(indexer_13) { indexer(cx, 13); }
+ASX_LAB_TEST(indexer_14) { indexer(cx, 14); }
 ASX_LAB_TEST(indexer_15) { indexer(cx, 15); }
 
 /* ---- two tasks that add each other's number, one that looks ---------------------------------- */
@@ -245,8 +278,13 @@ static void philosophers(asx_cx *cx, int n)
 
 ASX_LAB_TEST(philosophers_2) { philosophers(cx, 2); }
 ASX_LAB_TEST(philosophers_3) { philosophers(cx, 3); }
+ASX_LAB_TEST(philosophers_4) { philosophers(cx, 4); }
 ASX_LAB_TEST(philosophers_5) { philosophers(cx, 5); }
+ASX_LAB_TEST(philosophers_6) { philosophers(cx, 6); }
+ASX_LAB_TEST(philosophers_7) { philosophers(cx, 7); }
 ASX_LAB_TEST(philosophers_8) { philosophers(cx, 8); }
+ASX_LAB_TEST(philosophers_9) { philosophers(cx, 9); }
+ASX_LAB_TEST(philosophers_10) { philosophers(cx, 10); }
 
 /* ---- three tasks, twelve steps: how fast it goes --------------------------------------------- */
 
