@@ -14,6 +14,10 @@
  * So when a sequence has been run to its end, nothing sleeps any more, and what comes then is free:
  * no execution is given up. And whatever begins with a step that was tried is never begun again.
  *
+ * Source sets. A task sleeps, not its answer to a choice: what begins with another answer is left to
+ * the branch of that answer. So the answers of a task are tried one after the other, before any
+ * other branch of the node; else that one would leave them to theirs, and they it to that one.
+ *
  * Memory. Of a sequence only that goes into the tree which is needed: by its last step, and to keep
  * each sleeper and each branch beside its way from covering it. The rest of it is found again below
  * its end, together with everything else that can follow. Else all that happens beside a race would
@@ -282,10 +286,18 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
             return;
         list = &branch->child;
     }
-    if (node < d->shared) /* the pool will put it there */
+    if (node < d->shared) { /* the pool will put it there */
         asx__share_found(d, node, last, prints);
-    else
-        *list = chain_of(&s);
+        return;
+    }
+    asx__branch *chain = chain_of(&s);
+    if (chain != NULL && d->options.mode == ASX__DPOR_SOURCE &&
+        chain->task == d->events[node].task)
+        list = &d->nodes.at[node].rest; /* the first */
+    if (chain != NULL) {
+        chain->next = *list;
+        *list = chain;
+    }
 }
 
 /* ---- the next execution --------------------------------------------------------------------- */

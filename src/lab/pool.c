@@ -214,6 +214,15 @@ static step *chain_of(const asx__pool *pool, step *sequence)
     return first;
 }
 
+/* Was another answer of the task tried there? */
+static bool has_gone(const asx__pool_node *node, uint32_t task)
+{
+    const step *s = node->asleep;
+    while (s != NULL && s->task != task)
+        s = s->next;
+    return s != NULL;
+}
+
 /* Owns the sequence. */
 static void insert(asx__pool *pool, asx__pool_node *node, step *sequence)
 {
@@ -237,7 +246,13 @@ static void insert(asx__pool *pool, asx__pool_node *node, step *sequence)
         }
         list = &(*list)->child;
     }
-    *list = chain_of(pool, sequence);
+    step *chain = chain_of(pool, sequence);
+    if (pool->source && chain != NULL && has_gone(node, chain->task))
+        list = &node->rest; /* the first: see dpor_tree.c */
+    if (chain != NULL) {
+        chain->next = *list;
+        *list = chain;
+    }
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */

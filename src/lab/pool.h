@@ -14,7 +14,7 @@
  * whoever finds it and however late. The branches of a node are taken in their order, which decides
  * what was put below which; of the nodes the highest is, which has most below it.
  *
- * Source sets: by one at a time, in the order of one engine.
+ * Source sets: likewise. How many executions are given up depends on who was first where.
  *
  * A node is forgotten when nothing is left there, nobody is at work below it, and it has no nodes
  * below it.
