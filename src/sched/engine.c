@@ -121,10 +121,10 @@ static void end_streak(asx__engine *e)
     e->leased_at = 0;
 }
 
-static void come_in(asx__engine *e, asx__thread *self)
+static void come_in(asx__engine *e, asx__thread *self, asx__worker *worker)
 {
     asx__store_relaxed(&e->owner, self);
-    asx__store_relaxed(&e->entries, asx__load_relaxed(&e->entries) + 1);
+    asx__outside_entered(&worker->outside);
 }
 
 /* What it has done outside counts as if it had entered for it. */
@@ -146,7 +146,7 @@ static __attribute__((noinline)) bool enter_slow(asx_runtime *rt, asx__thread *s
     if (worker == NULL || worker->rt != rt)
         worker = &e->visitor;
     bool easy = asx__lease_take(&e->lock, NULL);
-    come_in(e, self);
+    come_in(e, self, worker);
     come_back(e, &worker->outside);
     if (e->loaded != worker || !easy)
         end_streak(e);
@@ -303,11 +303,17 @@ void asx__engine_call_in(asx_runtime *rt, const asx__task *task)
         asx__outside_call_in(&e->workers[i].outside, task);
 }
 
+uint64_t asx__worker_calls(const asx__worker *worker)
+{
+    const asx__outside *out = &worker->outside;
+    return asx__load_relaxed(&out->calls) + asx__load_relaxed(&out->entries);
+}
+
 uint64_t asx__engine_calls(const asx__engine *e)
 {
-    uint64_t calls = asx__load_relaxed(&e->entries);
+    uint64_t calls = asx__worker_calls(&e->visitor);
     for (uint32_t i = 0; i < e->workers_cap; i++)
-        calls += asx__load_relaxed(&e->workers[i].outside.calls);
+        calls += asx__worker_calls(&e->workers[i]);
     return calls;
 }
 
@@ -355,6 +361,7 @@ static void init_outside(asx__outside *out)
     asx__atomic_init(&out->last_id, UINT64_C(0));
     asx__atomic_init(&out->skipped, UINT64_C(0));
     asx__atomic_init(&out->calls, UINT64_C(0));
+    asx__atomic_init(&out->entries, UINT64_C(0));
 }
 
 asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap)

@@ -61,6 +61,7 @@ typedef struct asx__outside {
     asx__atomic_u64 calls;    /* A: made without entering, ever; others only look */
     uint64_t calls_seen;      /* when it last entered */
     uint32_t left;            /* calls that it may make before it looks in */
+    asx__atomic_u64 entries;  /* A: how often it has entered, likewise */
 } asx__outside;
 
 /* The life of a worker; pool.c has the diagram. */
@@ -109,7 +110,8 @@ typedef struct asx__worker {
     pthread_t thread;          /* I: not of worker 0 */
     int32_t tid;               /* of its thread as the system knows it, for dumps; 0: has none */
     bool asleep;               /* L */
-    uint64_t entries_seen;     /* L: when it last looked how things go ... */
+    uint64_t entries_seen;     /* L: when it last looked how things go, of all, ... */
+    uint64_t own_seen;         /* L: ... of its own ... */
     asx_time looked_at;        /* L: ... and when that was */
     asx__atomic_u32 bell;      /* rung when it is to wake up */
     struct asx__worker *next_asleep; /* L */
@@ -156,10 +158,9 @@ typedef struct asx__engine {
     bool stop;                 /* L: workers go home ... */
     bool deadlocked;           /* L: ... because nothing will ever happen */
     uint64_t stolen;           /* L: tasks, ever */
-    asx__atomic_u64 entries;   /* L: ever; the watch looks at it from outside */
     uint32_t streak;           /* L: entries of the same worker in a row, with nobody in the way */
     uint32_t lease_after;      /* L: so many of them make a lease */
-    uint64_t leased_at;        /* L: `entries` when the last one was made */
+    uint64_t leased_at;        /* L: calls of all when the last one was made */
     uint64_t entries_seen;     /* L: at the last look */
     asx_time looked_at;        /* L: when that was */
     bool coarse;               /* L: tasks are long enough to be worth a core each */
@@ -205,6 +206,12 @@ typedef struct asx__outing {
  * The task runs here, was not cancelled, has no quota, no deadline and no grant to pick up. */
 asx__outing asx__outing_begin(asx_runtime *rt, const asx__task *task);
 
+/* One more entry. */
+static inline void asx__outside_entered(asx__outside *out)
+{
+    asx__store_relaxed(&out->entries, asx__load_relaxed(&out->entries) + 1);
+}
+
 /* By its own thread, without a lease: the task runs here, and need not enter. */
 static inline bool asx__outside_may(asx__outside *out, const asx__task *task)
 {
@@ -243,7 +250,7 @@ static inline void asx__outing_stay(asx__outing outing)
     asx__engine *e = outing.worker->rt->engine;
     ASX__DEBUG_ASSERT(outing.leased && e->loaded == outing.worker);
     asx__store_relaxed(&e->owner, outing.worker->self);
-    asx__store_relaxed(&e->entries, asx__load_relaxed(&e->entries) + 1);
+    asx__outside_entered(&outing.worker->outside);
 }
 
 /* Inside: nobody else does anything with the object until this worker has left. */
@@ -252,6 +259,8 @@ void asx__engine_seize(asx_runtime *rt, asx__latch *latch);
 void asx__engine_call_in(asx_runtime *rt, const asx__task *task);
 /* Calls that workers made, entering or not; anybody may ask. */
 uint64_t asx__engine_calls(const asx__engine *e);
+/* The same of one worker. */
+uint64_t asx__worker_calls(const asx__worker *worker);
 /* Inside: numbers of obligations that workers have and did not give out yet. */
 uint64_t asx__engine_spare_ids(const asx_runtime *rt);
 

@@ -16,7 +16,8 @@
  *     nobody entered the engine since its last look: a worker is busy with something long, or
  *     the time between two entries is at least COARSE_NS: tasks are worth a core each.
  * Then `coarse` is set, and from there on whoever leaves a backlog behind wakes the next sleeper at
- * once. A worker that finds entries closer than FINE_NS while others work lies down again.
+ * once. A worker that finds entries closer than FINE_NS while others work lies down again, unless
+ * they are its own: who takes tiny tasks from somebody that is busy with something long goes on.
  * A backlog with nobody awake wakes somebody at once, always.
  *
  * Looking in ends after QUIET_LOOKS looks without a backlog, so that a runtime that rests, or that
@@ -185,15 +186,28 @@ static bool look(asx_runtime *rt)
     return true;
 }
 
-/* A worker that works. True: others get through it better without it. */
+/* A worker that works has looked how things go. */
+static void note_look(asx_runtime *rt, asx__worker *w)
+{
+    w->entries_seen = asx__engine_calls(rt->engine);
+    w->own_seen = asx__worker_calls(w);
+    w->looked_at = rt->now;
+}
+
+/* A worker that works. True: others get through it better without it. Who does not enter all the
+ * time is not held up by it, and would not do in its place what it does. */
 static bool is_in_the_way(asx_runtime *rt, asx__worker *w)
 {
     asx__engine *e = rt->engine;
-    uint64_t between = grain(rt, &w->entries_seen, &w->looked_at);
-    if (between >= FINE_NS)
+    uint64_t elapsed = asx__clock_read(rt) - w->looked_at;
+    uint64_t all = asx__engine_calls(e) - w->entries_seen;
+    uint64_t others = all - (asx__worker_calls(w) - w->own_seen);
+    uint64_t awake = e->workers_here - e->sleepers;
+    note_look(rt, w);
+    if (all <= 1 || elapsed * awake >= all * FINE_NS)
         return false;
     e->coarse = false;
-    return e->workers_here - e->sleepers >= 2;
+    return awake >= 2 && elapsed * (awake - 1) < others * FINE_NS;
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
@@ -304,8 +318,7 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
     }
     if (!asx__worker_is(w, ASX__WORKER_DRAINING))
         asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_ACTIVE);
-    w->entries_seen = asx__engine_calls(e);
-    w->looked_at = rt->now;
+    note_look(rt, w);
 }
 
 uint64_t asx__workers_dispatched(const asx_runtime *rt)
@@ -346,8 +359,8 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
 {
     asx__engine *e = rt->engine;
     asx_status st = ASX_OK;
-    w->entries_seen = asx__engine_calls(e);
-    w->looked_at = asx__clock_read(rt);
+    (void)asx__clock_read(rt);
+    note_look(rt, w);
     while (!rt->finished && !e->stop && !asx__worker_is(w, ASX__WORKER_DRAINING)) {
         asx__local_adopt(rt); /* so that nobody's own work keeps it from its turn */
         bool more = asx__run_some(rt, e->coarse ? ASX__TURN : STRETCH) ||

@@ -60,7 +60,11 @@ static asx_status awake_pair(asx_cx *cx, place *p, asx_region *r, size_t size, s
 
 static uint64_t entries(const place *p)
 {
-    return asx__load_relaxed(&p->rt->engine->entries);
+    const asx__engine *e = p->rt->engine;
+    uint64_t sum = asx__load_relaxed(&e->visitor.outside.entries);
+    for (uint32_t i = 0; i < e->workers_cap; i++)
+        sum += asx__load_relaxed(&e->workers[i].outside.entries);
+    return sum;
 }
 
 /* ---- who enters ------------------------------------------------------------------------------ */
