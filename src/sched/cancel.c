@@ -13,14 +13,7 @@
  * force, on the loop's stack and never on its own. The time counts from the first request: a later
  * one may strengthen the reason and shorten what is left, never lengthen it.
  *
- * Propagation. A cancelled region is put on a stack; whoever finds the stack idle works it off,
- * telling tasks in order of creation and then child regions likewise, depth first, without
- * recursion: trees may be deep and a fiber's stack is small. Only when everyone has been told do
- * the regions go on closing.
- *
- * Shields. A scope that its owner opened under a mask is not reached by a cancellation of the owner
- * or of the region around it while the mask holds: otherwise no masked cleanup could use a region.
- * It catches up when the mask ends, is used up or is lifted.
+ * How a cancellation comes to whole regions is told in propagate.c.
  *
  * A wait that a cancel ends is acknowledged when the task is resumed with ASX_E_CANCELLED: that is
  * the moment it is told.
@@ -143,11 +136,6 @@ const asx_cancel_reason *asx__reason_copy(asx_runtime *rt, asx__region *home,
     return first;
 }
 
-static bool reason_ok(const asx_cancel_reason *reason)
-{
-    return reason == NULL || (unsigned)reason->kind < ASX_CANCEL_KIND_COUNT;
-}
-
 /* ---- requests ------------------------------------------------------------------------------- */
 
 /* Ends the wait of a parked task; it runs again and is told. */
@@ -209,49 +197,6 @@ static void expedite(asx_runtime *rt, asx__task *task, uint8_t priority)
         asx__engine_call_in(rt, task);
     else if (!asx__task_masked(task) && !waits_uncancellably(rt, task))
         wake_cancelled(rt, task);
-}
-
-/* ---- scopes ---------------------------------------------------------------------------------- */
-
-static bool shielded(const asx__region *region)
-{
-    return region->shielded && region->owner != NULL && asx__task_masked(region->owner);
-}
-
-/* Would a cancellation that comes from around the region change anything in it? */
-static bool would_tell(const asx_runtime *rt, const asx__region *region)
-{
-    asx_cancel_reason parent = { .kind = ASX_CANCEL_PARENT, .timestamp = rt->now };
-    return region->state != ASX_REGION_CLOSED && !shielded(region) &&
-           (region->reason == NULL || asx_cancel_reason_stronger(&parent, region->reason));
-}
-
-static bool is_inside(const asx__region *region, const asx__region *outer)
-{
-    while (region != NULL && region != outer)
-        region = region->parent;
-    return region != NULL;
-}
-
-static void cancel_scopes(asx_runtime *rt, asx__task *task)
-{
-    asx__region *scope = task->extra != NULL ? task->extra->scopes : NULL;
-    for (; scope != NULL; scope = scope->owner_next) {
-        if (rt->cancel_walking && is_inside(scope, task->region))
-            continue; /* the walk comes by */
-        if (!shielded(scope))
-            scope->outer_cancel = true;
-        if (would_tell(rt, scope))
-            asx__region_cancel(rt, scope,
-                               asx__reason_make(rt, scope, ASX_CANCEL_PARENT, task->region, task,
-                                                NULL, task->reason));
-    }
-}
-
-void asx__scopes_catch_up(asx_runtime *rt, asx__task *task)
-{
-    if ((task->flags & ASX__T_CANCEL) && !asx__task_masked(task))
-        cancel_scopes(rt, task);
 }
 
 static void watch_cleanup(asx_runtime *rt, asx__region *region, asx_time since)
@@ -325,147 +270,7 @@ void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason 
     expedite(rt, task, asx__cancel_priority(reason->kind));
     watch_cleanup(rt, task->region, rt->now);
     if (ASX__UNLIKELY(task->extra != NULL && task->extra->scopes != NULL))
-        cancel_scopes(rt, task);
-}
-
-/* A handle of an explored runtime whose task was joined, or lived in a region that is closed. */
-static bool may_be_joined(const asx_task *handle, asx_status st)
-{
-    return st == ASX_E_STALE_HANDLE && handle->task_->region != NULL &&
-           handle->task_->region->rt->seam != NULL;
-}
-
-asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reason)
-{
-    asx__task *task;
-    if (!reason_ok(reason))
-        return ASX_E_INVALID_ARGUMENT;
-    asx_status st = asx__task_resolve(handle, &task);
-    if (ASX__UNLIKELY(st == ASX_OK ? task->region->rt->seam != NULL : may_be_joined(handle, st))) {
-        /* In another order it would not be too late: it is a turn either way. Who has joined it
-         * before or after makes no difference: it has completed. */
-        asx_runtime *explored = handle->task_->region->rt;
-        asx__turn(explored, explored->current, ASX__TURN_CANCEL_TASK,
-                  asx__serial(handle->id.generation), 0);
-        st = asx__task_resolve(handle, &task);
-        if (st < 0)
-            return st == ASX_E_STALE_HANDLE ? ASX_OK : st;
-    }
-    if (st < 0) {
-        ASX__GATE_TASK(handle, asx_task_cancel(&in, reason));
-        return st;
-    }
-    asx_runtime *rt = task->region->rt;
-    if (!asx__caller_may(rt, ASX_CAP_CANCEL))
-        return ASX_E_CAPABILITY;
-    if (task->phase == ASX_TASK_COMPLETED)
-        return ASX_OK;
-    const asx_cancel_reason *copy = asx__reason_copy(rt, task->region, reason);
-    if (copy == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
-    asx__task_cancel(rt, task, copy);
-    return ASX_OK;
-}
-
-/* ---- regions -------------------------------------------------------------------------------- */
-
-static void push_cancelled(asx_runtime *rt, asx__region *region)
-{
-    if (!region->cancel_held) { /* it goes on closing only when everyone has been told */
-        region->cancel_held = true;
-        region->busy++;
-        region->held_next = rt->cancel_held;
-        rt->cancel_held = region;
-    }
-    if (!region->cancel_listed) {
-        region->cancel_listed = true;
-        region->cancel_next = rt->cancel_stack;
-        rt->cancel_stack = region;
-    }
-}
-
-/* The tasks of a region are told; its child regions are put on the stack, the first on top. */
-static void tell_children(asx_runtime *rt, asx__region *region)
-{
-    if (rt->tracing)
-        asx__journal(rt, ASX_EVENT_REGION_CANCEL, asx__serial(region->generation),
-                     (uint64_t)region->reason->kind, region->cancel_told, 0);
-    region->cancel_told = true;
-    if (region->state == ASX_REGION_OPEN)
-        asx__region_begin_close(rt, region);
-    for (uint32_t link = region->task_first; link != 0;) {
-        asx__task *task = asx__slab_at(&rt->tasks, link - 1);
-        link = task->sibling_next;
-        if (!asx__region_runs_finalizers(region, task))
-            asx__task_cancel(rt, task, region->reason);
-    }
-    for (asx__node *n = region->children.prev; n != &region->children; n = n->prev) {
-        asx__region *child = (asx__region *)n;
-        if (!shielded(child))
-            child->outer_cancel = true;
-        if (!would_tell(rt, child))
-            continue;
-        child->reason = asx__reason_make(rt, child, ASX_CANCEL_PARENT, region, NULL, NULL,
-                                         region->reason);
-        push_cancelled(rt, child);
-    }
-}
-
-void asx__region_cancel(asx_runtime *rt, asx__region *region, const asx_cancel_reason *reason)
-{
-    if (region->state == ASX_REGION_CLOSED ||
-        (region->reason != NULL && !asx_cancel_reason_stronger(reason, region->reason)))
-        return;
-    region->reason = reason;
-    push_cancelled(rt, region);
-    if (rt->cancel_walking)
-        return;
-    rt->cancel_walking = true;
-    while (rt->cancel_stack != NULL) {
-        asx__region *next = rt->cancel_stack;
-        rt->cancel_stack = next->cancel_next;
-        next->cancel_listed = false;
-        tell_children(rt, next);
-    }
-    rt->cancel_walking = false;
-    asx__region *held = rt->cancel_held; /* the last one first: children before their parents */
-    rt->cancel_held = NULL;
-    while (held != NULL) {
-        asx__region *next = held;
-        held = next->held_next;
-        next->cancel_held = false;
-        next->busy--;
-        asx__region_progress(rt, next);
-    }
-}
-
-asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *reason)
-{
-    asx__region *region;
-    if (!reason_ok(reason))
-        return ASX_E_INVALID_ARGUMENT;
-    asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-    if (st < 0) {
-        ASX__GATE_REGION(handle, asx_region_cancel(&in, reason));
-        return st;
-    }
-    asx_runtime *rt = region->rt;
-    if (!asx__caller_may(rt, ASX_CAP_CANCEL))
-        return ASX_E_CAPABILITY;
-    if (rt->seam != NULL) { /* likewise */
-        asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
-        st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-        if (st < 0)
-            return st;
-    }
-    if (region->state == ASX_REGION_CLOSED)
-        return ASX_OK;
-    const asx_cancel_reason *copy = asx__reason_copy(rt, region, reason);
-    if (copy == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
-    region->outer_cancel = true;
-    asx__region_cancel(rt, region, copy);
-    return ASX_OK;
+        asx__cancel_scopes(rt, task);
 }
 
 /* ---- being told ----------------------------------------------------------------------------- */

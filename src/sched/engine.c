@@ -19,6 +19,8 @@
 /* Calls without the engine before a worker looks in there: one that is alone may get a lease. */
 #define OUTINGS_ALONE 32u
 #define OUTINGS 1024u
+/* Looks at who waits, some fifty microseconds: one that sleeps has to wake up. */
+#define LET_IN_LOOKS 2000u
 
 /* Its generation is one that no handle has. */
 static const asx__region no_region = { .generation = UINT64_MAX };
@@ -124,7 +126,7 @@ static void end_streak(asx__engine *e)
 static void come_in(asx__engine *e, asx__thread *self, asx__worker *worker)
 {
     asx__store_relaxed(&e->owner, self);
-    asx__outside_entered(&worker->outside);
+    asx__outside_entered(&worker->outside, 1);
 }
 
 /* What it has done outside counts as if it had entered for it. */
@@ -136,6 +138,19 @@ static void come_back(asx__engine *e, asx__outside *out)
     out->calls_seen = calls;
 }
 
+/* True: it was free. */
+static bool take(asx__engine *e)
+{
+    if (asx__lock_try(&e->lock.lock)) {
+        e->lock.leased = false;
+        return true;
+    }
+    (void)asx__fetch_add_relaxed(&e->waiting, 1u);
+    (void)asx__lease_take(&e->lock, NULL);
+    (void)asx__fetch_sub_relaxed(&e->waiting, 1u);
+    return false;
+}
+
 /* Not by a lease, or inside already. */
 static __attribute__((noinline)) bool enter_slow(asx_runtime *rt, asx__thread *self)
 {
@@ -145,11 +160,12 @@ static __attribute__((noinline)) bool enter_slow(asx_runtime *rt, asx__thread *s
         return true;
     if (worker == NULL || worker->rt != rt)
         worker = &e->visitor;
-    bool easy = asx__lease_take(&e->lock, NULL);
+    bool easy = take(e);
     come_in(e, self, worker);
     come_back(e, &worker->outside);
     if (e->loaded != worker || !easy)
         end_streak(e);
+    worker->met += !easy;
     if (e->loaded != worker)
         become(rt, e, worker);
     return false;
@@ -253,6 +269,21 @@ void asx__engine_leave(asx_runtime *rt, bool had_it)
 {
     if (!had_it)
         (void)asx__engine_left(rt, ASX_OK);
+}
+
+void asx__engine_let_in(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    uint32_t waiting = asx__load_relaxed(&e->waiting);
+    if (!asx__list_empty(&rt->ready.queue[0]) || asx__locals_hold_any(rt))
+        e->coarse = true; /* whoever sleeps is to see to it: the caller does not */
+    asx__engine_leave(rt, false);
+    for (uint32_t n = 0; waiting != 0 && n < LET_IN_LOOKS; n++) {
+        if (asx__load_relaxed(&e->waiting) < waiting)
+            break;
+        asx__cpu_relax();
+    }
+    (void)asx__engine_enter(rt);
 }
 
 void asx__engine_give_up(asx_runtime *rt)
@@ -377,6 +408,7 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap)
     }
     memset(e, 0, sizeof *e);
     memset(all, 0, cap * sizeof *all);
+    asx__atomic_init(&e->waiting, 0u);
     asx__lease_init(&e->lock, !asx__lease_barriers_work());
     e->lease_after = LEASE_AFTER;
     for (uint32_t i = 0; i < cap; i++) {

@@ -91,7 +91,8 @@ typedef struct asx__worker {
                                   its own way from IDLE_SPIN to SLEEP */
     bool made;                 /* its thread is to be joined: of the monitor, then of the driver */
     asx__atomic_u64 turns;     /* A: it has begun; the monitor looks from outside ... */
-    uint64_t turns_seen;       /* ... and has seen so many; its own */
+    uint64_t turns_seen;       /* ... has seen so many ... */
+    bool turned;               /* ... and that they were more than before; its own */
     asx__progress progress;    /* L: at the monitor's last look ... */
     uint32_t same_looks;       /* L: ... how often it has been the same before ... */
     asx_time same_since;       /* L: ... and since when */
@@ -112,6 +113,8 @@ typedef struct asx__worker {
     bool asleep;               /* L */
     uint64_t entries_seen;     /* L: when it last looked how things go, of all, ... */
     uint64_t own_seen;         /* L: ... of its own ... */
+    uint64_t met_seen;         /* L: ... how often it had met others ... */
+    uint64_t met;              /* L: entries at which it had to wait, ever */
     asx_time looked_at;        /* L: ... and when that was */
     asx__atomic_u32 bell;      /* rung when it is to wake up */
     struct asx__worker *next_asleep; /* L */
@@ -139,6 +142,7 @@ typedef struct asx__thread {
 typedef struct asx__engine {
     asx__lease_lock lock;
     asx__timer_gate timers;    /* I: what the wheel in the gate stands for */
+    asx__atomic_u32 waiting;   /* A: threads that have found it taken and wait for it */
     asx__atomic_ptr owner;     /* A: the thread that holds it; only its owner finds itself there */
     asx__worker *loaded;       /* L: whose registers are in the runtime */
     asx__latch *seized;        /* L: by whoever is inside, until it leaves */
@@ -190,6 +194,8 @@ static inline bool asx__engine_is_calm(const asx__engine *e)
 }
 /* Inside: the number of the worker, from 1, that does what is done now; 0: a visitor. */
 uint32_t asx__engine_worker(const asx_runtime *rt);
+/* Inside: leaves, and enters again when those who wait for it, if any do, have had it. */
+void asx__engine_let_in(asx_runtime *rt);
 /* Before leaving for long: others need not revoke anything. */
 void asx__engine_give_up(asx_runtime *rt);
 
@@ -206,10 +212,10 @@ typedef struct asx__outing {
  * The task runs here, was not cancelled, has no quota, no deadline and no grant to pick up. */
 asx__outing asx__outing_begin(asx_runtime *rt, const asx__task *task);
 
-/* One more entry. */
-static inline void asx__outside_entered(asx__outside *out)
+/* So many more entries, or what counts as that. */
+static inline void asx__outside_entered(asx__outside *out, uint64_t count)
 {
-    asx__store_relaxed(&out->entries, asx__load_relaxed(&out->entries) + 1);
+    asx__store_relaxed(&out->entries, asx__load_relaxed(&out->entries) + count);
 }
 
 /* By its own thread, without a lease: the task runs here, and need not enter. */
@@ -250,7 +256,7 @@ static inline void asx__outing_stay(asx__outing outing)
     asx__engine *e = outing.worker->rt->engine;
     ASX__DEBUG_ASSERT(outing.leased && e->loaded == outing.worker);
     asx__store_relaxed(&e->owner, outing.worker->self);
-    asx__outside_entered(&outing.worker->outside);
+    asx__outside_entered(&outing.worker->outside, 1);
 }
 
 /* Inside: nobody else does anything with the object until this worker has left. */

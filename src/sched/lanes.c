@@ -271,9 +271,16 @@ static inline bool looks_further(const asx_runtime *rt)
 asx__task *asx__pick(asx_runtime *rt)
 {
     asx__node *ready = ready_top(rt);
+    uint8_t hot = rt->hot_most;
     if (rt->engine != NULL) {
         if (ASX__UNLIKELY(asx__worker_is(rt->engine->loaded, ASX__WORKER_DRAINING)))
             return NULL;
+        if (ASX__UNLIKELY(asx__cancel_pending(rt))) {
+            if (rt->cancel_callers == 0)
+                asx__cancel_go_on(rt);
+            hot = asx__cancel_pending(rt) ? 0 : hot;
+            ready = ready_top(rt);
+        }
         asx__task *pinned = asx__pinned_take(rt, ready != NULL);
         if (pinned != NULL)
             return pinned;
@@ -285,7 +292,7 @@ asx__task *asx__pick(asx_runtime *rt)
     if (ready == NULL)
         return NULL;
     if (ASX__LIKELY(ready == &rt->ready.queue[0]))
-        rt->hot = rt->hot_most; /* its bit is set, and stays set as long as this holds */
+        rt->hot = hot; /* its bit is set, and stays set as long as this holds */
     return pick_ready(rt, ready);
 }
 

@@ -125,10 +125,20 @@ static bool all_turn(asx__engine *e)
     bool all = e->workers_max == e->workers_base;
     for (uint32_t i = 0; i < e->workers_base; i++) {
         uint64_t turns = asx__load_relaxed(&e->workers[i].turns);
-        all = all && turns != e->workers[i].turns_seen;
+        e->workers[i].turned = turns != e->workers[i].turns_seen;
         e->workers[i].turns_seen = turns;
+        all = all && e->workers[i].turned;
     }
     return all;
+}
+
+/* Had every worker that is awake begun one when that was last asked? */
+static bool awake_turn(const asx__engine *e)
+{
+    for (uint32_t i = 0; i < e->workers_base; i++)
+        if (!e->workers[i].asleep && !e->workers[i].turned)
+            return false;
+    return true;
 }
 
 /* What a stuck worker had to run next is anybody's: the others would come to it only when they have
@@ -239,7 +249,7 @@ static void look(asx_runtime *rt, bool late)
     count_pressure(pool, waiting - (int64_t)e->sleepers);
     if (pool->counts.stuck != 0)
         free_the_stuck(rt);
-    if (waiting != 0)
+    if (waiting != 0 && !awake_turn(e))
         e->coarse = true; /* somebody has not come to the end of a turn since the last look */
     uint64_t *at = gate(rt, waiting);
     if (at != NULL)

@@ -468,6 +468,12 @@ typedef struct asx__timed_entry {
     asx__task *task;
 } asx__timed_entry;
 
+/* A task as the walk of a cancellation remembers it; cancel.c. */
+typedef struct asx__told {
+    uint32_t link;       /* index + 1; 0: none */
+    uint64_t generation; /* its record may be another's by now */
+} asx__told;
+
 /* ---- who watches --------------------------------------------------------------------------- */
 
 /* Somebody who watches a runtime: src/see. Set and taken away while nobody drives. */
@@ -551,6 +557,9 @@ struct asx_runtime {
     asx__region *root;
     asx__region *cancel_stack; /* regions whose children are to be told of its cancellation ... */
     asx__region *cancel_held;  /* ... and that go on closing when all have been */
+    asx__region *cancel_at;    /* the one whose tasks are being told, between two pieces ... */
+    asx__told cancel_told, cancel_next; /* ... the last of them that was, and the one behind it */
+    uint32_t cancel_callers;   /* who do not return before nothing is pending */
     bool cancel_walking;       /* somebody works the stack off */
     asx__region *unarmed;      /* regions whose timer could not be had: see asx__regions_look() */
     asx__task *main_task;
@@ -774,7 +783,7 @@ void asx__cx_waitables_init(asx_runtime *rt);
 /* Calls on the runtime's side; a panic inside comes back as ASX_E_PANICKED. */
 asx_status asx__call_guarded(asx_runtime *rt, asx_cx *cx, asx_call_fn fn, void *arg);
 
-/* ---- cancellation: cancel.c ----------------------------------------------------------------- */
+/* ---- cancellation: cancel.c, propagate.c ---------------------------------------------------- */
 
 /* What every cancellation point asks first. */
 asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task);
@@ -826,13 +835,22 @@ static inline void asx__turn(const asx_runtime *rt, asx__task *task, asx__turn_k
 bool asx__task_masked(const asx__task *task);
 /* One more resumption of a cancelled task under its masks. */
 void asx__mask_charge(asx__task *task);
+/* The open regions of a task that was cancelled. */
+void asx__cancel_scopes(asx_runtime *rt, asx__task *task);
 /* Scopes that a mask kept from its owner's cancellation are told, if it does so no longer. */
 void asx__scopes_catch_up(asx_runtime *rt, asx__task *task);
 
 /* `reason` is in an arena that outlives the task. */
 void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason);
-/* Tells the whole tree below, depth first, before any of it goes on closing. */
+/* Tells the whole tree below, depth first, before any of it goes on closing. With several workers a
+ * big tree is told in pieces: what is left to do then is pending. */
 void asx__region_cancel(asx_runtime *rt, asx__region *region, const asx_cancel_reason *reason);
+static inline bool asx__cancel_pending(const asx_runtime *rt)
+{
+    return rt->cancel_stack != NULL || rt->cancel_at != NULL;
+}
+/* The next piece of what is pending, if anything is. */
+void asx__cancel_go_on(asx_runtime *rt);
 /* Copies a reason, and as much of its causes as fits, into the region's arena. NULL: no memory.
  * The chain's memory comes from the region `home`. */
 const asx_cancel_reason *asx__reason_copy(asx_runtime *rt, asx__region *home,

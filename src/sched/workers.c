@@ -35,6 +35,8 @@
 #define LOOK_NS (500 * ASX_US)
 #define COARSE_NS 4000u
 #define FINE_NS 1500u
+/* Of so many entries a worker may have had to wait for one. */
+#define CROWDED 4u
 #define QUIET_LOOKS 20u
 /* So late may a timer be while others are awake, who would fire it in their next turn. */
 #define TIMER_SLACK_NS (200 * ASX_US)
@@ -99,7 +101,7 @@ static bool holds_any(const asx__queue *queue)
 bool asx__workers_have_backlog(const asx_runtime *rt)
 {
     return !asx__list_empty(&rt->ready.queue[0]) || rt->next_up != NULL || rt->timed_len != 0 ||
-           asx__pinned_any(rt) || holds_any(&rt->ready) || holds_any(&rt->cancel) ||
+           asx__pinned_any(rt) || asx__cancel_pending(rt) || holds_any(&rt->ready) || holds_any(&rt->cancel) ||
            asx__locals_hold_any(rt);
 }
 
@@ -133,6 +135,8 @@ asx__worker *asx__workers_whom_to_wake(asx_runtime *rt)
         return NULL;
     e->polling = true;
     e->quiet_looks = 0;
+    e->entries_seen = asx__engine_calls(e); /* what was before does not say how things go */
+    e->looked_at = rt->now;
     return ring(e->watch);
 }
 
@@ -191,6 +195,7 @@ static void note_look(asx_runtime *rt, asx__worker *w)
 {
     w->entries_seen = asx__engine_calls(rt->engine);
     w->own_seen = asx__worker_calls(w);
+    w->met_seen = w->met;
     w->looked_at = rt->now;
 }
 
@@ -201,13 +206,16 @@ static bool is_in_the_way(asx_runtime *rt, asx__worker *w)
     asx__engine *e = rt->engine;
     uint64_t elapsed = asx__clock_read(rt) - w->looked_at;
     uint64_t all = asx__engine_calls(e) - w->entries_seen;
-    uint64_t others = all - (asx__worker_calls(w) - w->own_seen);
+    uint64_t own = asx__worker_calls(w) - w->own_seen;
     uint64_t awake = e->workers_here - e->sleepers;
+    bool crowded = (w->met - w->met_seen) * CROWDED > own;
     note_look(rt, w);
-    if (all <= 1 || elapsed * awake >= all * FINE_NS)
+    /* While somebody tells of a cancellation, what else is ready is the others' business. */
+    bool needed = asx__cancel_pending(rt) && !asx__list_empty(&rt->ready.queue[0]);
+    if (all <= 1 || needed || (!crowded && elapsed * awake >= all * FINE_NS))
         return false;
     e->coarse = false;
-    return awake >= 2 && elapsed * (awake - 1) < others * FINE_NS;
+    return awake >= 2 && (crowded || elapsed * (awake - 1) < (all - own) * FINE_NS);
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
@@ -371,6 +379,8 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
             st = ASX_E_TIMEOUT;
             break;
         }
+        if (asx__cancel_pending(rt))
+            asx__engine_let_in(rt); /* it may have nothing to run for which it would leave */
         bool in_the_way = is_in_the_way(rt, w);
         if (more && !in_the_way)
             continue;
@@ -544,7 +554,7 @@ bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches)
     rt->driving = true;
     (void)asx__clock_read(rt);
     asx__local_adopt(rt);
-    bool more = asx__run_some(rt, max_dispatches);
+    bool more = asx__run_some(rt, max_dispatches) || asx__cancel_pending(rt);
     rt->driving = false;
     asx__engine_give_up(rt);
     asx__engine_leave(rt, false);
