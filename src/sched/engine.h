@@ -300,6 +300,16 @@ void asx__pinned_rehome(asx_runtime *rt, asx__worker *worker);
 /* What another worker had to run, but for its pinned tasks, is anybody's. */
 void asx__local_drain(asx_runtime *rt, asx__worker *worker);
 
+/* ---- propagate.c ---- */
+
+/* Not everyone has been told of a cancellation. */
+static inline bool asx__cancel_pending(const asx_runtime *rt)
+{
+    return rt->cancel_stack != NULL || rt->cancel_at != NULL;
+}
+/* The next piece of what is pending, if anything is. */
+void asx__cancel_go_on(asx_runtime *rt);
+
 /* ---- workers.c ---- */
 
 /* Makes its thread. False: it cannot be made. The worker is ACTIVE and counted already. */

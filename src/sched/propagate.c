@@ -10,11 +10,11 @@
  * asx_task_cancel() go on with it, leaving the engine between two pieces, until nothing is pending,
  * so that everyone has been told when they return, whoever began the walk. While nobody is in such
  * a call (a timer, a failure or a close began it), whoever looks for something to run does a piece
- * each time. Nobody escapes: the region whose tasks are being told is closing and admits no more, and child regions
- * are looked for when all of its tasks have been told. Between two pieces tasks may end, so the walk
- * remembers two neighbours with their generations: the last one told and the next. If both are
- * gone, it looks for the first that is younger than the last one told: they stand in the order of
- * their generations.
+ * each time. Nobody escapes: the region whose tasks are being told is closing and admits no more,
+ * and child regions are looked for when all of its tasks have been told. Between two pieces tasks
+ * may end, so the walk remembers two neighbours with their generations: the last one told and the
+ * next. If both are gone, it looks for the first that is younger than the last one told: they stand
+ * in the order of their generations.
  *
  * Shields. A scope that its owner opened under a mask is not reached by a cancellation of the owner
  * or of the region around it while the mask holds: otherwise no masked cleanup could use a region.

@@ -845,12 +845,6 @@ void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason 
 /* Tells the whole tree below, depth first, before any of it goes on closing. With several workers a
  * big tree is told in pieces: what is left to do then is pending. */
 void asx__region_cancel(asx_runtime *rt, asx__region *region, const asx_cancel_reason *reason);
-static inline bool asx__cancel_pending(const asx_runtime *rt)
-{
-    return rt->cancel_stack != NULL || rt->cancel_at != NULL;
-}
-/* The next piece of what is pending, if anything is. */
-void asx__cancel_go_on(asx_runtime *rt);
 /* Copies a reason, and as much of its causes as fits, into the region's arena. NULL: no memory.
  * The chain's memory comes from the region `home`. */
 const asx_cancel_reason *asx__reason_copy(asx_runtime *rt, asx__region *home,

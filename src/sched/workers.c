@@ -101,8 +101,8 @@ static bool holds_any(const asx__queue *queue)
 bool asx__workers_have_backlog(const asx_runtime *rt)
 {
     return !asx__list_empty(&rt->ready.queue[0]) || rt->next_up != NULL || rt->timed_len != 0 ||
-           asx__pinned_any(rt) || asx__cancel_pending(rt) || holds_any(&rt->ready) || holds_any(&rt->cancel) ||
-           asx__locals_hold_any(rt);
+           asx__pinned_any(rt) || asx__cancel_pending(rt) || holds_any(&rt->ready) ||
+           holds_any(&rt->cancel) || asx__locals_hold_any(rt);
 }
 
 /* Was a timer armed that the watch does not know of? */
