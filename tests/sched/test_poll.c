@@ -2,6 +2,8 @@
  * ends. */
 #include "support_kit.h"
 
+#include "base/atomic.h"
+
 /* ---- a wait that is not renewed is withdrawn ------------------------------------------------ */
 
 typedef struct changes_mind {
@@ -264,6 +266,7 @@ typedef struct woken {
     int got; /* asx_wait_external() said so */
     bool asks;
     bool stop;
+    asx__atomic_u32 parks;
 } woken;
 
 static asx_poll waits_for_waker(asx_cx *cx, void *state)
@@ -324,6 +327,7 @@ static asx_status fiber_external(asx_cx *cx, void *arg)
     w->waker.wake(w->waker.arg);
     w->waker.wake(w->waker.arg);
     CHECK_STATUS(asx_wait_external(cx), ASX_OK); /* it was called before */
+    asx__store_release(&w->parks, 1u);
     CHECK_STATUS(asx_wait_external(cx), ASX_OK); /* parks: somebody else calls */
     w->got = 1;
     asx_waker again;
@@ -339,6 +343,8 @@ static asx_status external_on_fiber(asx_cx *cx, void *arg)
     (void)arg;
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", fiber_external, &w), ASX_OK);
+    while (asx__load_acquire(&w.parks) == 0)
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     CHECK_EQ(w.got, 0);
     w.waker.wake(w.waker.arg);
