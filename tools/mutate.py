@@ -119,6 +119,7 @@ class Source:
     """One file, while its mutants are made."""
 
     def __init__(self, path, text, names):
+        self.counted = None
         self.path, self.text, self.names = path, text, names
         self.tokens = tokens_of(text)
         self.partner = pairs_of(self.tokens)
@@ -211,7 +212,8 @@ class Source:
     def sign(self, i, token, before, operand_before, last):
         text = token.text
         # A status is ASX_OK or negative: `st < 0` and `st != 0` are the same question.
-        same = "!=" if (before.text, text, self.tokens[i + 1].text) == ("st", "<", "0") else ""
+        same = "!=" if (before.text, text, self.tokens[i + 1].text) == ("st", "<", "0") or \
+            i == self.counted else ""
         for other in OTHER_SIGN.get(text, ()):
             if other != same:
                 self.replace("operator", token, other)
@@ -293,8 +295,18 @@ class Source:
                 if self.tokens[k].text == "=":
                     self.expression(k + 1, last)
                     break
+            self.counted = self.counts(*parts)
             self.condition(*parts[1])
+            self.counted = None
             self.expression(*parts[2])
+
+    def counts(self, start, condition, step):
+        """Of `i = 0; i < n; i++`, where `<` and `!=` are the same: the place of `<`."""
+        words = [[t.text for t in self.tokens[a:b + 1]] for a, b in (start, condition, step)]
+        if len(words[1]) > 2 and words[0][-3:] == [words[1][0], "=", "0"] and \
+                words[1][1] == "<" and words[2] == [words[1][0], "++"]:
+            return condition[0] + 1
+        return None
 
     def body(self, open_, close):
         t, i = self.tokens, open_ + 1

@@ -148,9 +148,8 @@ static bool timers_due(const asx_runtime *rt)
 
 static void count_turn(asx_runtime *rt)
 {
-    rt->cert.ready_dispatches += ASX__TURN - rt->turn_left > rt->turn_slow
-                                     ? ASX__TURN - rt->turn_left - rt->turn_slow
-                                     : 0;
+    ASX__DEBUG_ASSERT(ASX__TURN - rt->turn_left >= rt->turn_slow);
+    rt->cert.ready_dispatches += ASX__TURN - rt->turn_left - rt->turn_slow;
     rt->turn_left = ASX__TURN;
     rt->turn_slow = 0;
     rt->turns++;

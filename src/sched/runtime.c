@@ -754,7 +754,8 @@ asx_status asx_runtime_certificate(const asx_runtime *rt, asx_fairness_certifica
     ASX__GATE_RUNTIME(rt, asx_runtime_certificate(rt, ret));
     asx_fairness_certificate c = rt->cert;
     uint32_t gone = ASX__TURN - rt->turn_left;
-    c.ready_dispatches += gone > rt->turn_slow ? gone - rt->turn_slow : 0;
+    ASX__DEBUG_ASSERT(gone >= rt->turn_slow);
+    c.ready_dispatches += gone - rt->turn_slow;
     if (rt->engine != NULL)
         c.ready_dispatches += asx__workers_dispatched(rt);
     const uint64_t words[] = { c.cancel_dispatches,

@@ -76,6 +76,9 @@ for m in made:
     if "1000" in m.before or "/*" in m.before or m.function == "":
         print("must be left alone:", m)
         errors += 1
+if "for (int i = 0; i != a; i++)" in after:
+    print("made, and it is the same program: for (int i = 0; i != a; i++)")
+    errors += 1
 left_out = [m for m in made if m.kind in ("statement left out", "row left out")]
 if sorted(m.line for m in left_out) != [3, 4, 13, 15]:
     print("left out:", [(m.line, m.before) for m in left_out])

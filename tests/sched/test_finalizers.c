@@ -324,6 +324,60 @@ ASX_TEST(finalizers_run_when_there_is_no_memory)
     }
 }
 
+static int ran;
+
+static asx_status counts_itself(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    ran++;
+    return ASX_OK;
+}
+
+/* Memory gives out after `arg` more tasks: for the finalizers' task, or for one of them. */
+static asx_status refused_defers(asx_cx *cx, void *arg)
+{
+    asx_region crowd, r;
+    int accepted = 0;
+    void *some;
+    asx_status st = ASX_OK;
+    ran = 0;
+    CHECK_STATUS(asx_region_open(cx, &crowd, NULL), ASX_OK);
+    for (int i = 0; i < *(int *)arg; i++)
+        CHECK_STATUS(asx_spawn(&crowd, "w", kit_waiter, NULL), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_alloc(&r, 8, &some), ASX_OK); /* the region has room for a few */
+    starving.fail_from = starving.requests + 1;
+    while (st == ASX_OK && accepted < 10000) {
+        st = asx_defer(&r, counts_itself, NULL);
+        accepted += st == ASX_OK;
+    }
+    starving.fail_from = 0;
+    CHECK_STATUS(st, ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_defer(&r, counts_itself, NULL), ASX_E_RESOURCE_EXHAUSTED); /* it sticks */
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_EQ(ran, accepted);
+    *(int *)arg = accepted;
+    CHECK_STATUS(asx_region_cancel(&crowd, NULL), ASX_OK);
+    return asx_region_close(&crowd, ASX_OK) == ASX_E_CANCELLED ? ASX_OK : ASX_E_BUSY;
+}
+
+ASX_TEST(a_finalizer_that_cannot_be_kept_is_refused_and_close_says_so)
+{
+    int none = 0, some = 0;
+    for (int tasks = 0; tasks < 40; tasks++) {
+        int n = tasks;
+        asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, &starving);
+        hush();
+        CHECK_STATUS(kit_run(&config, refused_defers, &n), ASX_OK);
+        CHECK_EQ(starving.bytes, 0);
+        none += n == 0;
+        some += n != 0;
+    }
+    CHECK(none > 0 && some > 0); /* the task was refused, or the memory for one more */
+}
+
 /* With every stack in use they run on the runtime's side, where nothing can wait. */
 static asx_status cannot_wait(asx_cx *cx, void *arg)
 {
