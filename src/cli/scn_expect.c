@@ -360,11 +360,87 @@ static bool of_journal(scn_expect_kind kind)
            kind != SCN_EXPECT_CERTIFICATE;
 }
 
+/* ---- what holds for every journal ----------------------------------------------------------- */
+
+/* Places of its event that a kind does not have, by the public list. */
+typedef struct event_shape {
+    uint32_t kind;
+    const char *object, *a, *b;
+} event_shape;
+
+static const event_shape shapes[] = {
+#define SHAPE(name, number, text, object, a, b) { (number), (object), (a), (b) },
+    ASX_EVENT_LIST(SHAPE)
+#undef SHAPE
+};
+
+/* Does `event` follow from `cause`? Kinds that are not named here have none. */
+static bool follows(const asx_event *event, const asx_event *cause)
+{
+    uint32_t from = cause->kind;
+    bool same = cause->object == event->object;
+    switch (event->kind) {
+    case ASX_EVENT_TASK_RUN:
+        return same && (from == ASX_EVENT_TASK_SPAWN || from == ASX_EVENT_TASK_WAKE ||
+                        from == ASX_EVENT_TASK_YIELD || from == ASX_EVENT_CANCEL_REQUEST);
+    case ASX_EVENT_CANCEL_ACK: /* the request, or what let the task go on with its mask used up */
+        return same && (from == ASX_EVENT_CANCEL_REQUEST || from == ASX_EVENT_TASK_WAKE ||
+                        from == ASX_EVENT_TASK_YIELD);
+    case ASX_EVENT_TASK_JOIN:
+        return same && from == ASX_EVENT_TASK_COMPLETE;
+    case ASX_EVENT_CHANNEL_RECV:
+    case ASX_EVENT_CHANNEL_EVICT:
+        return same && cause->a == event->a &&
+               (from == ASX_EVENT_CHANNEL_SEND || from == ASX_EVENT_CHANNEL_NACK);
+    case ASX_EVENT_TASK_WAKE: /* whatever the waker did last */
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_empty(const char *meaning, uint64_t value)
+{
+    return strcmp(meaning, "-") != 0 || value == 0;
+}
+
+/* The journal of a scenario begins after some events of the runtime's own. */
+static bool has_its_cause(const scn_log *log, const asx_event *event)
+{
+    uint64_t first = log->events[0].seq;
+    if (event->cause == 0)
+        return event->kind != ASX_EVENT_TASK_RUN;
+    return event->cause < event->seq && event->cause >= first &&
+           follows(event, &log->events[event->cause - first]);
+}
+
+static bool has_its_shape(const asx_event *event)
+{
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
+        if (shapes[i].kind == event->kind)
+            return is_empty(shapes[i].object, event->object) && is_empty(shapes[i].a, event->a) &&
+                   is_empty(shapes[i].b, event->b);
+    return false;
+}
+
+static void expect_shapes(scn_machine *m)
+{
+    for (size_t i = 0; i < m->log->event_count && !scn_failed(m); i++) {
+        const asx_event *event = &m->log->events[i];
+        char text[256];
+        if (has_its_shape(event) && has_its_cause(m->log, event))
+            continue;
+        format_event(event, text, sizeof(text));
+        scn_fail(m, m->s->line, "no such event can be: %s", text);
+    }
+}
+
 void scn_expect_all(scn_machine *m)
 {
     bool has_result = false;
     if (m->log->events_lost)
         scn_fail(m, m->s->line, "the journal is too long to be judged");
+    expect_shapes(m);
     for (uint32_t i = 0; i < m->s->expect_count && !scn_failed(m); i++) {
         const scn_expect *e = &m->s->expects[i];
         has_result |= e->kind == SCN_EXPECT_RESULT;

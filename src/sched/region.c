@@ -638,8 +638,6 @@ static void main_ended(asx_runtime *rt, asx__region *root, asx__task *task, asx_
     root->closing_asked = true;
     asx__outcome_fold(&root->outcome, outcome);
     root->panicked |= outcome.kind == ASX_OUTCOME_PANICKED;
-    if (outcome.kind == ASX_OUTCOME_CANCELLED && root->reason != NULL && !root->outer_cancel)
-        root->body = ASX_OK; /* what cancelled it speaks for itself */
     bool told_already = outcome.kind == ASX_OUTCOME_CANCELLED && root->reason != NULL;
     if (outcome.status < 0 && !root->self_cancel && !told_already) {
         root->self_cancel = true;

@@ -175,6 +175,17 @@ static asx_status desert(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+/* Nobody made it panic but itself. */
+static void sees_panics(void *ctx, const asx_event *event)
+{
+    if (event->kind != ASX_EVENT_TASK_PANIC)
+        return;
+    CHECK_EQ(event->cause, 0);
+    CHECK_EQ(event->task, event->object);
+    CHECK_EQ(event->a | event->b, 0);
+    ++*(int *)ctx;
+}
+
 static void *drives(void *arg)
 {
     deserted *d = arg;
@@ -186,12 +197,16 @@ static void *drives(void *arg)
 static void desert_with(uint32_t workers)
 {
     deserted d = { .workers = workers };
-    asx_runtime_config config = { .workers = workers };
+    asx_runtime_config config = { .workers = workers, .trace = workers == 1 };
+    int panics = 0;
     CHECK_EQ(asx_runtime_create(&config, &d.rt), ASX_OK);
+    if (config.trace)
+        CHECK_EQ(asx_runtime_observe(d.rt, sees_panics, &panics), ASX_OK);
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, drives, &d), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(atomic_load(&d.others), 6);
+    CHECK_EQ(panics, config.trace ? 6 : 0);
     CHECK_EQ(asx_runtime_quiescent(d.rt), ASX_OK);
     CHECK_EQ(asx_runtime_destroy(d.rt), ASX_OK);
 }

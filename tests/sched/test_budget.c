@@ -215,6 +215,54 @@ ASX_TEST(a_parked_task_is_told_at_its_deadline)
     kit_everywhere(deadline, NULL, ASX_OK);
 }
 
+/* The deadline passes while it runs; nobody has told it yet, so whatever waits next does. */
+static asx_status joins_too_late(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task t;
+    asx_join_result result;
+    asx_task_state state;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_task_get_state(&t, &state), ASX_OK);
+    CHECK_EQ(state, ASX_TASK_COMPLETED);
+    CHECK_STATUS(asx_runtime_advance(asx_cx_runtime(cx), 10 * ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, &result), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_CANCELLED);
+    return ASX_OK;
+}
+
+static asx_status late_join(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_budget budget = ASX_BUDGET_INFINITE;
+    asx_spawn_options options = { .budget = &budget };
+    asx_join_result result;
+    asx_task t;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    budget.deadline = asx_now(cx) + 5 * ASX_MS;
+    CHECK_STATUS(asx_spawn_task(&r, &options, joins_too_late, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(asx_cx_runtime(cx), 0), ASX_OK); /* by hand from now on */
+    CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(asx_cx_runtime(cx), ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
+    CHECK_EQ(result.outcome.kind, ASX_OUTCOME_CANCELLED);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_join_of_one_that_has_ended_looks_at_the_deadline_too)
+{
+    asx_test_one_worker("the virtual clock");
+    for (int trace = 0; trace < 2; trace++) {
+        asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
+        config.trace = trace != 0;
+        CHECK_STATUS(kit_run(&config, late_join, NULL), ASX_OK);
+    }
+}
+
 static asx_status past_deadline(asx_cx *cx, void *arg)
 {
     asx_budget own;

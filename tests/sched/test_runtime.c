@@ -433,6 +433,42 @@ ASX_TEST(a_shutdown_names_who_was_completed_by_force)
     }
 }
 
+static asx_status spawns_nine(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 9; i++)
+        CHECK_STATUS(asx_spawn(&r, "t", kit_returns, NULL), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+/* Wherever a worker that steps has put them. */
+ASX_TEST(statistics_count_who_is_ready_between_two_steps)
+{
+    for (uint32_t workers = 1; workers <= 3; workers += 2) {
+        asx_runtime_config config = { .workers = workers };
+        asx_runtime *rt;
+        asx_stats stats;
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_start(rt, spawns_nine, NULL), ASX_OK);
+        CHECK_STATUS(asx_runtime_stats(rt, &stats), ASX_OK);
+        CHECK_EQ(stats.ready_len, 1);
+        CHECK_STATUS(asx_runtime_step(rt, 1, NULL), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_runtime_stats(rt, &stats), ASX_OK);
+        CHECK_EQ(stats.ready_len, 9);
+        CHECK_EQ(stats.tasks_live, 10);
+        CHECK_STATUS(asx_runtime_step(rt, 4, NULL), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_runtime_stats(rt, &stats), ASX_OK);
+        CHECK_EQ(stats.ready_len, 5);
+        while (asx_runtime_step(rt, 1, NULL) == ASX_E_WOULD_BLOCK)
+            continue;
+        CHECK_STATUS(asx_runtime_stats(rt, &stats), ASX_OK);
+        CHECK_EQ(stats.ready_len, 0);
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
+
 static asx_status asks_for_shutdown(asx_cx *cx, void *arg)
 {
     asx_close_report report;
