@@ -313,6 +313,8 @@ typedef struct asx_explore_options {
                                 delays the running task goes on as long as it can, then the next
                                 by number, round; each enabled task that is passed over is a
                                 delay. 0: no bound */
+    uint32_t weak;           /* model atomics of the library's own sources: in one execution fewer
+                                accesses than this see or leave an old value. 0: no bound */
     uint32_t depth;          /* pct: the depth of bug it aims at; default 3 */
     bool stop_at_first;      /* execution that is not good */
     bool unchecked;          /* do not compare classes: no memory for it, and a little faster */

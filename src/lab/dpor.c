@@ -103,8 +103,8 @@ void asx__dpor_begin(asx__dpor *d)
     d->events_len = 0;
     asx__again_begin(d);
     d->class_sum = 0;
-    d->too_long = d->blocked = false;
-    d->epoch = d->preemptions = d->delays = 0;
+    d->too_long = d->blocked = d->lates = false;
+    d->epoch = d->preemptions = d->delays = d->costs = 0;
     d->world = ASX__DPOR_NONE;
     d->own_alternatives = d->alternatives.len;
     memset(asx__dpor_task_clock(d, 0), 0, d->stride * sizeof *d->task_clocks);
@@ -133,6 +133,7 @@ void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
     if (ASX__UNLIKELY(d->sampling) && !d->tasks[task].pending)
         asx__draw_announce(d, task);
     d->tasks[task].pending = true;
+    d->lates |= op->kind == ASX__OP_FUTEX_GO_ON && op->a != 0;
     if (ASX__UNLIKELY(!d->wide && asx__op_is_wide(op))) {
         d->wide = true;
         d->repeated = 0;
@@ -267,18 +268,37 @@ static uint32_t choose_default(asx__dpor *d)
 /* ---- every interleaving --------------------------------------------------------------------- */
 
 /* The running task first, then the others by number; with a bound on delays round from the running
- * one, and whoever goes costs as many delays as enabled tasks stand before it. */
+ * one, and whoever goes costs as many delays as enabled tasks stand before it. Whoever can go only
+ * because it may be late comes after all of these, and is a preemption if one of them can go. */
 
 static uint32_t last_task(const asx__dpor *d)
 {
     return d->events_len != 0 ? d->events[d->events_len - 1].task : 0;
 }
 
+/* Can it go without being late? */
+static bool eager(asx__dpor *d, uint32_t task)
+{
+    return enabled(d, task) && (!d->lates || d->tasks[task].op.kind != ASX__OP_FUTEX_GO_ON ||
+                                d->deed.found == ASX__FOUND_DONE);
+}
+
+static bool is_any_eager(asx__dpor *d)
+{
+    for (uint32_t task = 0; task < d->tasks_len; task++)
+        if (eager(d, task))
+            return true;
+    return false;
+}
+
 /* Would it take the turn from a task that could go on? */
 static bool preempts(asx__dpor *d, uint32_t task)
 {
-    return d->options.bound != 0 && d->events_len != 0 && task != last_task(d) &&
-           enabled(d, last_task(d));
+    if (d->options.bound == 0 || d->events_len == 0)
+        return false;
+    if (task != last_task(d) && eager(d, last_task(d)))
+        return true;
+    return d->lates && !eager(d, task) && is_any_eager(d);
 }
 
 static uint32_t round_from(const asx__dpor *d, uint32_t first, uint32_t i)
@@ -309,16 +329,31 @@ static uint32_t choose_dfs(asx__dpor *d)
     uint32_t last = last_task(d);
     if (d->options.delays != 0)
         return first_enabled(d, last);
-    return enabled(d, last) ? last : first_enabled(d, 0);
+    if (eager(d, last))
+        return last;
+    for (uint32_t task = 0; d->lates && task < d->tasks_len; task++)
+        if (eager(d, task))
+            return task;
+    return first_enabled(d, 0);
 }
 
-/* The i-th task in the order in which they are tried here. */
-static uint32_t nth_to_try(const asx__dpor *d, uint32_t i)
+static uint32_t nth_by_number(const asx__dpor *d, uint32_t i)
 {
     uint32_t last = last_task(d);
     if (d->options.delays != 0)
         return round_from(d, last, i);
     return i == 0 ? last : i <= last ? i - 1 : i;
+}
+
+/* The i-th task in the order in which they are tried here; NONE: it cannot go. Twice as many if
+ * some may be late. */
+static uint32_t nth_to_try(asx__dpor *d, uint32_t i)
+{
+    bool late = i >= d->tasks_len;
+    uint32_t task = nth_by_number(d, late ? i - d->tasks_len : i);
+    if (!enabled(d, task) || (d->lates && d->options.delays == 0 && eager(d, task) == late))
+        return ASX__DPOR_NONE;
+    return task;
 }
 
 /* Notes the next task in this order that is enabled here, and how many more there are. */
@@ -330,11 +365,12 @@ static void note_untried(asx__dpor *d, uint32_t chosen)
     if (!ASX__VEC_ROOM(d, d->untried, 1))
         return;
     uint32_t other = ASX__DPOR_NONE;
-    while (i < d->tasks_len && nth_to_try(d, i) != chosen)
+    uint32_t end = d->lates && d->options.delays == 0 ? 2 * d->tasks_len : d->tasks_len;
+    while (i < end && nth_to_try(d, i) != chosen)
         i++;
-    for (i++; i < d->tasks_len; i++) {
+    for (i++; i < end; i++) {
         uint32_t task = nth_to_try(d, i);
-        if (!enabled(d, task))
+        if (task == ASX__DPOR_NONE)
             continue;
         if (!is_within_bound(d, task)) {
             d->stats.bounded += first;
@@ -433,7 +469,19 @@ uint32_t asx__dpor_choice_of(asx__dpor *d, uint64_t choices)
     return 0;
 }
 
-/* DFS: the next answer to a CHOOSE is tried before the next task. */
+uint32_t asx__dpor_answer(asx__dpor *d, asx__op *op)
+{
+    asx__answers *answers = op->answers;
+    uint32_t count = answers->count(answers);
+    bool spent = answers->costs && d->options.costs != 0 && d->costs + 1 >= d->options.costs;
+    bool drawn = d->sampling && d->events_len >= d->plan.len;
+    op->pick = answers->pick = drawn && spent ? 0 : asx__dpor_choice_of(d, count);
+    d->costs += answers->costs && op->pick != 0;
+    op->answers = NULL;
+    return spent && op->pick == 0 ? 1 : count;
+}
+
+/* DFS: the next answer is tried before the next task. */
 static void note_untried_choice(asx__dpor *d, uint32_t step, uint32_t task, uint64_t choices)
 {
     uint32_t choice = d->events[step].choice;
@@ -447,8 +495,8 @@ static uint64_t commit_wide(asx__dpor *d, uint32_t task)
 {
     uint32_t step = d->events_len;
     uint64_t found = asx__wide_commit(d, task);
-    if (d->status == ASX_OK && d->wide_events[step].op.kind == ASX__OP_CHOOSE)
-        note_untried_choice(d, step, task, d->wide_events[step].op.a);
+    if (d->status == ASX_OK && d->wide_events[step].answers > 1)
+        note_untried_choice(d, step, task, d->wide_events[step].answers);
     if (d->status == ASX_OK && d->sampling)
         asx__draw_done(d, step);
     return found;
@@ -457,14 +505,14 @@ static uint64_t commit_wide(asx__dpor *d, uint32_t task)
 uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
 {
     asx__dpor_task *k = &d->tasks[task];
-    const asx__op *op = &k->op;
+    asx__op *op = &k->op;
     if (d->events_len < d->repeated)
         return asx__again_commit(d, task);
     if (d->wide)
         return commit_wide(d, task);
     if (ASX__UNLIKELY(!room_for_event(d)))
         return 0;
-    uint32_t step = d->events_len;
+    uint32_t step = d->events_len, answers = 1;
     asx__dpor_event *event = &d->events[step];
     uint32_t *clock = asx__dpor_clock(d, step);
     *event = (asx__dpor_event){ .task = task, .ordinal = k->done + 1, .kind = (uint8_t)op->kind,
@@ -479,6 +527,10 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
         asx__dpor_race_choice(d, step, op->a);
         note_untried_choice(d, step, task, op->a);
     } else {
+        if (ASX__UNLIKELY(op->answers != NULL)) {
+            answers = asx__dpor_answer(d, op);
+            event->choice = op->pick;
+        }
         event->object = asx__dpor_object_of(d, asx__op_name(op));
         if (ASX__UNLIKELY(event->object == ASX__DPOR_NONE))
             return 0;
@@ -490,6 +542,10 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
         event->prev = object->last;
         event->prev_write = object->last_write;
         asx__dpor_race(d, step, op);
+        if (ASX__UNLIKELY(answers > 1)) {
+            asx__dpor_race_choice(d, step, answers);
+            note_untried_choice(d, step, task, answers);
+        }
         object->last = step;
         if (effect.writes) {
             object->last_write = step;
@@ -614,6 +670,12 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck)
     default:
         return d->status == ASX_OK && d->sample != d->sample_end;
     }
+}
+
+void asx__dpor_saw(asx__dpor *d, uint64_t value)
+{
+    if (d->events_len != 0 && d->events[d->events_len - 1].kind == ASX__OP_LOAD)
+        d->events[d->events_len - 1].found = value;
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */

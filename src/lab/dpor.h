@@ -33,6 +33,9 @@
     X(STORE, "store")                                                                              \
     X(CAS, "compare-and-swap")                                                                     \
     X(FETCH_ADD, "fetch-add")                                                                      \
+    X(FETCH_OR, "fetch-or")                                                                        \
+    X(FETCH_AND, "fetch-and")                                                                      \
+    X(EXCHANGE, "exchange")                                                                        \
     X(LOCK, "lock")                                                                                \
     X(TRY_LOCK, "try-lock")                                                                        \
     X(UNLOCK, "unlock")                                                                            \
@@ -72,6 +75,11 @@
     X(FIRE, "time out")                                                                            \
     X(CLOSE_REGION, "close region")                                                                \
     X(DEVICE, "operate")                                                                           \
+    X(FENCE, "fence")                                                                              \
+    X(FUTEX_WAIT, "futex wait")                                                                    \
+    X(FUTEX_GO_ON, "be woken")                                                                     \
+    X(FUTEX_WAKE, "futex wake")                                                                    \
+    X(RELAX, "relax")                                                                              \
     X(FIRST_OF, "wait for the first")                                                              \
     X(LINK, "link")                                                                                \
     X(SPAWN, "spawn")                                                                              \
@@ -122,6 +130,14 @@ typedef enum asx__op_kind {
 
 const char *asx__op_str(unsigned kind);
 
+/* An operation that can go in several ways: how many, is asked when it is its turn, and may depend
+ * on nothing but what is before it. */
+typedef struct asx__answers {
+    uint32_t (*count)(const struct asx__answers *self);
+    uint32_t pick; /* of 0 .. count - 1, when it was done */
+    bool costs;    /* an answer other than 0 counts towards asx__dpor_options.costs */
+} asx__answers;
+
 typedef struct asx__op {
     asx__op_kind kind;
     uint32_t size;   /* of the object, in bytes: 1, 2, 4, 8 */
@@ -138,6 +154,8 @@ typedef struct asx__op {
         const struct asx_lab_device *device; /* DEVICE: who tells what it does */
     };
     uint32_t targets_len;
+    uint32_t pick;         /* the answer, once it is done */
+    asx__answers *answers; /* borrowed until it is done; NULL: there is one */
 } asx__op;
 
 /* How an operation on one of the engine's own objects went. */
@@ -269,7 +287,7 @@ typedef struct asx__dpor_event {
     uint32_t choice;
     uint64_t before;     /* state that it found ... */
     uint64_t after;      /* ... and left */
-    uint64_t found;      /* wide: what asx__dpor_commit() returned */
+    uint64_t found;      /* wide: what asx__dpor_commit() returned; what an old load saw */
     uint64_t term;       /* its share of the sum over the class */
     uint32_t objects;    /* how many were known before it */
     const char *site;
@@ -318,6 +336,7 @@ typedef struct asx__dpor_options {
     uint32_t depth;       /* PCT: number of priority changes + 1 */
     uint32_t bound;       /* DFS: number of preemptions allowed + 1; 0: any */
     uint32_t delays;      /* DFS: number of delays allowed + 1; 0: any */
+    uint32_t costs;       /* answers other than 0 that cost, of one execution, + 1; 0: any */
     bool check;           /* compare classes */
     asx__common_names *names; /* NULL: this process is alone; borrowed */
 } asx__dpor_options;
@@ -371,6 +390,8 @@ uint32_t asx__dpor_choose(asx__dpor *d);
 /* The chosen task does what it announced: changes the object, notes the event. Returns the state
  * the object had, or the choice of a CHOOSE. */
 uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task);
+/* The last event, a load with several answers, saw this. */
+void asx__dpor_saw(asx__dpor *d, uint64_t value);
 /* `task` has waited for the end of `ended`. */
 void asx__dpor_joined(asx__dpor *d, uint32_t task, uint32_t ended);
 void asx__dpor_ended(asx__dpor *d, uint32_t task);

@@ -114,7 +114,9 @@ static bool is_same_narrow(const asx__dpor *d, uint32_t step, const asx__op *op)
         asx__op_name(op) != d->objects.at[event->object].name)
         return false;
     uint64_t state = asx__state_read(op->object, op->size);
-    asx__op_effect effect = asx__op_eval(op, state);
+    asx__op same = *op;
+    same.pick = event->choice;
+    asx__op_effect effect = asx__op_eval(&same, state);
     return state == event->before && effect.enabled && effect.writes == event->writes &&
            effect.after == event->after;
 }
@@ -176,6 +178,8 @@ static void redo_narrow(asx__dpor *d, uint32_t step, const asx__op *op)
 uint64_t asx__again_commit(asx__dpor *d, uint32_t task)
 {
     asx__dpor_task *k = &d->tasks[task];
+    if (ASX__UNLIKELY(k->op.answers != NULL))
+        (void)asx__dpor_answer(d, &k->op);
     uint32_t step = d->events_len++;
     asx__dpor_event *event = &d->events[step];
     event->site = k->op.site;

@@ -322,14 +322,14 @@ static void find_plain(asx__dpor *d, const mover *m)
 static void find_choices(asx__dpor *d, uint32_t event)
 {
     const asx__dpor_event *f = &d->events[event];
-    asx__prints none = { NULL, 0, false, 0, 0 };
+    asx__prints prints = asx__wide_prints(d, event);
     /* Source sets keep the first step only, and it has to be this one. */
     memset(d->marks.at + event, d->options.mode == ASX__DPOR_SOURCE, d->events_len - event);
     take_away(d, event);
-    for (uint32_t choice = 0; choice < d->wide_events[event].op.a; choice++)
+    for (uint32_t choice = 0; choice < d->wide_events[event].answers; choice++)
         if (choice != f->choice)
             try_it(d, d->pre_clocks + (size_t)event * d->stride,
-                   (asx__step){ f->task, choice, false }, event, &none);
+                   (asx__step){ f->task, choice, false }, event, &prints);
     memset(d->marks.at + event, 0, d->events_len - event);
 }
 
@@ -340,9 +340,11 @@ static void find_of_event(asx__dpor *d, uint32_t event)
     if (event < d->branch_at && !d->nodes.at[event].again)
         return;
     d->nodes.at[event].again = false;
-    if (f->op.kind == ASX__OP_CHOOSE)
+    if (f->answers > 1)
         find_choices(d, event);
-    else if (f->plain)
+    if (f->op.kind == ASX__OP_CHOOSE)
+        return;
+    if (f->plain)
         find_plain(d, &m);
     else if (!f->all)
         find_hard(d, &m);

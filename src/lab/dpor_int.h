@@ -95,6 +95,7 @@ typedef struct asx__wide_event {
     asx__op op;
     uint32_t accesses, len; /* in `accesses` and `prints` */
     uint32_t links, links_len;
+    uint32_t answers;       /* to be tried; 1: this one */
     bool all, plain;
     uint64_t touched, written;
 } asx__wide_event;
@@ -179,6 +180,8 @@ struct asx__dpor {
     uint32_t fresh_from;   /* events from here on are not in the execution this one came from */
     uint32_t prefer;       /* the overtaken task, until it has gone */
     uint32_t preemptions, delays; /* DFS with a bound: in this execution so far */
+    uint32_t costs;        /* answers that cost, in this execution so far */
+    bool lates;            /* somebody has waited who may be late */
     ASX__VEC(asx__untried) untried; /* DFS: at each step what to do there next */
     bool sibling;          /* ... the last step of the plan comes from there */
     bool sampling;         /* the mode draws every execution by itself */
@@ -317,6 +320,8 @@ static inline uint64_t asx__group_of(uint64_t name)
 /* dpor.c */
 /* What a CHOOSE that comes now has to answer. */
 uint32_t asx__dpor_choice_of(asx__dpor *d, uint64_t choices);
+/* The operation goes, and says how: sets its `pick`. Returns how many answers are to be tried. */
+uint32_t asx__dpor_answer(asx__dpor *d, asx__op *op);
 /* Can it do now what it has announced? */
 bool asx__dpor_enabled(asx__dpor *d, uint32_t task);
 
@@ -352,7 +357,7 @@ void asx__share_found(asx__dpor *d, uint32_t node, asx__step last, const asx__pr
 /* The event is the last one; its clock is still its task's, without the event itself. Completes the
  * clock, and notes the alternatives in which it comes earlier. */
 void asx__dpor_race(asx__dpor *d, uint32_t event, const asx__op *op);
-/* The other answers to a CHOOSE. */
+/* The other answers. */
 void asx__dpor_race_choice(asx__dpor *d, uint32_t event, uint64_t choices);
 /* The tasks that never got to do what they announced could have done it earlier. */
 void asx__dpor_race_pending(asx__dpor *d);

@@ -54,7 +54,7 @@ uint64_t asx__op_name(const asx__op *op)
 
 bool asx__op_is_wide(const asx__op *op)
 {
-    return op->kind > ASX__OP_CHOOSE || op->cx != 0 || op->name != 0;
+    return op->kind > ASX__OP_CHOOSE || op->cx != 0 || op->name != 0 || op->other != 0;
 }
 
 bool asx__op_has_parts(const asx__op *op)
@@ -72,6 +72,10 @@ bool asx__op_is_plain(const asx__op *op)
     case ASX__OP_STORE:
     case ASX__OP_CAS:
     case ASX__OP_FETCH_ADD:
+    case ASX__OP_FETCH_OR:
+    case ASX__OP_FETCH_AND:
+    case ASX__OP_EXCHANGE:
+    case ASX__OP_FENCE:
     case ASX__OP_TRY_LOCK:
     case ASX__OP_UNLOCK:
     case ASX__OP_TRY_ACQUIRE:
@@ -98,16 +102,27 @@ static asx__op_effect eval_device(const asx__op *op, uint64_t state)
     return (asx__op_effect){ effect.enabled, effect.writes, effect.writes ? effect.after : state };
 }
 
+static uint64_t cut(const asx__op *op, uint64_t value)
+{
+    return op->size >= 8 ? value : value & ((UINT64_C(1) << (op->size * 8)) - 1);
+}
+
 asx__op_effect asx__op_eval(const asx__op *op, uint64_t state)
 {
     switch (op->kind) {
-    case ASX__OP_STORE:
+    case ASX__OP_STORE: /* overtaken by those that came later: it is not the newest */
+        return (asx__op_effect){ true, true, op->pick == 0 ? op->a : state };
+    case ASX__OP_EXCHANGE:
         return (asx__op_effect){ true, true, op->a };
     case ASX__OP_CAS:
         return state == op->a ? (asx__op_effect){ true, true, op->b }
                               : (asx__op_effect){ true, false, state };
     case ASX__OP_FETCH_ADD:
-        return (asx__op_effect){ true, true, state + op->a };
+        return (asx__op_effect){ true, true, cut(op, state + op->a) };
+    case ASX__OP_FETCH_OR:
+        return (asx__op_effect){ true, true, state | op->a };
+    case ASX__OP_FETCH_AND:
+        return (asx__op_effect){ true, true, state & op->a };
     case ASX__OP_LOCK: /* state: 0 free, else the holder's number + 1, which is `a` */
         return (asx__op_effect){ state == 0, true, op->a };
     case ASX__OP_TRY_LOCK:
@@ -443,6 +458,8 @@ static void run_one(asx__work *w)
     w->deed->enabled = effect.enabled;
     if (effect.enabled && effect.writes)
         asx__work_writes(w, name, effect.after);
+    if (w->op->other != 0) /* one of those that all agree on the order of */
+        asx__work_writes(w, w->op->other, 0);
 }
 
 static void run_wide(asx__work *w)
@@ -450,6 +467,8 @@ static void run_wide(asx__work *w)
     asx__op_kind kind = w->op->kind;
     if (kind >= ASX__OP_FIRST_OF)
         asx__op_run_sync(w);
+    else if (kind >= ASX__OP_FENCE)
+        asx__op_run_memory(w);
     else if (kind < ASX__OP_CHOOSE || kind == ASX__OP_WRITE_REQUEST ||
              kind == ASX__OP_WRITE_LOCK || kind == ASX__OP_TRY_WRITE_LOCK ||
              kind == ASX__OP_WRITE_UNLOCK || kind == ASX__OP_DEVICE)

@@ -24,6 +24,11 @@
  *
  * A task that is blocked at the end has an f that never happened; it is treated as if it stood at
  * the end.
+ *
+ * An event that can go in several ways goes the first one, 0, by default and when it has overtaken
+ * something. The others are alternatives that begin with it, at the same place, as a block that
+ * has overtaken the same. Whatever could overtake it overtakes the one with 0: all others are left
+ * out by (1).
  */
 #include "lab/dpor_int.h"
 
@@ -114,7 +119,8 @@ void asx__dpor_race(asx__dpor *d, uint32_t event, const asx__op *op)
     const asx__dpor_object *object = &d->objects.at[f->object];
     const uint32_t *before = asx__dpor_task_clock(d, f->task);
     uint32_t *clock = asx__dpor_clock(d, event);
-    bool fresh = event >= d->fresh_from && d->options.mode == ASX__DPOR_OPTIMAL;
+    bool fresh = event >= d->fresh_from && d->options.mode == ASX__DPOR_OPTIMAL &&
+                 f->choice == 0; /* else its races are those of the one with 0 */
     race r = { 0, event, f->task, f->ordinal, before };
     d->races.len = 0;
     if (f->writes) {
@@ -143,13 +149,19 @@ void asx__dpor_race(asx__dpor *d, uint32_t event, const asx__op *op)
 void asx__dpor_race_choice(asx__dpor *d, uint32_t event, uint64_t choices)
 {
     const asx__dpor_event *f = &d->events[event];
-    if (event < d->fresh_from || !f->by_default || d->options.mode != ASX__DPOR_OPTIMAL)
+    const asx__block *own = d->blocks.len != 0 ? &d->blocks.at[d->blocks.len - 1] : NULL;
+    if (own != NULL && own->end != event)
+        own = NULL;
+    if (event < d->fresh_from || !(f->by_default || (own != NULL && f->choice == 0)) ||
+        d->options.mode != ASX__DPOR_OPTIMAL)
         return;
     for (uint32_t choice = 1; choice < choices; choice++) {
         if (!ASX__VEC_ROOM(d, d->moved, 1) || !ASX__VEC_ROOM(d, d->alternatives, 1))
             return;
         d->alternatives.at[d->alternatives.len++] =
-            (asx__alternative){ event, 1, d->moved.len, ASX__DPOR_NONE, 0, f->ordinal };
+            (asx__alternative){ event, 1, d->moved.len,
+                                own != NULL ? own->over_task : ASX__DPOR_NONE,
+                                own != NULL ? own->over_ordinal : 0, f->ordinal };
         d->moved.at[d->moved.len++] = (asx__step){ f->task, choice, false };
     }
 }
@@ -208,7 +220,7 @@ static void plan_blocks(asx__dpor *d, const asx__frame *frame, const asx__altern
         return;
     for (size_t i = 0; i < count; i++) {
         const asx__block *block = &d->saved_blocks.at[frame->blocks + i];
-        if (block->end >= alternative->at)
+        if (block->end >= alternative->at) /* equal: another answer of its last event */
             break;
         d->blocks.at[d->blocks.len++] = *block;
     }

@@ -210,12 +210,19 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
                                 .site = k->op.site, .object = ASX__DPOR_NONE,
                                 .prev = ASX__DPOR_NONE, .prev_write = ASX__DPOR_NONE,
                                 .objects = (uint32_t)d->objects.len };
-    *wide = (asx__wide_event){ .op = k->op, .plain = asx__op_is_plain(&k->op) };
+    *wide = (asx__wide_event){ .answers = 1, .plain = asx__op_is_plain(&k->op) };
     memcpy(clock, asx__dpor_task_clock(d, task), d->stride * sizeof *clock);
     memcpy(d->pre_clocks + (size_t)step * d->stride, clock, d->stride * sizeof *clock);
     bool known = d->deed_of == &k->op && d->deed_at == step; /* since it was chosen */
     d->deed_of = NULL;
+    if (k->op.answers != NULL) {
+        wide->answers = asx__dpor_answer(d, &k->op);
+        event->choice = k->op.pick;
+        known = known && event->choice == 0;
+    }
+    wide->op = k->op;
     if (k->op.kind == ASX__OP_CHOOSE) {
+        wide->answers = (uint32_t)k->op.a;
         d->deed.len = 0;
         d->deed.all = false;
         d->deed.found = event->choice = asx__dpor_choice_of(d, k->op.a);

@@ -68,6 +68,8 @@ static inline uint64_t asx__work_part(const asx__work *w, uint64_t which)
     return w->op->name + which;
 }
 
+/* dpor_memory.c: kinds from ASX__OP_FENCE on. */
+void asx__op_run_memory(asx__work *w);
 /* dpor_sync.c: kinds from ASX__OP_FIRST_OF on. */
 void asx__op_run_sync(asx__work *w);
 

@@ -387,7 +387,9 @@ static void announce_clock(asx__explorer *x)
     uint64_t next = asx__next_deadline(x->rt);
     for (size_t i = 0; i < x->tasks_len; i++) {
         const asx__op *op = asx__dpor_pending(x->dpor, x->tasks[i].id);
-        if (op != NULL && op->kind == ASX__OP_SLEEP && op->b == 0 && op->a < next)
+        bool waits = op != NULL && ((op->kind == ASX__OP_SLEEP && op->b == 0) ||
+                                    op->kind == ASX__OP_RELAX);
+        if (waits && op->a < next)
             next = op->a;
     }
     x->clock = asx__dpor_clock_task(x->dpor);
@@ -425,7 +427,7 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
     x->known[id].standing = task;
     x->known[id].name = task->name;
     x->known[id].serial = asx__serial(task->generation);
-    if (op->kind == ASX__OP_SLEEP && !x->timed)
+    if ((op->kind == ASX__OP_SLEEP || op->kind == ASX__OP_RELAX) && !x->timed)
         begin_time(x);
     asx__dpor_role(x->dpor, id, task->name != NULL && *task->name != 0 ? task->name : task->site);
     asx__dpor_announce(x->dpor, id, op);
@@ -459,6 +461,13 @@ bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
         op->name = asx__explorer_cell_name(x, op->object);
     *ret_found = asx__explorer_stand(x, task, op);
     return true;
+}
+
+void asx__explorer_saw(asx_cx *cx, uint64_t value)
+{
+    asx__explorer *x = asx__explorer_of(cx->rt_);
+    if (x != NULL)
+        asx__dpor_saw(x->dpor, value);
 }
 
 static void turn_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
@@ -710,6 +719,7 @@ static asx_status create_engine(asx__explorer *x)
                                   .depth = o->depth,
                                   .bound = o->bound,
                                   .delays = o->delays,
+                                  .costs = o->weak,
                                   .check = !o->unchecked,
                                   .names = x->tie != NULL ? &x->tie->common->names : NULL };
     asx__step *steps = NULL;

@@ -142,6 +142,8 @@ asx__explorer *asx__explorer_of(const asx_runtime *rt);
 /* The running task does an operation when its turn has come; returns the state that it found, or
  * the choice. Done at once when there is no explorer; false: it cannot be done now. */
 bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found);
+/* The load that the running task has just done saw this instead of the newest; for the lines. */
+void asx__explorer_saw(asx_cx *cx, uint64_t value);
 /* The engine's number of the running task + 1; 1 when there is no explorer. */
 uint64_t asx__explorer_self(asx_cx *cx);
 /* The execution is not good; the first to say so counts. The strings are static, or live as long as

@@ -81,7 +81,7 @@ void asx__explore_schedule(const asx__explorer *x, asx__text *text)
     for (size_t i = 0; i < count; i++) {
         asx__text_add(text, "%s", i != 0 ? " " : "");
         add_task(x, text, events[i].task);
-        if (events[i].kind == ASX__OP_CHOOSE)
+        if (events[i].kind == ASX__OP_CHOOSE || events[i].choice != 0)
             asx__text_add(text, ":%u", events[i].choice);
     }
     asx__text_add(text, "%s", "");
@@ -127,11 +127,24 @@ static void event_text(const asx__dpor_event *event, uint32_t object, char *buff
     const char *name = asx__op_str(event->kind);
     long long before = shown(event->before), after = shown(event->after);
     switch (event->kind) {
-    case ASX__OP_LOAD:
-        (void)snprintf(buffer, size, "%s x%u -> %lld", name, object, before);
+    case ASX__OP_LOAD: /* an answer other than 0: an old value */
+        (void)snprintf(buffer, size, "%s x%u -> %lld%s", name, object,
+                       event->choice != 0 ? shown(event->found) : before,
+                       event->choice != 0 ? " (old)" : "");
         break;
-    case ASX__OP_STORE:
-        (void)snprintf(buffer, size, "%s x%u = %lld", name, object, after);
+    case ASX__OP_STORE: /* ... behind one that came later; then it is not told which */
+        if (event->choice != 0)
+            (void)snprintf(buffer, size, "%s x%u (late)", name, object);
+        else
+            (void)snprintf(buffer, size, "%s x%u = %lld", name, object, after);
+        break;
+    case ASX__OP_EXCHANGE:
+    case ASX__OP_FETCH_OR:
+    case ASX__OP_FETCH_AND:
+        (void)snprintf(buffer, size, "%s x%u -> %lld", name, object, after);
+        break;
+    case ASX__OP_FUTEX_GO_ON:
+        (void)snprintf(buffer, size, "%s", event->found == ASX__FOUND_DONE ? "woken" : "late");
         break;
     case ASX__OP_CAS:
         (void)snprintf(buffer, size, "cas x%u %lld%s", object,

@@ -1,40 +1,26 @@
-/* model.h - atomics as a model, and the explorer that runs threads on them.
+/* model.h - atomics as a model, and threads on them that the laboratory explores.
  *
  * A test defines ASX__MODEL_ATOMICS as "model/model.h" before it includes anything of asx. The
  * headers that it then includes are compiled against this file, so that the sources which are
  * explored are the ones that are shipped.
  *
  * Words
- *   thread     a fiber that plays a thread; there are at most MODEL_THREADS_MAX
- *   step       one atomic access, futex call, lock or end of a thread
+ *   thread     a task of a lab test that plays a thread; there are at most MODEL_THREADS_MAX
+ *   step       one atomic access, futex call or lock: an operation of the explorer
  *   site       a place in the source with an atomic access
  *   execution  one run of all threads to their ends; a schedule and what each load has seen
  *   preemption a switch away from a thread that could have gone on
  *   delay      a step that is weak: a load that sees an older value than the newest, a store that
  *              is overtaken by one that came later
- *   message    what a store left: value, place in the order of its object, what it releases
- *   view       for each object the oldest message that may still be seen
  *
- * Memory. Each object has all its messages in modification order. A load may see any message that
- * is not older than its thread's view; what it sees raises the view, and if it acquires, so does
- * all that the message released. A store of a thread may be placed behind messages that came later
- * in time, as far as its view allows: this is a store that stays in a store buffer. Read-modify-
- * write takes the newest message and hands on what that released. Sequentially consistent stores
- * have one order, that of the execution. A sequentially consistent load comes after those that its
- * thread knows of (through its own such accesses and what it has acquired), and sees no older
- * value; it need not come after all that were executed before it, unless there is a fence. With
- * nothing but relaxed accesses this is weaker than any processor's store buffers; loads that run
- * ahead of the stores they depend on are not modelled, and a compare-and-swap does not fail on a
- * value that is not the newest.
+ * Memory is that of lab/weak.h. Plain data goes through model_read() and model_write(), which ask
+ * for happens-before: two accesses that are not ordered, one of them a write, are a race and end
+ * the run.
  *
- * Plain data goes through model_read() and model_write(), which ask for happens-before: two
- * accesses that are not ordered, one of them a write, are a race and end the run.
- *
- * Search. Depth first, over all choices, within bounds for preemptions and for delays. The running
- * thread going on with the newest value is always tried first. A thread that calls
- * asx__cpu_relax() is left alone until another one has stored something, or nobody else can go. A
- * sleeping thread with a deadline can be late at any time. Everyone asleep or at a lock is a
- * deadlock: this is how a lost wake-up shows.
+ * Search. The explorer's, without a bound on preemptions: every class once. Delays are answers on
+ * top of it, as many as the program allows in one execution. With a bound on preemptions it is
+ * every interleaving within the bound. Everyone asleep or at a lock is a deadlock: this is how a
+ * lost wake-up shows.
  *
  * Faults are planted at sites, from outside, so that the sources know nothing of them: an order is
  * weakened, a read-modify-write is torn into a load and a store, a store is not done.
@@ -47,9 +33,13 @@
 
 #include "base/atomic.h"
 
-#define MODEL_THREADS_MAX 4
+#include "lab/weak.h"
+
+#define MODEL_THREADS_MAX ASX__WEAK_THREADS_MAX
 
 /* ---- the explorer --------------------------------------------------------------------------- */
+
+#define MODEL_ALL UINT32_MAX
 
 typedef struct model_program {
     const char *name;
@@ -57,7 +47,7 @@ typedef struct model_program {
     void (*setup)(void);               /* before each execution; nobody else runs */
     void (*thread[MODEL_THREADS_MAX])(void);
     void (*check)(void);               /* after it; NULL: nothing to check */
-    unsigned preemptions;
+    unsigned preemptions;              /* MODEL_ALL: no bound, every class once */
     unsigned delays;
     uint64_t executions_max;           /* 0: all there are */
     unsigned steps_max;                /* of one execution; 0: 1000 */
@@ -65,17 +55,29 @@ typedef struct model_program {
 
 typedef struct model_result {
     uint64_t executions;
-    uint64_t steps;
+    uint64_t classes, redundant, blocked;
+    uint64_t steps;                    /* of the longest */
     bool complete;                     /* all there are within the bounds */
     bool failed;
     char why[160];
-    char trace[8192];                  /* the interleaving that failed */
+    char trace[16384];                 /* the interleaving that failed, a column per thread */
+    char schedule[8192];               /* what shows it again */
+    char site[160];                    /* "": nobody is to blame alone */
+    asx_explore_verdict verdict;
+    uint64_t failed_at;                /* steps until then */
 } model_result;
 
 void model_explore(const model_program *program, model_result *ret_result);
+/* Runs the schedule of a failure again. */
+void model_replay(const model_program *program, const char *schedule, model_result *ret_result);
+/* Replaces the failure by one with fewer switches that fails in the same way. */
+void model_shrink(const model_program *program, model_result *result);
 /* Explores, prints what was done, and fails the test unless everything was seen and held. */
 void model_holds(const model_program *program);
-/* ... unless a violation was found. `fault` is for the print. */
+/* Explores a little, so that the sites of the program are known. */
+void model_visit(const model_program *program);
+/* Fails the test unless a violation is found, and shown again by its schedule. `fault` is for the
+ * print. */
 void model_breaks(const model_program *program, const char *fault);
 
 /* One of 0 .. n-1, each in some execution. In a thread only. */
@@ -95,6 +97,7 @@ typedef struct model_site {
     const char *object;
     const char *function;
     struct model_site *next;
+    char text[160];        /* file:line, function and object, for lines */
     memory_order order;    /* as written */
     memory_order weakened; /* what it counts as, if is_weakened */
     uint64_t pretended;
@@ -129,9 +132,7 @@ void model_weaken_all(const model_program *const *programs, const char *file,
 
 typedef struct model_data {
     uint64_t value;
-    uint32_t written[MODEL_THREADS_MAX]; /* clock of the last write, by thread */
-    uint32_t read[MODEL_THREADS_MAX];
-    uint64_t execution;                  /* the clocks are of this one */
+    asx__weak_data accesses;
 } model_data;
 
 uint64_t model_read_at(model_data *data, const char *file, int line);
@@ -141,7 +142,7 @@ void model_write_at(model_data *data, uint64_t value, const char *file, int line
 
 /* ---- atomics -------------------------------------------------------------------------------- */
 
-void model_init(void *object, uint64_t value);
+void model_init(void *object, size_t size, uint64_t value);
 uint64_t model_load(model_site *site, const void *object, size_t size, memory_order mo);
 void model_store(model_site *site, void *object, size_t size, uint64_t value, memory_order mo);
 uint64_t model_exchange(model_site *site, void *object, size_t size, uint64_t value,
@@ -169,8 +170,7 @@ void model_relax(void);
     static inline __attribute__((unused)) void model_init_##name(asx__atomic_##name *a,            \
                                                                  type value)                       \
     {                                                                                              \
-        a->v_ = value;                                                                             \
-        model_init(a, from value);                                                                 \
+        model_init(a, sizeof(a->v_), from value);                                                  \
     }                                                                                              \
     static inline __attribute__((unused)) type model_load_##name(const asx__atomic_##name *a,      \
                                                                  memory_order mo, model_site *s)   \

@@ -13,6 +13,8 @@
  * nothing that it does not show elsewhere: there, explorations are cut off after so many, what is
  * found later is not asked for, and orders are not weakened. */
 #define EXECUTIONS_WHEN_SLOW 3000
+/* Enough to come to every site. */
+#define EXECUTIONS_OF_A_VISIT 300
 
 static double seconds(void)
 {
@@ -41,14 +43,37 @@ void model_holds(const model_program *program)
     model_program p = cut(program);
     model_explore(&p, &r);
     if (r.failed)
-        (void)fprintf(stderr, "%s", r.trace);
-    printf("   %s: %llu executions of up to %llu steps, %s, %.2f s\n", program->name,
-           (unsigned long long)r.executions, (unsigned long long)r.steps,
-           r.failed ? r.why : r.complete ? "all" : "not all", seconds() - before);
+        model_shrink(&p, &r);
+    if (r.failed)
+        (void)fprintf(stderr, "%sschedule: %s\n", r.trace, r.schedule);
+    printf("   %s: %llu executions of %llu classes, up to %llu steps, %s, %.2f s\n", program->name,
+           (unsigned long long)r.executions, (unsigned long long)r.classes,
+           (unsigned long long)r.steps, r.failed ? r.why : r.complete ? "all" : "not all",
+           seconds() - before);
     if (r.failed)
         asx_test_fail(__FILE__, __LINE__, "%s: %s", program->name, r.why);
     if (!r.complete && !is_slow())
         asx_test_fail(__FILE__, __LINE__, "%s: not everything was explored", program->name);
+}
+
+void model_visit(const model_program *program)
+{
+    static model_result r;
+    model_program p = *program;
+    p.executions_max = EXECUTIONS_OF_A_VISIT;
+    model_explore(&p, &r);
+    if (r.failed)
+        asx_test_fail(__FILE__, __LINE__, "%s: %s", program->name, r.why);
+}
+
+/* What was found is shown again by its schedule. */
+static void show_again(const model_program *program, const model_result *found)
+{
+    static model_result again;
+    model_replay(program, found->schedule, &again);
+    if (!again.failed || strcmp(again.why, found->why) != 0)
+        asx_test_fail(__FILE__, __LINE__, "%s: the schedule shows %s instead of %s", program->name,
+                      again.failed ? again.why : "nothing", found->why);
 }
 
 void model_breaks(const model_program *program, const char *fault)
@@ -61,6 +86,8 @@ void model_breaks(const model_program *program, const char *fault)
            r.failed ? r.why : "not found", (unsigned long long)r.executions, seconds() - before);
     if (!r.failed && (r.complete || !is_slow()))
         asx_test_fail(__FILE__, __LINE__, "%s: %s was not found", program->name, fault);
+    if (r.failed)
+        show_again(&p, &r);
 }
 
 /* ---- faults --------------------------------------------------------------------------------- */
@@ -172,8 +199,11 @@ void model_weaken_all(const model_program *const *programs, const char *file,
             s->is_weakened = true;
             s->weakened = orders[i];
             r.failed = false;
-            for (uint32_t k = 0; programs[k] != NULL && !r.failed; k++)
+            for (uint32_t k = 0; programs[k] != NULL && !r.failed; k++) {
                 model_explore(programs[k], &r);
+                if (r.failed)
+                    show_again(programs[k], &r);
+            }
             printf("   %s: %s %s, %s instead of %s: %s%s\n", s->function, s->kind, s->object,
                    order_name(orders[i]), order_name(s->order), r.failed ? r.why : "not found",
                    spare ? " (spared)" : "");

@@ -135,8 +135,8 @@ ASX_TEST_TIMEOUT(faults_of_the_protocol_are_found, 120)
 {
     model_program p = program("keeper and visitor", keeper, two_visits, NULL, 4, 2);
     model_program q = program("lease and visitor", first_lessee, two_visits, NULL, 3, 2);
-    model_holds(&p);
-    model_holds(&q);
+    model_visit(&p);
+    model_visit(&q);
     model_plant(MODEL_SKIP, "asx__lease_keep", "futex wake &l->lock.word", 0);
     model_breaks(&p, "a waiter is not told of the lease");
     model_heal();
@@ -156,9 +156,9 @@ ASX_TEST_TIMEOUT(every_order_is_needed, 300)
     model_program q = program("lease and visitor", first_lessee, two_visits, NULL, 3, 2);
     model_program r = program("two lessees", first_lessee, second_lessee, NULL, 2, 1);
     model_program v = program("keeper and two visitors", keeper, visitor, visitor, 2, 1);
-    model_holds(&p);
-    model_holds(&q);
-    model_holds(&r);
-    model_holds(&v);
+    model_visit(&p);
+    model_visit(&q);
+    model_visit(&r);
+    model_visit(&v);
     model_weaken_all((const model_program *[]){ &p, &q, &r, &v, NULL }, "sched/lease.h", spared);
 }

@@ -54,7 +54,7 @@ static void one_saw_the_other(void)
 
 static const model_program buffering = {
     .name = "store buffering", .threads = 2, .setup = reset, .thread = { buffer_1, buffer_2 },
-    .check = one_saw_the_other, .preemptions = 4, .delays = 4,
+    .check = one_saw_the_other, .preemptions = MODEL_ALL, .delays = 4,
 };
 
 ASX_TEST(stores_may_be_late)
@@ -93,7 +93,7 @@ static void receive(void)
 
 static const model_program passing = {
     .name = "message passing", .threads = 2, .setup = reset, .thread = { send, receive },
-    .preemptions = 4, .delays = 4,
+    .preemptions = MODEL_ALL, .delays = 4,
 };
 
 ASX_TEST(a_release_shows_what_was_written_before)
@@ -130,7 +130,7 @@ static void receive_three(void)
 
 static const model_program sequence = {
     .name = "release sequence", .threads = 3, .setup = reset,
-    .thread = { send_to_three, add, receive_three }, .preemptions = 4, .delays = 4,
+    .thread = { send_to_three, add, receive_three }, .preemptions = MODEL_ALL, .delays = 4,
 };
 
 ASX_TEST(a_read_modify_write_continues_a_release_and_a_store_does_not)
@@ -160,7 +160,7 @@ static void fence_receive(void)
 
 static const model_program fences = {
     .name = "fences", .threads = 2, .setup = reset, .thread = { fence_send, fence_receive },
-    .preemptions = 4, .delays = 4,
+    .preemptions = MODEL_ALL, .delays = 4,
 };
 
 ASX_TEST(fences_release_and_acquire)
@@ -190,7 +190,7 @@ ASX_TEST(one_object_is_never_seen_going_back)
 {
     static const model_program p = {
         .name = "coherence", .threads = 3, .setup = reset,
-        .thread = { write_once, read_twice, read_twice }, .preemptions = 4, .delays = 6,
+        .thread = { write_once, read_twice, read_twice }, .preemptions = MODEL_ALL, .delays = 6,
     };
     model_holds(&p);
 }
@@ -216,7 +216,8 @@ ASX_TEST(a_delayed_store_can_be_overtaken)
 {
     static const model_program p = {
         .name = "two and two writes", .threads = 2, .setup = reset,
-        .thread = { write_xy, write_yx }, .check = not_both_first, .preemptions = 4, .delays = 4,
+        .thread = { write_xy, write_yx }, .check = not_both_first, .preemptions = MODEL_ALL,
+        .delays = 4,
     };
     model_breaks(&p, "relaxed");
 }
@@ -260,7 +261,7 @@ ASX_TEST(independent_readers_agree_if_everything_is_sequentially_consistent)
     static const model_program p = {
         .name = "independent readers", .threads = 4, .setup = reset,
         .thread = { write_x, write_y, read_xy, read_yx }, .check = readers_agree,
-        .preemptions = 4, .delays = 4,
+        .preemptions = MODEL_ALL, .delays = 4,
     };
     variant = ORDERED;
     model_holds(&p);
@@ -284,7 +285,7 @@ ASX_TEST(a_read_modify_write_is_one_step_unless_it_is_torn)
 {
     static const model_program p = {
         .name = "counter", .threads = 3, .setup = reset, .thread = { count, count, count },
-        .check = counted_three, .preemptions = 3, .delays = 3,
+        .check = counted_three, .preemptions = MODEL_ALL, .delays = 3,
     };
     model_holds(&p);
     model_plant(MODEL_TEAR, "count", "ASX__RMW_ADD &x", 0);
@@ -312,7 +313,7 @@ ASX_TEST(data_without_a_lock_is_a_race)
     static const model_program p = {
         .name = "data", .threads = 2, .setup = reset,
         .thread = { write_under_lock, write_under_lock }, .check = wrote_twice,
-        .preemptions = 3, .delays = 3,
+        .preemptions = MODEL_ALL, .delays = 3,
     };
     variant = ORDERED;
     model_holds(&p);
@@ -336,7 +337,7 @@ ASX_TEST(a_wake_that_is_not_made_is_a_deadlock)
 {
     static const model_program p = {
         .name = "futex", .threads = 2, .setup = reset, .thread = { sleep_on_x, wake_x },
-        .preemptions = 3, .delays = 2,
+        .preemptions = MODEL_ALL, .delays = 2,
     };
     model_holds(&p);
     model_plant(MODEL_SKIP, "wake_x", "futex wake &x", 0);
@@ -359,7 +360,7 @@ ASX_TEST(a_deadline_can_pass_at_any_time)
 {
     static const model_program p = {
         .name = "deadline", .threads = 2, .setup = reset, .thread = { sleep_with_deadline, wake_x },
-        .check = nobody_late, .preemptions = 3, .delays = 2,
+        .check = nobody_late, .preemptions = MODEL_ALL, .delays = 2,
     };
     model_breaks(&p, "late");
 }
@@ -374,7 +375,7 @@ ASX_TEST(whoever_spins_lets_others_go)
 {
     static const model_program p = {
         .name = "spin", .threads = 3, .setup = reset, .thread = { spin_on_x, spin_on_x, wake_x },
-        .preemptions = 3, .delays = 3,
+        .preemptions = MODEL_ALL, .delays = 3,
     };
     model_holds(&p);
 }
@@ -389,7 +390,7 @@ ASX_TEST(spinning_for_ever_is_found)
 {
     static const model_program p = {
         .name = "spin for ever", .threads = 2, .setup = reset, .thread = { spin_for_ever, wake_x },
-        .preemptions = 1,
+        .preemptions = MODEL_ALL,
     };
     model_breaks(&p, "nobody sets it");
 }

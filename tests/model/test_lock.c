@@ -40,28 +40,28 @@ static model_program program(unsigned threads, unsigned preemptions, unsigned de
 ASX_TEST(two_threads_take_turns)
 {
     rounds = 2;
-    model_program p = program(2, 8, 4);
+    model_program p = program(2, MODEL_ALL, 4);
     model_holds(&p);
 }
 
 ASX_TEST(three_threads_take_turns)
 {
-    model_program p = program(3, 4, 2);
+    model_program p = program(3, MODEL_ALL, 2);
     model_holds(&p);
 }
 
 ASX_TEST(every_order_of_the_lock_is_needed)
 {
     static const char *const spared[] = { NULL };
-    model_program p = program(3, 4, 2);
-    model_holds(&p);
+    model_program p = program(3, MODEL_ALL, 2);
+    model_visit(&p);
     model_weaken_all((const model_program *[]){ &p, NULL }, "base/atomic.h", spared);
 }
 
 ASX_TEST(a_lock_that_leaves_sleepers_is_found)
 {
-    model_program p = program(3, 4, 2);
-    model_holds(&p);
+    model_program p = program(3, MODEL_ALL, 2);
+    model_visit(&p);
     model_plant(MODEL_SKIP, "asx__lock_drop", "futex wake &lock->word", 0);
     model_breaks(&p, "no wake");
     model_heal();

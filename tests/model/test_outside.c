@@ -199,24 +199,25 @@ ASX_TEST_TIMEOUT(a_close_loses_no_message_and_leaves_no_permit, 120)
     model_holds(&p);
     model_program q = program("send, send, close", send_twice, put_once, close_channel, 2, 1);
     model_holds(&q);
-    model_program r = program("send, receive", send_twice, take_twice, NULL, 4, 2);
+    model_program r = program("send, receive", send_twice, take_twice, NULL, MODEL_ALL, 2);
     model_holds(&r);
 }
 
 ASX_TEST_TIMEOUT(a_cancel_that_has_returned_is_seen, 120)
 {
-    model_program p = program("send, cancel", send_twice, cancel, NULL, 4, 3);
+    model_program p = program("send, cancel", send_twice, cancel, NULL, MODEL_ALL, 3);
     model_holds(&p);
-    model_program q = program("send, cancel, close", send_twice, cancel, close_channel, 2, 1);
+    model_program q =
+        program("send, cancel, close", send_twice, cancel, close_channel, MODEL_ALL, 1);
     model_holds(&q);
 }
 
 ASX_TEST_TIMEOUT(faults_of_the_latch_are_found, 120)
 {
     model_program p = program("send, receive, close", send_twice, take_twice, close_channel, 2, 1);
-    model_program q = program("send, cancel", send_twice, cancel, NULL, 4, 3);
-    model_holds(&p);
-    model_holds(&q);
+    model_program q = program("send, cancel", send_twice, cancel, NULL, MODEL_ALL, 3);
+    model_visit(&p);
+    model_visit(&q);
     model_plant(MODEL_TEAR, "asx__latch_try", "cas &latch->word", 0);
     model_breaks(&p, "two find the latch free");
     model_heal();
@@ -236,10 +237,10 @@ ASX_TEST_TIMEOUT(every_order_is_needed, 300)
     static const char *const spared[] = { NULL };
     model_program p = program("send, receive, close", send_twice, take_twice, close_channel, 2, 1);
     model_program q = program("send, send, close", send_twice, put_once, close_channel, 2, 1);
-    model_program r = program("send, receive", send_twice, take_twice, NULL, 4, 2);
+    model_program r = program("send, receive", send_twice, take_twice, NULL, MODEL_ALL, 2);
     const model_program *all[] = { &r, &p, &q, NULL };
     for (int i = 0; all[i] != NULL; i++)
-        model_holds(all[i]);
+        model_visit(all[i]);
     model_weaken_all(all, "sched/latch.h", spared);
     model_weaken_all(all, "sync/outside.h", spared);
 }
