@@ -1,5 +1,5 @@
-/* What the two halves of asx_bench share: asx_bench.c has the workloads that every runtime has,
- * asx_cores.c what only several workers show. */
+/* What the parts of asx_bench share: asx_bench.c has the workloads that every runtime has,
+ * asx_cores.c what only several workers show, asx_calls.c the cost of single calls. */
 #ifndef ASX_BENCH_H
 #define ASX_BENCH_H
 
@@ -90,6 +90,14 @@ double wake_searching(struct place *p);
 double wake_sleeping(struct place *p);
 double steal(struct place *p);
 double storm_wait(struct place *p);
+
+/* ---- asx_calls.c ----------------------------------------------------------------------------- */
+
+double call_spawn(struct place *p);
+double call_send(struct place *p);
+double call_recv(struct place *p);
+double call_yield(struct place *p);
+double call_trip(struct place *p);
 
 /* A channel whose only slot is taken, and so many tasks that wait for it. */
 struct channel {

@@ -25,7 +25,7 @@
 /* Its generation is one that no handle has. */
 static const asx__region no_region = { .generation = UINT64_MAX };
 
-_Thread_local asx__thread asx__this_thread;
+ASX__TLS_HERE _Thread_local asx__thread asx__this_thread;
 
 /* For functions that are never inlined and suspend nothing. */
 static inline asx__thread *self_of_this_call(void)

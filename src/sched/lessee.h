@@ -68,6 +68,18 @@ static inline asx_status asx__lessee_wakes(asx__worker *w, asx_status st)
     return st;
 }
 
+/* Out to a user's function, from code of the engine. */
+static inline void asx__engine_let_go(asx_runtime *rt)
+{
+    asx__engine *e = rt->engine;
+    if (ASX__UNLIKELY(!e->lock.leased || !asx__engine_is_calm(e))) {
+        (void)asx__engine_left(rt, ASX_OK);
+        return;
+    }
+    asx__store_relaxed(&e->owner, NULL);
+    asx__lessee_out(e->loaded);
+}
+
 /* A step of the engine that may switch to another fiber: does it, and leaves. */
 typedef asx_status (*asx__inside_step)(void *a, void *b, void *c);
 #ifdef ASX_FIBER_UCONTEXT

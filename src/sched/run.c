@@ -12,7 +12,7 @@
  * that none leaves an entry in the processor's return predictor.
  */
 #include "sched/blocking.h"
-#include "sched/engine.h"
+#include "sched/lessee.h"
 #include "sched/process.h"
 #include "sched/task.h"
 
@@ -379,7 +379,7 @@ _Noreturn void asx__fiber_main_shared(void *arg, int ret)
         asx_task_fn fn = task->w.start;
         void *user = task->r.io;
         asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
-        (void)asx__engine_left(rt, ASX_OK);
+        asx__engine_let_go(rt);
         asx_status st = fn(&cx, user);
         if (ASX__UNLIKELY(rt->gate->behind == NULL))
             asx__end_of_fork(st);
@@ -667,7 +667,7 @@ static void run_polls_shared(asx_runtime *rt, asx__task *task)
         asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
         asx_poll_fn fn = task->u.poll.fn;
         void *state = task->u.poll.state;
-        (void)asx__engine_left(rt, ASX_OK);
+        asx__engine_let_go(rt);
         asx_poll result = fn(&cx, state);
         if (ASX__UNLIKELY(rt->gate->behind == NULL))
             asx__end_of_fork(ASX_OK);

@@ -1,5 +1,6 @@
 /* What a worker does that holds the engine under a lease: it means the same, takes no lock, and
- * others get in between two calls. */
+ * others get in between two calls.
+ * ctest-labels: own-workers */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
