@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sched/engine.h"
+
 #define CHAIN(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /* ---- on demand ------------------------------------------------------------------------------ */
@@ -56,6 +58,49 @@ ASX_TEST(a_dump_says_what_every_task_waits_for_and_where)
     check_hall(text);
     HAS(see_task(text, "main"), "in root: Running, running");
     see_chain(text, "main", CHAIN("asx_dump_tasks", "dump_now", "see_hall", "asx__fiber_main"));
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
+
+/* The chain of a task that began to wait while its worker had the engine under a lease. */
+static asx_status takes_by_lease(asx_cx *cx, void *arg)
+{
+    uint64_t got;
+    asx_status st = asx_channel_recv(arg, cx, &got);
+    SEE_NO_TAIL_CALL();
+    return st;
+}
+
+static asx_status dumps_under_a_lease(asx_cx *cx, void *arg)
+{
+    asx_region hall;
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    CHECK_STATUS(asx_region_open(cx, &hall, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&hall, 8, 1, &tx, &rx), ASX_OK);
+    while (asx__thread_self()->worker->slot.lease == 0)
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_spawn(&hall, "leased", takes_by_lease, &rx), ASX_OK);
+    asx_channel_info info = { .receiver_waits = false };
+    while (!info.receiver_waits) {
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+        CHECK_STATUS(asx_channel_receiver_info(&rx, &info), ASX_OK);
+    }
+    CHECK_STATUS(asx_dump_tasks(asx_cx_runtime(cx), *(int *)arg), ASX_OK);
+    CHECK_STATUS(asx_region_cancel(&hall, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&hall, ASX_OK), ASX_E_CANCELLED);
+    return ASX_OK;
+}
+
+ASX_TEST_TIMEOUT(a_chain_goes_through_a_wait_that_began_under_a_lease, 60)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = { .workers = 2 };
+    int fd = see_file();
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, dumps_under_a_lease, &fd), ASX_OK);
+    const char *text = see_text(fd);
+    HAS(see_task(text, "leased"), "parked: channel-recv");
+    see_chain(text, "leased", CHAIN("takes_by_lease", "asx__fiber_main"));
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
 
