@@ -14,8 +14,8 @@
  * So when a sequence has been run to its end, nothing sleeps any more, and what comes then is free:
  * no execution is given up. And whatever begins with a step that was tried is never begun again.
  *
- * Source sets. A task sleeps, not its answer to a choice: what begins with another answer is left to
- * the branch of that answer. So the answers of a task are tried one after the other, before any
+ * Source sets. A task sleeps, not its answer to a choice: what begins with another answer is left
+ * to the branch of that answer. So the answers of a task are tried one after the other, before any
  * other branch of the node; else that one would leave them to theirs, and they it to that one.
  *
  * Memory. Of a sequence only that goes into the tree which is needed: by its last step, and to keep
