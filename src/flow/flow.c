@@ -79,6 +79,14 @@ static asx_status open_scope(asx_cx *cx, const char *name, asx_region *ret_regio
     return asx_region_open(cx, ret_region, &options);
 }
 
+/* Whatever the close of the scope says, the caller says something else. */
+static void close_unheard(const asx_region *region)
+{
+    asx__region *record;
+    if (asx__region_resolve(region, ASX_STATE_MASK_ALL, &record) == ASX_OK)
+        record->unheard = true;
+}
+
 static asx_status alloc_array(const asx_region *region, size_t count, size_t size, void **ret_array)
 {
     size_t bytes;
@@ -313,6 +321,8 @@ asx_status asx_race(asx_cx *cx, const asx_branch *branches, size_t count, size_t
         (void)asx_region_close(&outer, st);
         return st;
     }
+    close_unheard(&outer);
+    close_unheard(&inner);
     size_t winner = 0;
     st = start_race(&r, &outer, &inner, branches);
     if (st == ASX_OK)

@@ -701,6 +701,11 @@ void asx__dpor_restart(asx__dpor *d)
     d->repeated = 0;
 }
 
+uint64_t asx__dpor_class_sum(const asx__dpor *d)
+{
+    return d->class_sum;
+}
+
 bool asx__dpor_restarts(const asx__dpor *d)
 {
     return d->restart;

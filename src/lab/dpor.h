@@ -74,6 +74,7 @@
     X(ADVANCE, "advance the clock")                                                                \
     X(FIRE, "time out")                                                                            \
     X(CLOSE_REGION, "close region")                                                                \
+    X(STOP_REGION, "begin to close region")                                                        \
     X(DEVICE, "operate")                                                                           \
     X(FENCE, "fence")                                                                              \
     X(FUTEX_WAIT, "futex wait")                                                                    \
@@ -82,6 +83,7 @@
     X(RELAX, "relax")                                                                              \
     X(FIRST_OF, "wait for the first")                                                              \
     X(LINK, "link")                                                                                \
+    X(SET_UP, "set up")                                                                            \
     X(SPAWN, "spawn")                                                                              \
     X(WAKE, "wake")                                                                                \
     X(WAIT_EXTERNAL, "wait to be woken")                                                           \
@@ -188,6 +190,14 @@ typedef enum asx__name_tag {
     ((UINT64_C(1) << 62) | ((uint64_t)(tag) << 58) | ((uint64_t)(task) & 0x3ffff) << 40 |          \
      ((uint64_t)(nth) & 0xfff) << ASX__NAME_PART_BITS)
 #define ASX__NAME_TAG_OF(name) ((asx__name_tag)((name) >> 58 & 0xf))
+
+/* Of a region: part 0 is its flag. How many tasks are in it. Bit 0: it has begun to close, bit 1:
+ * its set-up has failed. 1: its finalizers run, 2: it is closed. */
+enum { ASX__PART_PLACES = 1, ASX__PART_STOPPED = 2, ASX__PART_GONE = 3 };
+/* How a SPAWN goes: it waits for room; it fails, and nothing can be started there afterwards. */
+enum { ASX__START_WAITS = 1, ASX__START_FAILS = 2 };
+/* `b` of a CLOSE_REGION: it is closed by the end of its finalizers, which begin now. */
+enum { ASX__CLOSE_BEGINS_FINALIZERS = 1 };
 
 /* Parts of a channel. */
 enum {
@@ -415,6 +425,8 @@ void asx__dpor_put(asx__dpor *d, uint64_t name, uint64_t state);
 /* The last event has written this too. */
 void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state);
 bool asx__dpor_is_wide(const asx__dpor *d);
+/* Of the execution so far: the same for those of one class, whatever their order. */
+uint64_t asx__dpor_class_sum(const asx__dpor *d);
 /* Begins anew after this execution; all operations may access several objects then. */
 void asx__dpor_restart(asx__dpor *d);
 /* A task came to an operation that the exploration was not prepared for: it begins anew when the

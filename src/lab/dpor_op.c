@@ -60,7 +60,9 @@ bool asx__op_is_wide(const asx__op *op)
 bool asx__op_has_parts(const asx__op *op)
 {
     return (op->kind >= ASX__OP_SEND && op->kind <= ASX__OP_CLOSE) ||
-           op->kind >= ASX__OP_CONDITION_WAIT;
+           op->kind >= ASX__OP_CONDITION_WAIT || op->kind == ASX__OP_SPAWN ||
+           op->kind == ASX__OP_SET_UP || op->kind == ASX__OP_STOP_REGION ||
+           op->kind == ASX__OP_CLOSE_REGION;
 }
 
 bool asx__op_is_plain(const asx__op *op)
@@ -143,9 +145,9 @@ asx__op_effect asx__op_eval(const asx__op *op, uint64_t state)
     case ASX__OP_WRITE_LOCK: /* a: whether it has requested */
         return (asx__op_effect){ (state & (WRITER | READERS)) == 0, true,
                                  (state | WRITER) - (op->a != 0 ? REQUEST : 0) };
-    case ASX__OP_TRY_WRITE_LOCK:
+    case ASX__OP_TRY_WRITE_LOCK: /* it tells whether it comes before or after those who read */
         return state == 0 ? (asx__op_effect){ true, true, WRITER }
-                          : (asx__op_effect){ true, false, state };
+                          : (asx__op_effect){ true, (state & ~READERS) == 0, state };
     case ASX__OP_WRITE_UNLOCK:
         return (asx__op_effect){ true, true, state & ~WRITER };
     case ASX__OP_DEVICE:
@@ -406,6 +408,13 @@ static void run_targets(asx__work *w)
     }
 }
 
+/* A late start hears that there is no such region. */
+static void close_region(asx__work *w, uint64_t flag)
+{
+    asx__work_writes(w, flag, w->state(w->ctx, flag, w->op) | REGION_CLOSED);
+    asx__work_writes(w, flag + ASX__PART_GONE, 2);
+}
+
 /* Tasks, cancellation and time. */
 static void run_task(asx__work *w)
 {
@@ -414,9 +423,16 @@ static void run_task(asx__work *w)
     case ASX__OP_JOIN:
         w->deed->enabled = asx__work_reads(w, name) != 0;
         break;
-    case ASX__OP_END: /* b: it has failed */
+    case ASX__OP_END: /* b: it has failed; other: the region that is closed by it, or its places */
         asx__work_writes(w, name, w->op->b != 0 ? ASX__FIN_FAILED : ASX__FIN_OK);
         run_targets(w);
+        if (w->op->other == 0)
+            break;
+        state = w->state(w->ctx, w->op->other, w->op);
+        if ((w->op->other & ASX__PART_PLACES) != 0)
+            asx__work_writes(w, w->op->other, state - 1);
+        else
+            close_region(w, w->op->other);
         break;
     case ASX__OP_SLEEP: /* a: until when; b: whenever */
         if (w->op->b == 0)
@@ -430,9 +446,11 @@ static void run_task(asx__work *w)
     case ASX__OP_CANCEL:
         run_targets(w);
         break;
-    case ASX__OP_FIRE: /* name: the region's flag, or the task's whose deadline it is */
+    case ASX__OP_FIRE: /* name: the flag of the region or task; other: the task's end */
         state = asx__work_reads(w, name);
         w->deed->enabled = (state & (REGION_TIMED_OUT | REGION_CLOSED)) == 0;
+        if (w->deed->enabled && w->op->other != 0)
+            w->deed->enabled = asx__work_reads(w, w->op->other) == 0;
         if (!w->deed->enabled)
             break;
         run_targets(w);
@@ -441,8 +459,15 @@ static void run_task(asx__work *w)
     case ASX__OP_CLOSE_REGION:
         for (uint32_t i = 0; i < w->op->targets_len && w->deed->enabled; i++)
             w->deed->enabled = asx__work_reads(w, w->op->targets[i]) != 0;
-        if (w->deed->enabled)
-            asx__work_writes(w, name, asx__work_reads(w, name) | REGION_CLOSED);
+        if (w->deed->enabled && (w->op->b & ASX__CLOSE_BEGINS_FINALIZERS) != 0)
+            asx__work_writes(w, name + ASX__PART_GONE, 1);
+        else if (w->deed->enabled)
+            close_region(w, name);
+        break;
+    case ASX__OP_STOP_REGION:
+        state = asx__work_reads(w, asx__work_part(w, ASX__PART_STOPPED));
+        if ((state & 1) == 0)
+            asx__work_writes(w, asx__work_part(w, ASX__PART_STOPPED), state | 1);
         break;
     default: /* CHECKPOINT, OPEN_REGION */
         break;
@@ -495,7 +520,7 @@ static void run_wide(asx__work *w)
 static bool looks_late(asx__op_kind kind)
 {
     return kind == ASX__OP_CONDITION_GO_ON || kind == ASX__OP_GO_ON ||
-           kind == ASX__OP_MPMC_TAKEN || kind == ASX__OP_FIRST_OF;
+           kind == ASX__OP_MPMC_TAKEN || kind == ASX__OP_FIRST_OF || kind == ASX__OP_SPAWN;
 }
 
 bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed)

@@ -417,6 +417,38 @@ static void run_waker(asx__work *w)
         asx__work_writes(w, w->op->name, 0);
 }
 
+/* a: how many there is room for, in `other`; b: ASX__START_... */
+static void run_spawn(asx__work *w)
+{
+    const asx__op *op = w->op;
+    uint64_t stopped = asx__work_part(w, ASX__PART_STOPPED);
+    if (asx__work_reads(w, stopped) != 0) {
+        (void)asx__work_reads(w, asx__work_part(w, ASX__PART_GONE)); /* that says something else */
+        asx__work_finds(w, ASX__FOUND_CLOSED);
+        return;
+    }
+    if (asx__work_reads(w, op->name) != 0) {
+        asx__work_finds(w, ASX__FOUND_CLOSED);
+        return;
+    }
+    if (op->b & ASX__START_FAILS) {
+        asx__work_writes(w, stopped, 2);
+        asx__work_finds(w, ASX__FOUND_NOTHING);
+        return;
+    }
+    if (op->other == 0)
+        return;
+    uint64_t tasks = asx__work_reads(w, op->other);
+    if (tasks < op->a)
+        asx__work_writes(w, op->other, tasks + 1);
+    else if ((op->b & ASX__START_WAITS) == 0)
+        asx__work_finds(w, ASX__FOUND_NOTHING);
+    else if (is_cancelled(w))
+        asx__work_finds(w, ASX__FOUND_CANCELLED);
+    else
+        w->deed->enabled = false;
+}
+
 static void run_task_op(asx__work *w)
 {
     switch (w->op->kind) {
@@ -426,9 +458,9 @@ static void run_task_op(asx__work *w)
     case ASX__OP_LINK:
         run_link(w);
         break;
+    case ASX__OP_SET_UP:
     case ASX__OP_SPAWN:
-        if (asx__work_reads(w, w->op->name) != 0)
-            asx__work_finds(w, ASX__FOUND_CLOSED);
+        run_spawn(w);
         break;
     default:
         run_waker(w);

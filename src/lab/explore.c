@@ -128,8 +128,11 @@ static void on_spawn(asx__explorer *x, const asx_event *event)
     if (index != 0)
         id = event->b == ASX__VEHICLE_POLL ? ASX__DPOR_NONE : number_of(x, event, finalizes);
     for (; x->tasks_len <= index; x->tasks_len++)
-        x->tasks[x->tasks_len] = (asx__lab_task){ .id = ASX__DPOR_NONE };
-    x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id, .finalizes = finalizes };
+        x->tasks[x->tasks_len] = (asx__lab_task){ .id = ASX__DPOR_NONE, .timer = ASX__DPOR_NONE };
+    if (x->rt->timed_tasks != 0 && x->options->clock == ASX_EXPLORE_ADVERSARIAL && !x->cancels)
+        asx__explorer_prepare(x, &x->cancels); /* its deadline may come at any point */
+    x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id, .finalizes = finalizes,
+                                       .timer = ASX__DPOR_NONE };
 }
 
 asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial)
@@ -239,6 +242,9 @@ static bool orders_nothing(uint32_t kind)
     case ASX_EVENT_OBLIGATION_RESERVE:
     case ASX_EVENT_OBLIGATION_COMMIT:
     case ASX_EVENT_OBLIGATION_ABORT:
+    case ASX_EVENT_OBLIGATION_LEAK:
+    case ASX_EVENT_MUTEX_POISON:
+    case ASX_EVENT_RWLOCK_POISON:
     case ASX_EVENT_TIMER_ARM:
     case ASX_EVENT_TIMER_FIRE:
     case ASX_EVENT_TIMER_CANCEL:
@@ -311,6 +317,11 @@ static void on_event(void *ctx, const asx_event *event)
     case ASX_EVENT_SEMAPHORE_CREATE:
         asx__explorer_made(x, event->kind, event->object, event->task,
                            event->kind == ASX_EVENT_SEMAPHORE_CREATE ? event->a : 0);
+        break;
+    case ASX_EVENT_ADMISSION_REFUSED:
+        if (event->a == ASX__REFUSED_TASK)
+            break;
+        x->unsupported = event->kind;
         break;
     default:
         if (orders_nothing(event->kind))
@@ -408,7 +419,7 @@ static uint32_t choose(asx__explorer *x)
 {
     if (ASX__UNLIKELY(x->rt->timers.live != 0 && !x->timed))
         begin_time(x);
-    if (x->aims_seen != x->tasks_len + x->links_len)
+    if (x->aims_seen != x->tasks_len + x->links_len + x->regions_len)
         asx__explorer_aim_again(x);
     if (x->timed && x->options->clock == ASX_EXPLORE_QUIESCENT)
         announce_clock(x);

@@ -32,6 +32,8 @@ typedef struct asx__lab_task {
     uint32_t made;       /* channels and locks */
     uint32_t opened;     /* regions */
     uint64_t ticket;     /* its place in what it waits for */
+    uint32_t timer;      /* the engine's number of its own deadline; NONE: it has none */
+    size_t tasks_seen;   /* when that was announced */
     const char *site;    /* where its last operation that said so stands; NULL: none did */
     bool finalizes;      /* runs finalizers: no cancel reaches it */
     bool faulty;         /* it was cancelled by a fault */
@@ -73,6 +75,7 @@ typedef struct asx__lab_region {
     uint32_t opened_at;  /* how many events its owner had done then */
     size_t tasks_seen;   /* when the deadline was announced */
     bool closed;
+    bool limited;        /* there is room for so many tasks only */
 } asx__lab_region;
 
 /* Text that grows. */
@@ -90,9 +93,9 @@ typedef struct asx__explorer {
     asx__waitable turn;  /* tasks before an operation */
     asx__seam seam;
     bool cancels;        /* the test cancels: everything that this concerns is an operation */
-    bool late_spawns;    /* tasks are started where others may have cancelled, and ... */
-    bool far_cancels;    /* ... others than the owner cancel: ... */
-    bool spawns;         /* ... then starts are operations too */
+    bool far_cancels;    /* others than the owner cancel regions: late starts and closes are
+                            operations too */
+    bool far_spawns;     /* others than the owner start tasks: so is the beginning of a close */
     uint32_t clock;      /* the engine's number of the clock; NONE: nobody has slept */
     asx_status status;
     uint32_t unsupported; /* event kind */

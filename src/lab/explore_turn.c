@@ -119,15 +119,23 @@ static uint64_t linked_to(const asx__lab_link *link, uint64_t serial)
     return link->a == serial ? link->b : link->b == serial ? link->a : 0;
 }
 
+static int compare_names(const void *x, const void *y)
+{
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
 /* Whom a cancel, or a time-out, or a failure reaches. */
 typedef struct lab_aim {
     uint64_t task;       /* serial of a task; 0: none */
     uint64_t region;     /* of a region; 0: none */
     asx__name_tag tag;   /* their cancel flags or their ends */
+    const asx__lab_task *by; /* who does it; NULL: a deadline */
 } lab_aim;
 
-/* The flags, or the ends. Where tasks are started while others may cancel, also the flags of the
- * regions that are cancelled. NULL: no memory. */
+/* The flags, or the ends. Where others than its owner cancel a region, also the flags of the
+ * regions that are cancelled: what is started there and what its close says depends on it. NULL: no
+ * memory. */
 static uint64_t *find_targets(asx__explorer *x, const lab_aim *aim, uint32_t *ret_count)
 {
     bool *falls = calloc(x->tasks_len + 1, sizeof *falls);
@@ -153,12 +161,18 @@ static uint64_t *find_targets(asx__explorer *x, const lab_aim *aim, uint32_t *re
     for (size_t i = 0; i < x->tasks_len; i++)
         if (falls[i])
             names[count++] = ASX__NAME(aim->tag, x->tasks[i].id, 0);
-    for (size_t i = 0; i < x->regions_len && x->spawns && aim->tag == ASX__NAME_CANCEL; i++) {
+    for (size_t i = 0; i < x->regions_len && aim->tag == ASX__NAME_CANCEL; i++) {
         uint64_t flag = flag_of_region(x, x->regions[i].serial);
-        if (flag != 0 && region_falls(x, &x->regions[i], region, falls))
+        if (flag == 0 || !region_falls(x, &x->regions[i], region, falls))
+            continue;
+        if (!x->far_cancels && !x->regions[i].closed &&
+            asx__explorer_task(x, x->regions[i].owner) != aim->by)
+            asx__explorer_prepare(x, &x->far_cancels);
+        if (x->far_cancels || x->far_spawns)
             names[count++] = flag;
     }
     free(falls);
+    qsort(names, count, sizeof *names, compare_names); /* whoever was started first */
     *ret_count = count;
     return names;
 }
@@ -194,27 +208,9 @@ void asx__explorer_prepare(asx__explorer *x, bool *feature)
     asx__dpor_restart(x->dpor);
 }
 
-/* Starts are operations if there are late ones, and regions that are cancelled from elsewhere. */
-static void expect_spawns(asx__explorer *x)
-{
-    if (x->late_spawns && x->far_cancels && !x->spawns)
-        asx__explorer_prepare(x, &x->spawns);
-}
+/* ---- deadlines, when time is adversarial ---------------------------------------------------- */
 
-/* Somebody (NULL: a deadline) cancels a region, or a task and with it what it has opened. */
-static void note_cancel(asx__explorer *x, const asx__lab_task *self, uint64_t region,
-                        const asx__lab_task *task)
-{
-    const asx__lab_region *r = asx__explorer_region(x, region);
-    const asx__lab_task *owner = r != NULL ? asx__explorer_task(x, r->owner) : task;
-    if (owner == NULL || owner == self || owner->opened == 0)
-        return;
-    x->far_cancels = true;
-    expect_spawns(x);
-}
-
-/* ---- deadlines of regions, when time is adversarial
- * ------------------------------------------- */
+#define OWN_DEADLINE 0x3fffffffu /* of a task; those of the regions that it opens are counted */
 
 /* NULL: it is gone. */
 static asx__region *any_record_of(const asx__explorer *x, const asx__lab_region *r)
@@ -245,8 +241,46 @@ static asx__region *record_of(const asx__explorer *x, const asx__lab_region *r)
                : NULL;
 }
 
+/* NULL: it has ended, or has no deadline but that of its region. */
+static asx__task *timed_task(const asx__explorer *x, uint64_t serial)
+{
+    for (uint32_t i = 0; i < x->rt->tasks.carved; i++) {
+        asx__task *task = asx__slab_at(&x->rt->tasks, i);
+        if (task->generation != 0 && asx__serial(task->generation) == serial)
+            return (task->flags & ASX__T_TIMED) != 0 && task->phase != ASX_TASK_COMPLETED &&
+                           task->extra->budget.deadline < task->region->budget.deadline
+                       ? task
+                       : NULL;
+    }
+    return NULL;
+}
+
+/* Of tasks; those of regions come below. */
+static void announce_task_deadlines(asx__explorer *x)
+{
+    for (size_t i = 0; i < x->tasks_len && x->rt->timed_tasks != 0; i++) {
+        asx__lab_task *t = &x->tasks[i];
+        uint64_t serial = x->first_serial + i;
+        if (t->id == ASX__DPOR_NONE || t->tasks_seen == x->tasks_len ||
+            timed_task(x, serial) == NULL)
+            continue;
+        if (!x->cancels)
+            asx__explorer_prepare(x, &x->cancels);
+        t->tasks_seen = x->tasks_len;
+        t->timer = asx__dpor_timer_task(x->dpor, t->id, OWN_DEADLINE);
+        asx__op op = { .kind = ASX__OP_FIRE, .site = "",
+                       .name = ASX__NAME(ASX__NAME_CANCEL, t->id, 1),
+                       .other = ASX__NAME(ASX__NAME_FIN, t->id, 0) };
+        lab_aim at = { .task = serial, .tag = ASX__NAME_CANCEL };
+        op.targets = find_targets(x, &at, &op.targets_len);
+        if (t->timer != ASX__DPOR_NONE && asx__dpor_state(x->dpor, op.name) == 0)
+            asx__dpor_announce(x->dpor, t->timer, &op);
+    }
+}
+
 void asx__explorer_announce_deadlines(asx__explorer *x)
 {
+    announce_task_deadlines(x);
     for (size_t i = 0; i < x->regions_len; i++) {
         asx__lab_region *r = &x->regions[i];
         const asx__lab_task *owner = asx__explorer_task(x, r->owner);
@@ -254,7 +288,6 @@ void asx__explorer_announce_deadlines(asx__explorer *x)
             continue;
         if (!x->cancels)
             asx__explorer_prepare(x, &x->cancels);
-        note_cancel(x, NULL, r->serial, NULL);
         r->timer = asx__dpor_timer_task(x->dpor, owner->id, r->nth);
         r->tasks_seen = x->tasks_len;
         asx__op op = { .kind = ASX__OP_FIRE, .site = "", .name = flag_of_region(x, r->serial) };
@@ -273,16 +306,31 @@ static asx__lab_region *region_of_timer(const asx__explorer *x, uint32_t timer)
     return NULL;
 }
 
+/* The task whose own deadline it is; 0: none. */
+static uint64_t task_of_timer(const asx__explorer *x, uint32_t timer)
+{
+    for (size_t i = 0; i < x->tasks_len; i++)
+        if (x->tasks[i].timer == timer)
+            return x->first_serial + i;
+    return 0;
+}
+
 bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task)
 {
-    return x->timed && region_of_timer(x, task) != NULL;
+    return x->timed && (region_of_timer(x, task) != NULL || task_of_timer(x, task) != 0);
 }
 
 bool asx__explorer_fire(asx__explorer *x, uint32_t timer)
 {
     asx__lab_region *r = x->timed ? region_of_timer(x, timer) : NULL;
-    if (r == NULL)
+    asx__task *task = x->timed ? timed_task(x, task_of_timer(x, timer)) : NULL;
+    if (r == NULL && task == NULL)
         return false;
+    if (task != NULL) {
+        (void)asx__dpor_commit(x->dpor, timer);
+        asx__budget_exhaust(x->rt, task, ASX_CANCEL_DEADLINE);
+        return true;
+    }
     asx__region *region = record_of(x, r);
     (void)asx__dpor_commit(x->dpor, timer);
     if (region == NULL)
@@ -339,6 +387,7 @@ static const turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_JOIN] = { ASX__OP_JOIN, 0, true },
     [ASX__TURN_CANCEL_TASK] = { ASX__OP_CANCEL, 0, false },
     [ASX__TURN_CANCEL_REGION] = { ASX__OP_CANCEL, 0, false },
+    [ASX__TURN_STOP_REGION] = { ASX__OP_STOP_REGION, 0, false },
     [ASX__TURN_CLOSE_REGION] = { ASX__OP_CLOSE_REGION, 0, false },
     [ASX__TURN_END] = { ASX__OP_END, 0, false },
     [ASX__TURN_SLEEP] = { ASX__OP_SLEEP, 0, true },
@@ -357,6 +406,7 @@ static const turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_IS_CANCELLED] = { ASX__OP_CHECKPOINT, 0, false },
     [ASX__TURN_OPEN_REGION] = { ASX__OP_OPEN_REGION, 0, false },
     [ASX__TURN_SPAWN] = { ASX__OP_SPAWN, 0, false },
+    [ASX__TURN_SET_UP] = { ASX__OP_SET_UP, 0, false },
     [ASX__TURN_LINK] = { ASX__OP_LINK, 0, false },
     [ASX__TURN_FIRST_OF] = { ASX__OP_FIRST_OF, 0, true },
     [ASX__TURN_WAKE] = { ASX__OP_WAKE, 0, false },
@@ -418,8 +468,8 @@ static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
     if (one == NULL || two == NULL)
         return false;
     expect_cancels(x);
-    lab_aim first = { .task = b, .tag = ASX__NAME_CANCEL };
-    lab_aim second = { .task = a, .tag = ASX__NAME_CANCEL };
+    lab_aim first = { .task = b, .tag = ASX__NAME_CANCEL, .by = one };
+    lab_aim second = { .task = a, .tag = ASX__NAME_CANCEL, .by = two };
     uint32_t reached_len = 0, others_len = 0;
     const uint64_t *reached = find_targets(x, &first, &reached_len);
     const uint64_t *others = find_targets(x, &second, &others_len);
@@ -438,29 +488,52 @@ static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
 }
 
 /* Who starts something in a region that was opened by others, or by itself before it did something
- * else, may find it cancelled. Else nobody can have done so. */
+ * else, may find it cancelled or closing, or find that its set-up has failed. Else nobody can have
+ * done so. Where there is room for so many it may have to wait for the end of others. */
 static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t region, asx__op *op)
 {
-    const asx__lab_region *r = asx__explorer_region(x, region);
-    if (r == NULL || r->owner == x->driver ||
-        (asx__explorer_task(x, r->owner) == self &&
-         asx__dpor_done(x->dpor, self->id) == r->opened_at))
+    asx__lab_region *r = asx__explorer_region(x, region);
+    uint64_t flag = flag_of_region(x, region);
+    if (r == NULL || flag == 0)
         return false;
-    x->late_spawns = true;
-    expect_spawns(x);
-    op->name = flag_of_region(x, region);
-    return x->spawns && op->name != 0;
+    bool own = asx__explorer_task(x, r->owner) == self;
+    bool fresh = own && asx__dpor_done(x->dpor, self->id) == r->opened_at;
+    if (op->a != 0)
+        r->limited = true;
+    if (fresh && op->a == 0 && (op->b & ASX__START_FAILS) == 0)
+        return false;
+    if (!x->far_spawns && !own)
+        asx__explorer_prepare(x, &x->far_spawns);
+    op->name = flag;
+    op->other = op->a != 0 ? flag + ASX__PART_PLACES : 0;
+    if (x->cancels && op->a != 0 && (op->b & ASX__START_WAITS) != 0)
+        op->cx = cancel_flag(self->id);
+    return op->a != 0 || x->far_cancels || x->far_spawns;
+}
+
+/* The task behind a link of `serial` whose number is the next from `least` on; NULL: no more. */
+static const asx__lab_task *next_linked(const asx__explorer *x, uint64_t serial, uint32_t least,
+                                        uint64_t *ret_serial)
+{
+    const asx__lab_task *next = NULL;
+    for (size_t i = 0; i < x->links_len; i++) {
+        const asx__lab_task *other = asx__explorer_task(x, linked_to(&x->links[i], serial));
+        if (other == NULL || other->id < least || (next != NULL && next->id <= other->id))
+            continue;
+        next = other;
+        *ret_serial = linked_to(&x->links[i], serial);
+    }
+    return next;
 }
 
 /* Each link of the task, and whom its failure reaches through it. */
 static void add_linked(asx__explorer *x, const asx__lab_task *self, asx__op *op)
 {
     uint64_t serial = x->first_serial + (uint64_t)(self - x->tasks);
-    for (size_t i = 0; i < x->links_len; i++) {
-        const asx__lab_task *other = asx__explorer_task(x, linked_to(&x->links[i], serial));
-        if (other == NULL)
-            continue;
-        lab_aim at = { .task = linked_to(&x->links[i], serial), .tag = ASX__NAME_CANCEL };
+    uint64_t behind = 0;
+    for (const asx__lab_task *other = next_linked(x, serial, 0, &behind); other != NULL;
+         other = next_linked(x, serial, other->id + 1, &behind)) {
+        lab_aim at = { .task = behind, .tag = ASX__NAME_CANCEL, .by = self };
         uint32_t count = 0;
         const uint64_t *reached = find_targets(x, &at, &count);
         uint64_t *names = make_targets(x, (size_t)op->targets_len + count + 1);
@@ -480,16 +553,38 @@ static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t regio
 {
     op->name = ASX__NAME(ASX__NAME_FIN, self->id, 0);
     op->b = (fails & ASX__END_FAILED) != 0;
+    const asx__lab_region *own = asx__explorer_region(x, self->region);
+    bool limited = own != NULL && own->limited && !self->finalizes;
+    op->other = self->finalizes ? flag_of_region(x, self->region) : 0;
+    if (limited)
+        op->other = flag_of_region(x, self->region) + ASX__PART_PLACES;
     op->targets_len = 0;
     if ((fails & ASX__END_CANCELS_REGION) != 0) {
-        lab_aim at = { .region = region, .tag = ASX__NAME_CANCEL };
+        lab_aim at = { .region = region, .tag = ASX__NAME_CANCEL, .by = self };
         expect_cancels(x);
-        note_cancel(x, self, region, NULL);
         op->targets = find_targets(x, &at, &op->targets_len);
     }
     if (op->b != 0)
         add_linked(x, self, op);
-    return x->cancels;
+    return x->cancels || limited;
+}
+
+/* Its deadline may have come already, or somebody may have cancelled it. If it has finalizers it is
+ * closed by their end. */
+static bool make_close(asx__explorer *x, uint64_t serial, uint64_t how, asx__op *op)
+{
+    const asx__lab_region *region = asx__explorer_region(x, serial);
+    bool timed = x->options->clock == ASX_EXPLORE_ADVERSARIAL && region != NULL &&
+                 ((how & ASX__CLOSE_TIMED) != 0 || region->timer != ASX__DPOR_NONE);
+    op->name = flag_of_region(x, serial);
+    op->b = (how & ASX__CLOSE_FINALIZES) != 0 ? ASX__CLOSE_BEGINS_FINALIZERS : 0;
+    if (op->name == 0 || (op->b != 0 && !x->far_spawns) ||
+        (!timed && !x->far_cancels && !x->far_spawns))
+        return false;
+    expect_cancels(x);
+    lab_aim at = { .region = serial, .tag = ASX__NAME_FIN };
+    op->targets = find_targets(x, &at, &op->targets_len);
+    return true;
 }
 
 /* What concerns tasks and time. False: nothing that anybody could tell. */
@@ -497,29 +592,22 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
                          uint64_t object, uint64_t a, asx__op *op)
 {
     const asx__lab_task *other = asx__explorer_task(x, object);
-    const asx__lab_region *region;
-    lab_aim at = { .tag = ASX__NAME_CANCEL };
+    lab_aim at = { .tag = ASX__NAME_CANCEL, .by = self };
     switch (kind) {
     case ASX__TURN_CANCEL_TASK:
     case ASX__TURN_CANCEL_REGION:
         expect_cancels(x);
         at.task = kind == ASX__TURN_CANCEL_TASK ? object : 0;
         at.region = kind == ASX__TURN_CANCEL_REGION ? object : 0;
-        note_cancel(x, self, at.region, asx__explorer_task(x, at.task));
         op->targets = find_targets(x, &at, &op->targets_len);
         return true;
     case ASX__TURN_END:
         return make_end(x, self, object, a, op);
-    case ASX__TURN_CLOSE_REGION: /* its deadline may have come already */
-        region = asx__explorer_region(x, object);
-        if (x->options->clock != ASX_EXPLORE_ADVERSARIAL ||
-            (a == 0 && (region == NULL || region->timer == ASX__DPOR_NONE)))
-            return false;
-        expect_cancels(x);
-        at = (lab_aim){ .region = object, .tag = ASX__NAME_FIN };
+    case ASX__TURN_STOP_REGION:
         op->name = flag_of_region(x, object);
-        op->targets = find_targets(x, &at, &op->targets_len);
-        return op->name != 0;
+        return x->far_spawns && op->name != 0;
+    case ASX__TURN_CLOSE_REGION:
+        return make_close(x, object, a, op);
     case ASX__TURN_FIRST_OF:
         expect_cancels(x);
         at = (lab_aim){ .region = object, .tag = ASX__NAME_FIN };
@@ -527,6 +615,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
         return true;
     case ASX__TURN_LINK:
         return make_link(x, object, a, op);
+    case ASX__TURN_SET_UP:
     case ASX__TURN_SPAWN:
         return make_spawn(x, self, object, op);
     case ASX__TURN_WAKE:
@@ -561,7 +650,7 @@ static bool aims_at_tasks(asx__turn_kind kind)
 
 void asx__explorer_aim_again(asx__explorer *x)
 {
-    x->aims_seen = x->tasks_len + x->links_len;
+    x->aims_seen = x->tasks_len + x->links_len + x->regions_len;
     for (size_t i = 0; i < x->tasks_len; i++) {
         const asx__lab_task *self = &x->tasks[i];
         const asx__op *pending = asx__dpor_pending(x->dpor, self->id);
@@ -585,7 +674,7 @@ static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self)
         return;
     asx__explorer_task(x, serial)->faulty = true;
     asx__op cancel = { .kind = ASX__OP_CANCEL, .site = "fault" };
-    lab_aim at = { .task = serial, .tag = ASX__NAME_CANCEL };
+    lab_aim at = { .task = serial, .tag = ASX__NAME_CANCEL, .by = asx__explorer_task(x, serial) };
     cancel.targets = find_targets(x, &at, &cancel.targets_len);
     (void)asx__explorer_stand(x, task, &cancel);
     asx__task_cancel(x->rt, task,
@@ -617,7 +706,8 @@ static void charge_poll(asx__explorer *x, asx__task *task)
         return;
     expect_cancels(x);
     asx__op cancel = { .kind = ASX__OP_CANCEL, .site = "budget" };
-    lab_aim at = { .task = asx__serial(task->generation), .tag = ASX__NAME_CANCEL };
+    lab_aim at = { .task = asx__serial(task->generation), .tag = ASX__NAME_CANCEL,
+                   .by = asx__explorer_task(x, asx__serial(task->generation)) };
     cancel.targets = find_targets(x, &at, &cancel.targets_len);
     (void)asx__explorer_stand(x, task, &cancel);
     asx__budget_exhaust(x->rt, task, kind);
@@ -762,6 +852,9 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
         return ASX__TURN_GOES;
     }
     asx__op op = { .kind = rows[kind].kind, .a = a, .site = site_of(self, task, kind) };
+    if (kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP)
+        op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
+               ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u);
     if (rows[kind].can_cancel && (task->flags & ASX__T_METERED) != 0) {
         charge_poll(x, task);
         self = asx__explorer_task(x, serial);
@@ -773,6 +866,8 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
         may_cancel(x, task, self);
         self = asx__explorer_task(x, serial); /* others may have been started meanwhile */
     }
+    if (kind == ASX__TURN_SPAWN && asx__task_masked(task))
+        op.cx = 0;
     complete_op(x, self, kind, a, b, &op);
     if (op.kind == ASX__OP_WRITE_LOCK) {
         asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op.name, .site = op.site };

@@ -543,18 +543,6 @@ static bool is_left(const keeper *k)
                        : asx__pool_len(k->pool) != 0;
 }
 
-/* One has met the one, another the other, and what it takes both for was not explored. */
-static bool meets_spawns(keeper *k)
-{
-    const uint32_t both = ASX__FEATURE_LATE_SPAWNS | ASX__FEATURE_FAR_CANCELS;
-    uint32_t features = asx__load_relaxed(&k->common->features);
-    if ((features & both) != both || (features & ASX__FEATURE_SPAWNS) != 0)
-        return false;
-    (void)asx__fetch_or_relaxed(&k->common->features, ASX__FEATURE_SPAWNS);
-    k->wide = true;
-    return true;
-}
-
 /* Until everything is done, or it has to end, or to begin again. */
 static void keep(keeper *k)
 {
@@ -563,7 +551,6 @@ static void keep(keeper *k)
         hand_out(k);
         if (count_busy(k) == 0) {
             bool more = is_left(k) && k->stopped == ASX_EXPLORE_STOP_NONE;
-            k->restart = meets_spawns(k);
             if (!more || !k->collecting)
                 break; /* done, told to stop, or no more is allowed */
             asx_status st = save(k);

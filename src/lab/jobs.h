@@ -46,9 +46,8 @@ typedef enum asx__message {
 /* What the test was seen to do, so that more of it is an operation. */
 typedef enum asx__feature {
     ASX__FEATURE_CANCELS = 1,
-    ASX__FEATURE_LATE_SPAWNS = 2,
-    ASX__FEATURE_FAR_CANCELS = 4,
-    ASX__FEATURE_SPAWNS = 8 /* the two before it together */
+    ASX__FEATURE_FAR_CANCELS = 2,
+    ASX__FEATURE_FAR_SPAWNS = 4
 } asx__feature;
 
 /* Of a worker, written by it but for `want`; all A. */

@@ -93,25 +93,22 @@ static bool receive_work(asx__explorer *x)
     return kind == ASX__MESSAGE_WORK && x->status >= 0;
 }
 
-/* What one has met concerns all. */
+/* What one has met concerns all: they begin again. */
 static void share_features(asx__explorer *x)
 {
     uint32_t own = (x->cancels ? ASX__FEATURE_CANCELS : 0u) |
-                   (x->late_spawns ? ASX__FEATURE_LATE_SPAWNS : 0u) |
                    (x->far_cancels ? ASX__FEATURE_FAR_CANCELS : 0u) |
-                   (x->spawns ? ASX__FEATURE_SPAWNS : 0u);
-    uint32_t all = asx__load_relaxed(&x->tie->common->features);
-    if ((own & ~all) != 0)
-        all = asx__fetch_or_relaxed(&x->tie->common->features, own) | own;
-    x->late_spawns = (all & ASX__FEATURE_LATE_SPAWNS) != 0;
-    x->far_cancels = (all & ASX__FEATURE_FAR_CANCELS) != 0;
+                   (x->far_spawns ? ASX__FEATURE_FAR_SPAWNS : 0u);
+    if ((own & ~asx__load_relaxed(&x->tie->common->features)) != 0)
+        (void)asx__fetch_or_relaxed(&x->tie->common->features, own);
 }
 
 bool asx__tie_begin(asx__explorer *x)
 {
     uint32_t features = asx__load_relaxed(&x->tie->common->features);
     x->cancels = x->cancels || (features & ASX__FEATURE_CANCELS) != 0;
-    x->spawns = (features & ASX__FEATURE_SPAWNS) != 0;
+    x->far_cancels = (features & ASX__FEATURE_FAR_CANCELS) != 0;
+    x->far_spawns = (features & ASX__FEATURE_FAR_SPAWNS) != 0;
     if (x->tie->wide)
         asx__dpor_be_wide(x->dpor);
     share_features(x);

@@ -22,6 +22,7 @@
 #include "sched/obligation.h"
 
 #include "sched/engine.h"
+#include "sched/region_turn.h"
 
 #include <string.h>
 
@@ -270,6 +271,7 @@ asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_ki
     if (ret_obligation == NULL ||
         (kind != ASX_OBLIGATION_KIND_PLAIN && kind != ASX_OBLIGATION_KIND_LEASE))
         return ASX_E_INVALID_ARGUMENT;
+    (void)asx__made_in_turn(region, ASX__TURN_SET_UP);
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0) {
         ASX__GATE_REGION(region, asx_obligation_reserve_at(&in, kind, ret_obligation, site));

@@ -311,6 +311,12 @@ asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *
     if (!reason_ok(reason))
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
+    if (ASX__UNLIKELY((st == ASX_OK || st == ASX_E_STALE_HANDLE) && handle->rt_ != NULL &&
+                      handle->rt_->seam != NULL)) { /* it comes before the close, or is too late */
+        asx__turn(handle->rt_, handle->rt_->current, ASX__TURN_CANCEL_REGION,
+                  asx__serial(handle->id.generation), 0);
+        st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
+    }
     if (st < 0 && handle != NULL && asx__is_gate(handle->rt_))
         return region_cancel_shared(handle, reason);
     if (st < 0)
@@ -318,12 +324,6 @@ asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *
     asx_runtime *rt = region->rt;
     if (!asx__caller_may(rt, ASX_CAP_CANCEL))
         return ASX_E_CAPABILITY;
-    if (rt->seam != NULL) { /* likewise */
-        asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
-        st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
-        if (st < 0)
-            return st;
-    }
     if (region->state == ASX_REGION_CLOSED)
         return ASX_OK;
     const asx_cancel_reason *copy = asx__reason_copy(rt, region, reason);

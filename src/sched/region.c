@@ -13,6 +13,7 @@
  * closed (its owner ended first) is folded into its parent and freed at once.
  */
 #include "sched/lessee.h"
+#include "sched/region_turn.h"
 
 #include <string.h>
 
@@ -291,23 +292,10 @@ static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
     return open_region(cx, parent, true, ret_region, options, site);
 }
 
-/* Explored: what a cancelled task opens is cancelled at once. False: there is no memory for it. */
-static bool opens_in_turn(const asx_cx *cx)
-{
-    const asx_runtime *rt = cx->rt_;
-    if (ASX__LIKELY(rt->seam == NULL))
-        return true;
-    if (asx__fails(rt, ASX__TURN_NO_MEMORY))
-        return false;
-    if (rt->current != NULL && !asx__task_masked(rt->current))
-        asx__turn(rt, rt->current, ASX__TURN_OPEN_REGION, 0, 0);
-    return true;
-}
-
 asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
                               const asx_region_options *options, const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && !opens_in_turn(cx))
+    if (cx != NULL && cx->rt_ != NULL && !asx__region_opens_in_turn(cx))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
     return bury(ret_region, open_scope(cx, ret_region, options, site));
 }
@@ -340,8 +328,9 @@ static asx_status open_in(const asx_cx *cx, const asx_region *handle, asx_region
 asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_region *ret_region,
                                  const asx_region_options *options, const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && !opens_in_turn(cx))
+    if (cx != NULL && cx->rt_ != NULL && !asx__region_opens_in_turn(cx))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
+    (void)asx__made_in_turn(handle, ASX__TURN_SET_UP);
     return bury(ret_region, open_in(cx, handle, ret_region, options, site));
 }
 
@@ -804,7 +793,11 @@ asx_status asx__region_close_task(asx_runtime *rt, asx__region *region, asx_stat
         st = close_inner(rt, task, region);
         if (st < 0)
             return st;
+        region->in_turn = rt->seam != NULL && !region->unheard;
+        region->busy += region->in_turn;
         ask_close(rt, region, region->body < 0 ? region->body : body, reason);
+        if (ASX__UNLIKELY(region->in_turn))
+            asx__region_close_in_turn(rt, region);
     }
     if (region->state == ASX_REGION_CLOSED)
         return fetch_result(rt, region, report);
@@ -847,10 +840,8 @@ asx_status asx_region_close_with(asx_region *handle, asx_status body,
         return ASX_E_NOT_OWNER;
     if (body > 0)
         body = ASX_OK;
-    if (body < 0 || reason != NULL || region->setup < 0)
-        asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, asx__serial(region->generation), 0);
-    asx__turn(rt, rt->current, ASX__TURN_CLOSE_REGION, asx__serial(region->generation),
-              region->timeout_at != ASX_TIME_NEVER || region->deadline_at != ASX_TIME_NEVER);
+    if (ASX__UNLIKELY(rt->seam != NULL))
+        asx__region_stop_in_turn(rt, region, body < 0 || reason != NULL);
     return asx__region_close_task(rt, region, body, reason, ret_report);
 }
 
@@ -867,6 +858,8 @@ void asx__region_abandon(asx_runtime *rt, asx__region *region)
     region->left_open = true;
     drop_report(rt, region); /* a fiber's lies on a stack that nobody will return to */
     region->closer = NULL;
+    region->busy -= region->in_turn;
+    region->in_turn = false;
     if (region->state == ASX_REGION_CLOSED) {
         fold_into_parent(rt, region);
         asx__region_free(rt, region);
@@ -880,6 +873,7 @@ void asx__region_abandon(asx_runtime *rt, asx__region *region)
 asx_status asx_defer(const asx_region *handle, asx_call_fn fn, void *arg)
 {
     asx__region *region;
+    (void)asx__made_in_turn(handle, ASX__TURN_SET_UP);
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {
         ASX__GATE_REGION(handle, asx_defer(&in, fn, arg));
@@ -907,7 +901,7 @@ asx_status asx_defer(const asx_region *handle, asx_call_fn fn, void *arg)
 asx_status asx_region_alloc(const asx_region *handle, size_t size, void **ret_memory)
 {
     asx__region *region;
-    if (asx__finds_no_memory(handle))
+    if (handle != NULL && handle->rt_ != NULL && asx__fails(handle->rt_, ASX__TURN_NO_MEMORY))
         return ASX_E_RESOURCE_EXHAUSTED;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {

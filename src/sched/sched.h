@@ -396,6 +396,8 @@ typedef struct asx__region {
     bool cancel_listed;           /* in rt->cancel_stack ... */
     bool cancel_held;             /* ... or still held up because it was: in rt->cancel_held */
     bool shielded;                /* opened under a mask of its owner: see cancel.c */
+    bool unheard;                 /* nobody asks what its close says */
+    bool in_turn;                 /* explored: its owner waits for its turn to close it */
     bool finalizing;              /* its finalizer task has been started */
     bool leaks_allowed;
     bool plain;                   /* its budget says nothing */
@@ -817,12 +819,6 @@ static inline bool asx__fails(const asx_runtime *rt, asx__turn_kind what)
 {
     return ASX__UNLIKELY(rt->seam != NULL) &&
            rt->seam->turn(rt->seam->ctx, rt->current, what, 0, 0, 0) != ASX__TURN_GOES;
-}
-
-/* The same of a call that makes something in a region. */
-static inline bool asx__finds_no_memory(const asx_region *region)
-{
-    return region != NULL && region->rt_ != NULL && asx__fails(region->rt_, ASX__TURN_NO_MEMORY);
 }
 
 static inline void asx__turn(const asx_runtime *rt, asx__task *task, asx__turn_kind kind,

@@ -42,7 +42,8 @@ struct asx__task;
     X(JOIN)          /* task's serial */                                                           \
     X(CANCEL_TASK)   /* task's serial */                                                           \
     X(CANCEL_REGION) /* region's serial */                                                         \
-    X(CLOSE_REGION)  /* region's serial; 1: it has a deadline */                                   \
+    X(STOP_REGION)   /* region's serial: nothing can be started there any more */                  \
+    X(CLOSE_REGION)  /* region's serial; ASX__CLOSE_... */                                         \
     X(END)           /* region's serial; ASX__END_... */                                           \
     X(SLEEP)         /* -; until when */                                                           \
     X(LOCK)          /* mutex's serial */                                                          \
@@ -62,7 +63,8 @@ struct asx__task;
     X(NO_MEMORY)     /* - ; as a fault, a call that allocates fails: not 0 */                      \
     X(NO_STACK)      /* - ; likewise, a task that is started now will have none */                 \
     X(NO_THREAD)     /* - ; likewise, blocking work is refused */                                  \
-    X(SPAWN)         /* region's serial */                                                         \
+    X(SPAWN)         /* region's serial; how many tasks it has room for, 0: any; ASX__SPAWN_... */ \
+    X(SET_UP)        /* likewise: something else is made in a region */                            \
     X(LINK)          /* serials of two tasks */                                                    \
     X(FIRST_OF)      /* serial of the region whose tasks race */                                   \
     X(WAKE)          /* task's serial */                                                           \
@@ -111,6 +113,18 @@ typedef enum asx__turn_kind {
 #undef ASX__TURN_ENUM_
     ASX__TURN_COUNT
 } asx__turn_kind;
+
+/* How a start goes. */
+enum {
+    ASX__SPAWN_WAITS = 1, /* until there is room */
+    ASX__SPAWN_FAILS = 2  /* for lack of memory, which sticks to the region */
+};
+
+/* What the close of a region depends on. */
+enum {
+    ASX__CLOSE_TIMED = 1,    /* its deadline */
+    ASX__CLOSE_FINALIZES = 2 /* the end of its finalizers, which are still to come */
+};
 
 /* How a task ends. */
 enum {

@@ -317,19 +317,25 @@ static asx_status without_stack(asx_cx *cx, void *arg)
     return ASX_E_RESOURCE_EXHAUSTED;
 }
 
-/* Explored: others may cancel the region before; and what can be had is decided elsewhere. */
-static asx_status spawn_in_turn(const asx_region *handle, spawn_request *request,
+/* Explored: others may cancel or close the region before; and what can be had is decided
+ * elsewhere. */
+static asx_status spawn_in_turn(const asx_region *handle, spawn_request *request, asx_status st,
                                 asx__region **region)
 {
-    asx_runtime *rt = (*region)->rt;
-    if (rt->own_poll) /* part of a call that has had its turn */
-        return ASX_OK;
+    asx_runtime *rt = handle->rt_;
+    if (rt->own_poll || (st < 0 && st != ASX_E_STALE_HANDLE))
+        return st; /* part of a call that has had its turn */
+    bool limited = st == ASX_OK && (*region)->tasks_max != 0;
     bool no_memory = asx__fails(rt, ASX__TURN_NO_MEMORY);
     if (!no_memory && !request->poll && request->code != NULL &&
         asx__fails(rt, ASX__TURN_NO_STACK))
         request->code = (void *)(uintptr_t)without_stack;
-    asx__turn(rt, rt->current, ASX__TURN_SPAWN, asx__serial((*region)->generation), 0);
-    asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, region);
+    (void)asx__turn_on(rt, rt->current, ASX__TURN_SPAWN, asx__serial(handle->id.generation),
+                       limited ? (*region)->tasks_max : 0,
+                       (limited && (*region)->admission == ASX_ADMISSION_WAIT ? ASX__SPAWN_WAITS
+                                                                              : 0u) |
+                           (no_memory ? ASX__SPAWN_FAILS : 0u));
+    st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, region);
     if (st == ASX_OK && no_memory && (*region)->state == ASX_REGION_OPEN)
         st = asx__region_sticky(*region, ASX_E_RESOURCE_EXHAUSTED);
     return st;
@@ -339,14 +345,11 @@ static asx_status spawn(const asx_region *handle, spawn_request *request, asx_ta
 {
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
+    if (ASX__UNLIKELY(handle != NULL && handle->rt_ != NULL && handle->rt_->seam != NULL))
+        st = spawn_in_turn(handle, request, st, &region);
     if (ASX__UNLIKELY(st < 0))
         return st;
     asx_runtime *rt = region->rt;
-    if (ASX__UNLIKELY(rt->seam != NULL)) {
-        st = spawn_in_turn(handle, request, &region);
-        if (st < 0)
-            return st;
-    }
     if (ASX__UNLIKELY(rt->narrowed) && !asx__caller_may(rt, ASX_CAP_SPAWN))
         return ASX_E_CAPABILITY; /* it is the caller's fault, and does not stick to the region */
     rt->near_region = region;

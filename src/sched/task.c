@@ -451,6 +451,8 @@ static __attribute__((noinline)) asx_status join_other(asx_cx *cx, const asx_tas
         return ASX_E_WOULD_DEADLOCK;
     asx__turn(rt, task, ASX__TURN_JOIN, asx__serial(child->generation), 0);
     st = asx__checkpoint(rt, task);
+    if (ASX__LIKELY(st == ASX_OK) && ASX__UNLIKELY(rt->seam != NULL))
+        st = asx__task_resolve(handle, &child); /* somebody may have joined it meanwhile */
     if (ASX__UNLIKELY(st < 0))
         return st;
     if (child->phase != ASX_TASK_COMPLETED)

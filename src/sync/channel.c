@@ -11,6 +11,7 @@
  * reach, so it may use the channel; it may not wait, and the runtime refuses it.
  */
 #include "sync/sync.h"
+#include "sched/region_turn.h"
 
 #define CHANNELS_PER_CHUNK_LOG2 4
 #define SENDERS_PER_CHUNK_LOG2 5
@@ -288,7 +289,7 @@ asx_status asx_channel_create_with(const asx_region *region, size_t element_size
 {
     asx__region *r;
     asx__channel *ch = NULL;
-    bool no_memory = asx__finds_no_memory(region);
+    bool no_memory = asx__made_in_turn(region, ASX__TURN_NO_MEMORY);
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0) {
         ASX__GATE_REGION(region, asx_channel_create_with(&in, element_size, capacity, options,

@@ -296,10 +296,13 @@ asx_status asx_rwlock_recover_at(const asx_rwlock *rwlock, asx_cx *cx,
 static asx_status try_lock(asx__task *task, asx__rwlock *l, unsigned which, const char *site,
                            asx_rwlock_guard *ret_guard)
 {
-    asx__sync_turn(&l->sync, which == READ ? ASX__TURN_TRY_READ_LOCK : ASX__TURN_TRY_WRITE_LOCK, 0);
+    /* Explored: those who have requested the lock do not wait in it. */
+    bool refused = asx__sync_turn(&l->sync, which == READ ? ASX__TURN_TRY_READ_LOCK
+                                                          : ASX__TURN_TRY_WRITE_LOCK, 0) !=
+                   ASX__TURN_GOES;
     if (l->poisoned)
         return ASX_E_POISONED;
-    if (must_wait(l, which))
+    if (refused || must_wait(l, which))
         return asx__guard_held_by(&l->sync, task) ? ASX_E_WOULD_DEADLOCK : ASX_E_BUSY;
     count_in(l, which);
     return take(l, task, which, site, ret_guard);

@@ -544,12 +544,12 @@ static void late_spawn(asx_cx *cx, void *arg)
     asx_lab_check(cx, f->seen == ASX_OK || f->x == 0);
 }
 
-/* It finds the region open or not; and if it was open, the new one has nothing that could be
- * cancelled. */
+/* It comes after the region has begun to close, after the cancel, or before both; and then the new
+ * one has nothing that could be cancelled. */
 ASX_TEST(a_start_races_with_the_cancel_of_its_region)
 {
     fixture f;
-    CHECK_EQ(classes_of(late_spawn, &f), 2);
+    CHECK_EQ(classes_of(late_spawn, &f), 3);
 }
 
 /* ---- faults --------------------------------------------------------------------------------- */
@@ -660,7 +660,6 @@ static asx_status receive_one(asx_cx *cx, void *arg)
     return asx_channel_recv(&f->rx, cx, &message);
 }
 
-/* What the close of a scope says of a cancel that came when all in it had ended is not asked. */
 static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
 {
     fixture *f = &p->f;

@@ -1,0 +1,42 @@
+/* region_turn.c - what regions ask an explorer (seam.h): before one is opened, before it begins to
+ * close, and before it is closed. Others may cancel it, time may run out, and tasks may be started
+ * in it until then, which they and its owner can tell from what the calls say.
+ */
+#include "sched/region_turn.h"
+
+/* Explored: what a cancelled task opens is cancelled at once. False: there is no memory for it. */
+bool asx__region_opens_in_turn(const asx_cx *cx)
+{
+    const asx_runtime *rt = cx->rt_;
+    if (ASX__LIKELY(rt->seam == NULL))
+        return true;
+    if (asx__fails(rt, ASX__TURN_NO_MEMORY))
+        return false;
+    if (rt->current != NULL && !asx__task_masked(rt->current))
+        asx__turn(rt, rt->current, ASX__TURN_OPEN_REGION, 0, 0);
+    return true;
+}
+
+/* Explored: a cancel or a time-out may come before the region is closed, which its result tells.
+ * So it is closed by an operation, once everything in it has ended. */
+void asx__region_close_in_turn(asx_runtime *rt, asx__region *region)
+{
+    bool timed = region->timeout_at != ASX_TIME_NEVER || region->deadline_at != ASX_TIME_NEVER;
+    asx__turn(rt, rt->current, ASX__TURN_CLOSE_REGION, asx__serial(region->generation),
+              (timed ? ASX__CLOSE_TIMED : 0u) |
+                  (region->finalizers != NULL ? ASX__CLOSE_FINALIZES : 0u));
+    region->in_turn = false;
+    region->busy--;
+    asx__region_progress(rt, region);
+}
+
+/* Explored: nothing is started from here on. Who has to be cancelled is. */
+void asx__region_stop_in_turn(asx_runtime *rt, asx__region *region, bool cancels)
+{
+    uint64_t serial = asx__serial(region->generation);
+    asx__turn(rt, rt->current, ASX__TURN_STOP_REGION, serial, 0);
+    if (region->state == ASX_REGION_OPEN)
+        asx__region_begin_close(rt, region);
+    if (cancels || region->setup < 0)
+        asx__turn(rt, rt->current, ASX__TURN_CANCEL_REGION, serial, 0);
+}

@@ -1,0 +1,27 @@
+/* region_turn.h - what calls on regions ask an explorer first; nothing without one (seam.h). */
+#ifndef ASX_SCHED_REGION_TURN_H
+#define ASX_SCHED_REGION_TURN_H
+
+#include "sched/sched.h"
+
+/* Before the running task opens a region; false: there is no memory for it. */
+bool asx__region_opens_in_turn(const asx_cx *cx);
+/* Before its owner closes it; `cancels`: and cancels what is in it. */
+void asx__region_stop_in_turn(asx_runtime *rt, asx__region *region, bool cancels);
+/* Before it is closed, which region->busy has kept it from. */
+void asx__region_close_in_turn(asx_runtime *rt, asx__region *region);
+
+/* Before something is made in a region, which others may have closed or cancelled; asked before
+ * the handle is resolved. NO_MEMORY: true if there is none, which sticks; SET_UP: false. */
+static inline bool asx__made_in_turn(const asx_region *region, asx__turn_kind what)
+{
+    if (ASX__LIKELY(region == NULL || region->rt_ == NULL || region->rt_->seam == NULL))
+        return false;
+    const asx_runtime *rt = region->rt_;
+    bool fails = what == ASX__TURN_NO_MEMORY && asx__fails(rt, what);
+    (void)asx__turn_on(rt, rt->current, ASX__TURN_SET_UP, asx__serial(region->id.generation), 0,
+                       fails ? ASX__SPAWN_FAILS : 0u);
+    return fails;
+}
+
+#endif

@@ -1,0 +1,318 @@
+/* Small programs whose number of classes was counted by hand from which operations conflict, and is
+ * what brute force and optimal exploration must find, whichever task goes by default.
+ *
+ * A task is a word of letters, an operation each:
+ *   s r t p    channel: send, receive, try-send, try-receive
+ *   R P A      reserve; send by the permit; abort it
+ *   S V T W C  channel of many receivers: the same four, and close
+ *   l u k      mutex: lock, unlock; try, and unlock if it has it
+ *   d w        read-write lock: read and unlock; write and unlock
+ *   a e        semaphore: acquire, release
+ *   c h j      cancel the first task; checkpoint; join the first task
+ *   x X        load a cell, store into it; z: add to it
+ *   n N        sleep for one millisecond, for two
+ *   2 3        choose among so many; ?: choose among two, and go on or end
+ */
+#define ASX_LAB 1
+#include <asx/asx.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+#include "support_classes.h"
+
+enum { TASKS = 4 };
+
+typedef struct counted {
+    const char *task[TASKS];
+    uint64_t classes;
+    int capacity, filled;   /* of the channel; 0: 1; messages that are in it at first */
+    int many;               /* capacity of the other one */
+    uint64_t units;         /* of the semaphore; 0: 1 */
+    asx_explore_clock clock;
+} counted;
+
+typedef struct world {
+    const counted *c;
+    asx_region region;
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_mpmc_sender many_tx;
+    asx_mpmc_receiver many_rx;
+    asx_mutex mutex;
+    asx_rwlock rwlock;
+    asx_semaphore semaphore;
+    asx_task first;
+    int x;
+} world;
+
+static world the_world;
+
+typedef struct hand {
+    asx_send_permit permit;
+    asx_mutex_guard guard;
+    asx_semaphore_permit unit;
+} hand;
+
+static asx_status channel_op(asx_cx *cx, world *w, hand *h, char op)
+{
+    int message = 1;
+    switch (op) {
+    case 's':
+        return asx_channel_send(&w->tx, cx, &message);
+    case 'r':
+        return asx_channel_recv(&w->rx, cx, &message);
+    case 't':
+        return asx_channel_try_send(&w->tx, cx, &message);
+    case 'p':
+        return asx_channel_try_recv(&w->rx, &message);
+    case 'R':
+        return asx_channel_reserve(&w->tx, cx, &h->permit);
+    case 'P':
+        return asx_send_permit_send(&h->permit, &message);
+    case 'A':
+        return asx_send_permit_abort(&h->permit);
+    case 'S':
+        return asx_mpmc_send(&w->many_tx, cx, &message);
+    case 'V':
+        return asx_mpmc_recv(&w->many_rx, cx, &message);
+    case 'T':
+        return asx_mpmc_try_send(&w->many_tx, cx, &message);
+    case 'W':
+        return asx_mpmc_try_recv(&w->many_rx, cx, &message);
+    default:
+        return asx_mpmc_close(&w->many_tx);
+    }
+}
+
+static asx_status lock_op(asx_cx *cx, world *w, hand *h, char op)
+{
+    asx_rwlock_guard guard;
+    asx_status st;
+    switch (op) {
+    case 'l':
+        return asx_mutex_lock(&w->mutex, cx, &h->guard);
+    case 'u':
+        return asx_mutex_unlock(&h->guard);
+    case 'k':
+        st = asx_mutex_try_lock(&w->mutex, cx, &h->guard);
+        return st < 0 ? st : asx_mutex_unlock(&h->guard);
+    case 'a':
+        return asx_semaphore_acquire(&w->semaphore, cx, 1, &h->unit);
+    case 'e':
+        return asx_semaphore_release(&h->unit);
+    default:
+        st = op == 'd' ? asx_rwlock_read(&w->rwlock, cx, &guard)
+                       : asx_rwlock_write(&w->rwlock, cx, &guard);
+        return st < 0 ? st : asx_rwlock_unlock(&guard);
+    }
+}
+
+static asx_status other_op(asx_cx *cx, world *w, char op)
+{
+    switch (op) {
+    case 'c':
+        return asx_task_cancel(&w->first, NULL);
+    case 'h':
+        return asx_checkpoint(cx);
+    case 'j':
+        return asx_join(cx, &w->first, NULL);
+    case 'x':
+        (void)asx_lab_load(cx, &w->x);
+        return ASX_OK;
+    case 'X':
+        asx_lab_store(cx, &w->x, 1);
+        return ASX_OK;
+    case 'z':
+        (void)asx_lab_fetch_add(cx, &w->x, 1);
+        return ASX_OK;
+    case 'n':
+        return asx_sleep(cx, ASX_MS);
+    case 'N':
+        return asx_sleep(cx, 2 * ASX_MS);
+    case '?':
+        return asx_lab_choose(cx, 2) == 1 ? ASX_E_CANCELLED : ASX_OK;
+    default:
+        (void)asx_lab_choose(cx, (uint32_t)(op - '0'));
+        return ASX_OK;
+    }
+}
+
+static asx_status act(asx_cx *cx, void *arg)
+{
+    world *w = &the_world;
+    hand h;
+    memset(&h, 0, sizeof h);
+    for (const char *op = arg; *op != 0; op++) {
+        asx_status st = strchr("srtpRPASVTWC", *op) != NULL ? channel_op(cx, w, &h, *op)
+                        : strchr("lukaedw", *op) != NULL    ? lock_op(cx, w, &h, *op)
+                                                            : other_op(cx, w, *op);
+        if (st == ASX_E_CANCELLED)
+            break;
+    }
+    return ASX_OK;
+}
+
+static void run(asx_cx *cx, void *arg)
+{
+    world *w = &the_world;
+    const counted *c = arg;
+    int message = 0;
+    memset(w, 0, sizeof *w);
+    w->c = c;
+    CHECK_STATUS(asx_region_open(cx, &w->region, NULL), ASX_OK);
+    const asx_region *r = &w->region;
+    size_t capacity = c->capacity != 0 ? (size_t)c->capacity : 1;
+    CHECK_STATUS(asx_channel_create(r, sizeof(int), capacity, &w->tx, &w->rx), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(r, sizeof(int), (size_t)c->many, &w->many_tx, &w->many_rx),
+                 ASX_OK);
+    CHECK_STATUS(asx_mutex_create(r, "m", &w->mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(r, "l", &w->rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(r, "s", c->units != 0 ? c->units : 1, &w->semaphore),
+                 ASX_OK);
+    for (int i = 0; i < c->filled; i++)
+        CHECK_STATUS(asx_channel_try_send(&w->tx, cx, &message), ASX_OK);
+    for (int i = 0; i < TASKS && c->task[i] != NULL; i++) {
+        char *word = (char *)(uintptr_t)c->task[i];
+        if (i == 0)
+            CHECK_STATUS(asx_spawn_task(r, NULL, act, word, &w->first), ASX_OK);
+        else
+            CHECK_STATUS(asx_spawn(r, "t", act, word), ASX_OK);
+    }
+    (void)asx_region_close(&w->region, ASX_OK);
+}
+
+static void count(counted c)
+{
+    uint64_t classes = classes_with(run, &c, c.clock, 0);
+    if (classes != c.classes)
+        fprintf(stderr, "%s | %s | %s | %s\n", c.task[0], c.task[1] != NULL ? c.task[1] : "",
+                c.task[2] != NULL ? c.task[2] : "", c.task[3] != NULL ? c.task[3] : "");
+    CHECK_EQ(classes, c.classes);
+}
+
+#define COUNT(n, ...) count((counted){ .classes = (n), __VA_ARGS__ })
+#define T(...) .task = { __VA_ARGS__ }
+
+/* All write the end of the queue; a receive meets the send of its slot only. */
+ASX_TEST(sends_are_ordered_and_receives_meet_their_slot)
+{
+    COUNT(6, T("s", "s", "s"), .capacity = 3);
+    COUNT(2, T("s", "s", "rr"), .capacity = 1);
+    COUNT(2, T("s", "s", "rr"), .capacity = 2);
+    COUNT(1, T("s", "r"), .capacity = 2, .filled = 1);
+    COUNT(2, T("ss", "p"), .capacity = 2); /* before the first, or with it; not the second */
+    COUNT(2, T("ss", "p"), .capacity = 1); /* empty, and then nobody makes room; or it does */
+}
+
+/* Who fails only reads. */
+ASX_TEST(tries_on_a_full_channel_commute_with_each_other)
+{
+    COUNT(2, T("t", "t"), .capacity = 1);
+    COUNT(3, T("t", "t", "t"), .capacity = 1);
+    COUNT(2, T("t", "r"), .capacity = 1, .filled = 1);
+    COUNT(2, T("t", "rr"), .capacity = 2, .filled = 2); /* the second is of the other slot */
+}
+
+/* Both before the send: 1. One before it, 2. Both after it: who is first, 2. */
+ASX_TEST(looks_that_find_nothing_commute_with_each_other)
+{
+    COUNT(5, T("p", "p", "s"));
+    COUNT(5, T("W", "W", "S"), .many = 1);
+}
+
+/* Claims are ordered, and messages, but a claim and a message of another slot are not. */
+ASX_TEST(claims_and_messages_are_ordered_apart)
+{
+    COUNT(4, T("RP", "RP"), .capacity = 2);
+    COUNT(2, T("RA", "s"), .capacity = 1); /* the send first, and then no room: it waits for ever */
+}
+
+/* Without room a message is ordered as in a queue, and its acknowledgement comes after it. */
+ASX_TEST(channels_of_many_receivers_of_any_capacity)
+{
+    COUNT(1, T("S", "V"), .many = 0);
+    COUNT(2, T("S", "S", "VV"), .many = 0);
+    for (int many = 0; many < 3; many++)
+        COUNT(4, T("S", "S", "V", "V"), .many = many);
+    COUNT(2, T("S", "V", "V"), .many = 1); /* one of them waits for ever */
+}
+
+/* A send that comes before the close is received whether the close comes before the receive or not;
+ * one that comes after it is refused, and the receiver is told. */
+ASX_TEST(a_close_meets_sends_and_those_who_find_nothing)
+{
+    COUNT(2, T("W", "C"), .many = 1);
+    COUNT(2, T("S", "C", "V"), .many = 1);
+    /* The look finds the message, whenever the close is; or comes before both; or the send is
+     * refused, and the look comes before the close or after it. */
+    COUNT(4, T("S", "C", "W"), .many = 1);
+}
+
+ASX_TEST(sections_of_a_mutex_are_ordered)
+{
+    COUNT(2, T("lu", "lu"));
+    COUNT(6, T("lu", "lu", "lu"));
+    COUNT(3, T("lu", "k")); /* before, after, or in between and without it */
+    /* All three have it: 6. One of two fails, in the section of either of the others, which have
+     * two orders: 2 x 4. Both fail. */
+    COUNT(15, T("lu", "k", "k"));
+}
+
+/* A writer asks, has it, gives it back. */
+ASX_TEST(readers_commute_and_requests_are_events)
+{
+    COUNT(1, T("d", "d"));
+    COUNT(3, T("d", "w"));
+    COUNT(9, T("d", "d", "w"));
+    COUNT(8, T("w", "w")); /* who has it first; the other asks at any of four points */
+}
+
+ASX_TEST(every_use_of_a_semaphore_is_ordered)
+{
+    COUNT(2, T("ae", "ae"));
+    COUNT(6, T("ae", "ae"), .units = 2);
+    COUNT(1, T("a", "h"));
+}
+
+/* Cancels write the flag, each of them; every cancellation point reads it. */
+ASX_TEST(a_cancel_meets_each_point_and_other_cancels)
+{
+    COUNT(3, T("hh", "c"));
+    COUNT(6, T("h", "c", "c"));
+    COUNT(2, T("r", "c", "s"));
+    COUNT(3, T("lu", "c", "lu")); /* told; or it has it, before the other or after */
+    COUNT(3, T("hx", "c", "X"));  /* told; or not, and the load is before the store or after */
+}
+
+ASX_TEST(a_join_comes_after_the_end)
+{
+    COUNT(1, T("X", "jx"));
+    COUNT(2, T("X", "j", "x"));
+    COUNT(1, T("h", "j", "j"));
+}
+
+/* Equal deadlines come at once; those of later ones come after all that comes before. */
+ASX_TEST(time_that_waits_for_everybody)
+{
+    COUNT(2, T("nX", "nX"));
+    COUNT(1, T("nX", "NX"));
+    COUNT(1, T("nx", "X"));
+    COUNT(1, T("n", "c"));
+    COUNT(2, T("nX", "nx", "Nx"));
+}
+
+ASX_TEST(time_that_comes_whenever_it_likes)
+{
+    COUNT(2, T("nX", "NX"), .clock = ASX_EXPLORE_ADVERSARIAL);
+    COUNT(2, T("nx", "X"), .clock = ASX_EXPLORE_ADVERSARIAL);
+    COUNT(2, T("n", "c"), .clock = ASX_EXPLORE_ADVERSARIAL);
+}
+
+ASX_TEST(choices_are_different_events)
+{
+    COUNT(9, T("3", "3"));
+    COUNT(3, T("?X", "x"));
+    COUNT(4, T("2X", "x"));
+}
