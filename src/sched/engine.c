@@ -245,7 +245,7 @@ static void leave_slow(asx_runtime *rt)
     else
         asx__lease_drop(&e->lock, &worker->slot);
     if (wake != NULL)
-        asx__futex_wake(&wake->bell, 1);
+        asx__worker_rouse(wake);
 }
 
 static __attribute__((noinline)) asx_status left_slow(asx_runtime *rt, asx_status st)

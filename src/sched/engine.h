@@ -321,6 +321,13 @@ bool asx__workers_stalled(asx_runtime *rt);
 /* Is anything runnable, for the worker that asks or for anybody? */
 bool asx__workers_have_backlog(const asx_runtime *rt);
 
+/* Its bell has been rung: wakes it, if it is not looking at it anyway. */
+static inline void asx__worker_rouse(asx__worker *worker)
+{
+    if (asx__load_seq_cst(&worker->state) == (uint32_t)ASX__WORKER_SLEEP)
+        asx__futex_wake(&worker->bell, 1);
+}
+
 /* Wakes this one, if it sleeps. */
 void asx__worker_call(asx_runtime *rt, asx__worker *worker);
 

@@ -5,9 +5,22 @@
  *
  * Sleeping. A worker with nothing to do sleeps on a futex of its own. One of the sleepers is the
  * watch: it sleeps until the next timer. Its bell is counted up with the engine held, and a
- * sleeper reads it with the engine held before it lets go, so no ringing is lost. Before it asks
- * the system to sleep it looks at the bell for a moment (IDLE_SPIN): whoever is woken then is there
- * at once. Surplus workers are woken last, so that they have time to see that they are not needed.
+ * sleeper reads it with the engine held before it lets go, so no ringing is lost. Surplus workers
+ * are woken last, so that they have time to see that they are not needed.
+ *
+ * Searching. Waking a thread that sleeps in the system costs tens of microseconds. So a worker that
+ * has run out of work first looks at its bell for SEARCH_NS (IDLE_SPIN), unless half of those who
+ * are awake do so already; who rings for it then makes no system call, and it is there after a
+ * cache line has been handed over. If nobody has rung, and hardly anybody has entered meanwhile, it
+ * looks once whether something waits that those who are awake do not come to. Then it sleeps. It
+ * does not search other queues all the time: work is put there with the engine held, and whoever
+ * puts it knows best whether it is worth another core (see below).
+ *
+ *     searcher                            who rings
+ *     state = SLEEP      seq_cst          bell = bell + 1    seq_cst
+ *     bell has changed?  seq_cst          state == SLEEP?    seq_cst: wakes it by the system
+ *
+ * One of the two sees the other: it does not sleep on a bell that was rung without a wake-up.
  *
  * Spreading. A hand-over of a few cache lines costs more than a tiny task does, and waking a core
  * costs hundreds of them. So nobody is woken because something is runnable, as long as those who
@@ -42,8 +55,8 @@
 #define TIMER_SLACK_NS (200 * ASX_US)
 /* Dispatches between two looks of a worker at how things go. */
 #define STRETCH (4 * ASX__TURN)
-/* Looks at the bell before the system is asked to sleep: some two microseconds. */
-#define SPIN_LOOKS 64u
+#define SEARCH_NS 6000u
+#define SEARCH_LOOKS 16u /* at the bell between two at the clock */
 
 /* ---- bells ---------------------------------------------------------------------------------- */
 
@@ -75,7 +88,7 @@ static void add_sleeper(asx__engine *e, asx__worker *w)
 
 static asx__worker *ring(asx__worker *w)
 {
-    asx__store_relaxed(&w->bell, asx__load_relaxed(&w->bell) + 1);
+    asx__store_seq_cst(&w->bell, asx__load_relaxed(&w->bell) + 1); /* partner: search() */
     return w;
 }
 
@@ -145,7 +158,7 @@ void asx__worker_call(asx_runtime *rt, asx__worker *w)
     if (!w->asleep)
         return;
     forget_sleeper(rt->engine, w);
-    asx__futex_wake(&ring(w)->bell, 1);
+    asx__worker_rouse(ring(w));
 }
 
 static void ring_all(asx__engine *e)
@@ -153,7 +166,7 @@ static void ring_all(asx__engine *e)
     while (e->asleep != NULL) {
         asx__worker *w = e->asleep;
         forget_sleeper(e, w);
-        asx__futex_wake(&ring(w)->bell, 1);
+        asx__worker_rouse(ring(w));
     }
 }
 
@@ -246,12 +259,28 @@ static asx_time wake_time(asx_runtime *rt, asx__worker *w, asx_time until)
     return sooner(next, own);
 }
 
-/* Somebody may ring in a moment. */
-static void spin(asx__worker *w, uint32_t bell)
+/* May one more worker, which is about to rest, search? */
+static bool may_search(const asx__engine *e)
 {
-    for (uint32_t i = 0; i < SPIN_LOOKS && asx__load_relaxed(&w->bell) == bell; i++)
-        asx__cpu_relax();
-    asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_SLEEP);
+    uint32_t searching = 0;
+    for (uint32_t i = 0; i < e->workers_max; i++)
+        searching += asx__worker_is(&e->workers[i], ASX__WORKER_IDLE_SPIN);
+    return 2 * searching < e->workers_here - e->sleepers + searching;
+}
+
+/* Somebody may ring in a moment. False: nobody has, and it sleeps now. */
+static bool search(asx__worker *w, uint32_t bell, uint64_t deadline)
+{
+    uint64_t until = asx__futex_clock_ns() + SEARCH_NS;
+    do {
+        for (uint32_t i = 0; i < SEARCH_LOOKS; i++) {
+            if (asx__load_relaxed(&w->bell) != bell)
+                return true;
+            asx__cpu_relax();
+        }
+    } while (asx__futex_clock_ns() < (until < deadline ? until : deadline));
+    asx__store_seq_cst(&w->state, (uint32_t)ASX__WORKER_SLEEP); /* partner: ring() */
+    return asx__load_seq_cst(&w->bell) != bell;
 }
 
 static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
@@ -266,7 +295,6 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
 static void doze(asx__engine *e, asx__worker *w, uint32_t bell, uint64_t deadline, bool looks_in)
 {
     uint64_t before = asx__engine_calls(e);
-    spin(w, bell);
     while (!asx__futex_wait(&w->bell, bell, deadline) && looks_in) {
         uint64_t entries = asx__engine_calls(e);
         if ((entries - before) * COARSE_NS < LOOK_NS)
@@ -289,10 +317,44 @@ static bool is_over(asx_runtime *rt)
     return (rt->shut_down || rt->config.no_visitors) && asx__workers_stalled(rt);
 }
 
-/* Sleeps until there is something for this worker to do, or its time has come. */
-static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
+/* A worker has searched and heard no bell. True: something waits to which nobody comes. */
+static bool finds_something(asx_runtime *rt, uint64_t calls_before)
 {
     asx__engine *e = rt->engine;
+    if ((asx__engine_calls(e) - calls_before) * COARSE_NS > SEARCH_NS)
+        return false;
+    (void)asx__engine_enter(rt);
+    bool found = asx__workers_have_backlog(rt);
+    e->coarse = e->coarse || found;
+    asx__engine_leave(rt, false);
+    return found;
+}
+
+/* Leaves, and comes back when something has happened. `searches`: it looks around before it sleeps.
+ * True: it has found something. */
+static bool leave_for_sleep(asx_runtime *rt, asx__worker *w, asx_time at, bool looks_in,
+                            bool searches)
+{
+    asx__engine *e = rt->engine;
+    uint32_t bell = asx__load_relaxed(&w->bell);
+    uint64_t deadline = futex_deadline(rt, at), calls = asx__engine_calls(e);
+    asx__store_seq_cst(&w->state,
+                       (uint32_t)(searches ? ASX__WORKER_IDLE_SPIN : ASX__WORKER_SLEEP));
+    asx__engine_give_up(rt);
+    asx__engine_leave(rt, false);
+    bool rung = searches && search(w, bell, deadline);
+    bool found = searches && !rung && finds_something(rt, calls);
+    if (!rung && !found)
+        doze(e, w, bell, deadline, looks_in);
+    (void)asx__engine_enter(rt);
+    return found;
+}
+
+/* Sleeps until there is something for this worker to do, or its time has come. */
+static void rest(asx_runtime *rt, asx__worker *w, asx_time until, bool searches)
+{
+    asx__engine *e = rt->engine;
+    searches = searches && may_search(e);
     if (e->asleep == NULL || e->asleep->index >= e->workers_base)
         w->needed_at = asx__clock_read(rt); /* nobody else could have done what it has done */
     add_sleeper(e, w);
@@ -303,22 +365,17 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until)
             forget_sleeper(e, w);
             break;
         }
-        uint32_t bell = asx__load_relaxed(&w->bell);
         asx_time at = wake_time(rt, w, until);
         bool looks_in = e->watch == w && e->polling && at != until;
-        uint64_t deadline = futex_deadline(rt, at);
-        asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_IDLE_SPIN);
-        asx__engine_give_up(rt);
-        asx__engine_leave(rt, false);
-        doze(e, w, bell, deadline, looks_in);
-        (void)asx__engine_enter(rt);
+        bool found = leave_for_sleep(rt, w, at, looks_in, searches);
+        searches = false;
         if (!w->asleep)
             break;
         asx_time now = asx__clock_read(rt);
         if (e->sleepers == e->workers_here && asx__tidy_due(rt) <= now)
             asx__tidy_step(rt);
         bool due = e->watch == w && asx__next_deadline(rt) <= now;
-        if (e->stop || rt->finished || (w->index == 0 && now >= until) || due ||
+        if (e->stop || rt->finished || (w->index == 0 && now >= until) || due || found ||
             (e->watch == w && e->polling && look(rt)) || asx__pool_retires(rt, w)) {
             forget_sleeper(e, w);
             break;
@@ -385,7 +442,7 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
         if (more && !in_the_way)
             continue;
         give_back(rt);
-        rest(rt, w, until);
+        rest(rt, w, until, !in_the_way);
     }
     give_back(rt);
     if (asx__worker_is(w, ASX__WORKER_DRAINING) && !rt->finished) {

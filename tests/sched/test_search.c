@@ -1,0 +1,140 @@
+/* Workers that have run out of work look at their bell for a moment before they sleep: nobody who
+ * rings at any moment of that is missed, and what waits behind somebody busy is found.
+ * ctest-labels: own-workers */
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include <asx/asx.h>
+
+#include "base/rng.h"
+#include "harness.h"
+
+enum { ROUNDS = 4000, GAP_MAX_NS = 16000 };
+
+static void run(asx_task_fn fn, void *arg)
+{
+    asx_runtime_config config = { .workers = 2, .workers_fixed = true };
+    asx_runtime *rt = NULL;
+    CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_EQ(asx_runtime_run(rt, fn, arg), ASX_OK);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+}
+
+static void burn(uint64_t ns)
+{
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &b);
+    while ((uint64_t)(b.tv_sec - a.tv_sec) * ASX_SEC + (uint64_t)b.tv_nsec - (uint64_t)a.tv_nsec <
+           ns);
+}
+
+/* ---- bells ----------------------------------------------------------------------------------- */
+
+typedef struct game {
+    asx_region region;
+    asx_channel_sender tx[2];
+    asx_channel_receiver rx[2];
+    atomic_uint here;
+    atomic_uint rounds;
+} game;
+
+typedef struct player {
+    game *game;
+    unsigned number;
+} player;
+
+/* Throws, waits for the answer, and computes for a while, at which the other has run out of work:
+ * it searches still, is about to sleep, or sleeps. */
+static asx_status plays(asx_cx *cx, void *arg)
+{
+    const player *p = arg;
+    game *g = p->game;
+    asx__rng rng;
+    uint64_t ball = 0;
+    asx__rng_seed(&rng, p->number + 1);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        if (p->number == 0 || i > 0)
+            CHECK_EQ(asx_channel_send(&g->tx[p->number], cx, &ball), ASX_OK);
+        CHECK_EQ(asx_channel_recv(&g->rx[1 - p->number], cx, &ball), ASX_OK);
+        burn(asx__rng_below(&rng, GAP_MAX_NS));
+        ball++;
+        atomic_fetch_add(&g->rounds, 1);
+    }
+    if (p->number == 1)
+        CHECK_EQ(asx_channel_send(&g->tx[1], cx, &ball), ASX_OK);
+    return ASX_OK;
+}
+
+/* Two that wait for each other without leaving are on two workers, and so are whom they pin. */
+static asx_status seats(asx_cx *cx, void *arg)
+{
+    const player *p = arg;
+    asx_spawn_options pinned = { .name = "player", .flags = ASX_PINNED };
+    (void)cx;
+    atomic_fetch_add(&p->game->here, 1);
+    while (atomic_load(&p->game->here) < 2)
+        sched_yield();
+    CHECK_EQ(asx_spawn_task(&p->game->region, &pinned, plays, arg, NULL), ASX_OK);
+    return ASX_OK;
+}
+
+static asx_status plays_ball(asx_cx *cx, void *arg)
+{
+    game *g = arg;
+    player players[2] = { { g, 0 }, { g, 1 } };
+    asx_region both;
+    CHECK_EQ(asx_region_open(cx, &g->region, NULL), ASX_OK);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(asx_channel_create(&g->region, sizeof(uint64_t), 2, &g->tx[i], &g->rx[i]), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &both, NULL), ASX_OK);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(asx_spawn(&both, "seats", seats, &players[i]), ASX_OK);
+    CHECK_EQ(asx_region_close(&both, ASX_OK), ASX_OK);
+    CHECK_EQ(asx_region_close(&g->region, ASX_OK), ASX_OK);
+    CHECK_EQ(atomic_load(&g->rounds), 2 * ROUNDS);
+    return ASX_OK;
+}
+
+ASX_TEST_TIMEOUT(who_rings_at_any_moment_is_heard, 60)
+{
+    game g = { .here = 0 };
+    run(plays_ball, &g);
+}
+
+/* ---- work behind somebody busy --------------------------------------------------------------- */
+
+static atomic_uint taken;
+
+static asx_status tiny(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    atomic_fetch_add(&taken, 1);
+    return ASX_OK;
+}
+
+/* Fills its worker's queue and does not leave before all of it has been done elsewhere. */
+static asx_status waits_busily(asx_cx *cx, void *arg)
+{
+    enum { LOOT = 20000 };
+    asx_region r;
+    asx_stats stats;
+    (void)arg;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (unsigned i = 0; i < LOOT; i++)
+        CHECK_EQ(asx_spawn(&r, NULL, tiny, NULL), ASX_OK);
+    while (atomic_load(&taken) < LOOT)
+        sched_yield();
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_EQ(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
+    CHECK_GE(stats.tasks_stolen, 1);
+    return ASX_OK;
+}
+
+ASX_TEST(what_waits_behind_somebody_busy_is_done_by_others)
+{
+    run(waits_busily, NULL);
+}
