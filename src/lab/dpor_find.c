@@ -18,7 +18,8 @@
  * cover all of it. What is put into the tree is less (dpor_tree.c).
  *
  * Cost. An f is looked at in the execution in which it is new, and again only if q would do there
- * what f did not: then what came later matters. Candidates for e are found by going back over the
+ * what f did not: then what came later matters. It always matters to a choice: what goes with
+ * another answer is all that came beside it. Candidates for e are found by going back over the
  * events that access the same group of objects (a channel with all its parts, a lock, a flag), the
  * last first. If f can come before e, then whatever comes before e is left for the execution in
  * which it does. So mostly there are as many as tasks that compete with q there.
@@ -121,6 +122,24 @@ static uint32_t last_conflict(const asx__dpor *d, const mover *m, uint32_t early
     return ASX__DPOR_NONE;
 }
 
+/* Disabled: likewise the last that changes something it looked at. Who only looks too is not the
+ * reason, and belongs to what is left. */
+static uint32_t last_change(const asx__dpor *d, const mover *m, uint32_t early,
+                            const asx__prints *prints)
+{
+    for (uint32_t k = d->events_len; k-- > early;) {
+        const asx__wide_event *w = &d->wide_events[k];
+        if (d->marks.at[k] || (w->touched & prints->touched) == 0 ||
+            asx__clock_has(m->before, &d->events[k]))
+            continue;
+        for (uint32_t i = w->accesses; i < w->accesses + w->len; i++)
+            if ((d->accesses.at[i].writes || d->accesses.at[i].change != 0) &&
+                print_in(prints, d->prints.at[i]) != 0)
+                return k;
+    }
+    return ASX__DPOR_NONE;
+}
+
 /* How many more hold the lock for reading because of the event and what is left that comes after
  * it. */
 static int64_t readers_by(const asx__dpor *d, uint32_t event, uint64_t lock)
@@ -164,6 +183,9 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
         bool conflicts = d->other.enabled && asx__prints_conflict(&there, &e);
         if (conflicts)
             try_it(d, m->before, (asx__step){ m->task, 0, false }, early, &there);
+        /* Another execution with the same beginning up to f may not have what this rests on. */
+        if (conflicts && m->at < d->events_len && d->late > m->at)
+            d->nodes.at[m->at].again = true;
         int more = compare_prints(d, m, &e, &there);
         /* Later events that it would conflict with there need not conflict with f. */
         if (m->at < d->events_len && more > (d->other.enabled ? LESS : WRITES_MORE))
@@ -176,7 +198,8 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
         if (!d->other.enabled && m->op->kind == ASX__OP_WRITE_LOCK)
             next = last_reader(d, m, early);
         if (next == ASX__DPOR_NONE)
-            next = last_conflict(d, m, early, &there);
+            next = d->other.enabled ? last_conflict(d, m, early, &there)
+                                    : last_change(d, m, early, &there);
         if (next == ASX__DPOR_NONE)
             return false;
         take_away(d, next);
@@ -337,7 +360,7 @@ static void find_of_event(asx__dpor *d, uint32_t event)
 {
     const asx__wide_event *f = &d->wide_events[event];
     mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op };
-    if (event < d->branch_at && !d->nodes.at[event].again)
+    if (event < d->branch_at && !d->nodes.at[event].again && f->op.kind != ASX__OP_CHOOSE)
         return;
     d->nodes.at[event].again = false;
     if (f->answers > 1)

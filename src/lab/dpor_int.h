@@ -236,6 +236,7 @@ struct asx__dpor {
     ASX__VEC(uint8_t) marks; /* scratch: events that are taken away */
     ASX__VEC(uint32_t) block; /* scratch */
     ASX__VEC(uint8_t) kept;  /* scratch: of the block */
+    uint32_t late;           /* scratch: see asx__tree_insert() */
     uint32_t *need;          /* scratch: a clock */
     size_t need_cap;
     ASX__VEC(asx__link) links;
@@ -414,7 +415,7 @@ void asx__tree_enter(asx__dpor *d);
 bool asx__tree_sleeps(const asx__dpor *d, uint32_t task);
 /* Something to try at `node`: the events of `block`, which are in the execution, then `last`
  * with its prints, which `needs` what is in that clock. Forgotten if what is or will be tried there
- * covers it. */
+ * covers it. d->late: the last event on which this rests, NONE if it rests on all of them. */
 void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__step last,
                       const asx__prints *prints);
 /* Plans the next execution; false: nothing is left. */

@@ -163,7 +163,8 @@ static asx__step step_of(const sequence *s, size_t i)
     return (asx__step){ event->task, event->choice, false };
 }
 
-/* Does the branch cover it? *ret_at: where it is in it, or the length if it is not. */
+/* Does the branch cover it? *ret_at: where it is in it: an event, or the length for the last; more
+ * than that if it is not in it. */
 static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
 {
     for (size_t i = 0; i < s->len; i++) {
@@ -189,6 +190,13 @@ static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
     if (s->d->options.mode == ASX__DPOR_SOURCE)
         return false; /* what would follow is not known there */
     return s->last_out || !asx__prints_conflict(s->prints, &branch->prints);
+}
+
+/* What a covered sequence owes that to. */
+static void note_late(const sequence *s, size_t at)
+{
+    uint32_t event = at < s->len ? s->events[at] : at == s->len ? 0 : ASX__DPOR_NONE;
+    s->d->late = event > s->d->late ? event : s->d->late;
 }
 
 /* Leaves out what is not needed: by the last step, or to keep others from covering it. */
@@ -219,6 +227,7 @@ static asx__branch *chain_of(const sequence *s)
         if (s->events[i] == ASX__DPOR_NONE)
             continue;
         asx__prints prints = asx__wide_prints(d, s->events[i]);
+        d->late = s->events[i] > d->late ? s->events[i] : d->late;
         *end = asx__tree_branch(d, step_of(s, i), &prints);
         if (*end == NULL)
             return first;
@@ -255,6 +264,7 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
                       const asx__prints *prints)
 {
     d->kept.len = 0;
+    d->late = 0;
     if (!ASX__VEC_ROOM(d, d->kept, d->block.len + 1))
         return;
     memset(d->kept.at, 0, d->block.len + 1);
@@ -262,12 +272,16 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
     size_t at;
     size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
     for (size_t i = d->nodes.at[node].sleepers; i < to; i++)
-        if (covers(&s, d->sleepers.at[i], &at))
+        if (covers(&s, d->sleepers.at[i], &at)) {
+            note_late(&s, at);
             return;
+        }
     if (node < d->shared) {
         for (const asx__branch *b = d->nodes.at[node].done; b != NULL; b = b->next)
-            if (covers(&s, b, &at))
+            if (covers(&s, b, &at)) {
+                note_late(&s, at);
                 return;
+            }
         if (!keep_whole(d))
             return;
     }
@@ -278,6 +292,7 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
             list = &branch->next;
             continue;
         }
+        note_late(&s, at);
         if (at < s.len)
             s.events[at] = ASX__DPOR_NONE;
         else if (at == s.len)
@@ -288,6 +303,7 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
     }
     if (node < d->shared) { /* the pool will put it there */
         asx__share_found(d, node, last, prints);
+        d->late = ASX__DPOR_NONE;
         return;
     }
     asx__branch *chain = chain_of(&s);

@@ -218,6 +218,91 @@ ASX_TEST(a_plan_that_the_program_does_not_follow_is_a_divergence)
     asx__dpor_destroy(d);
 }
 
+/* ---- programs of which classes were once lost ------------------------------------------------ */
+
+#define STEP(kind, ...) { ASX__OP_##kind, __VA_ARGS__ }
+
+/* Some have too many interleavings to be counted in a test. */
+static void all_ways(const model *m, bool interleavings, uint64_t classes)
+{
+    asx__dpor_stats stats;
+    if (interleavings) {
+        CHECK_STATUS(model_explore(m, ASX__DPOR_DFS, 0, 0, &stats), ASX_OK);
+        CHECK_EQ(stats.classes, classes);
+    }
+    for (uint64_t seed = 0; seed < 11; seed++) {
+        CHECK_STATUS(model_explore(m, ASX__DPOR_SOURCE, seed, 0, &stats), ASX_OK);
+        CHECK_EQ(stats.classes, classes);
+        CHECK_STATUS(model_explore(m, ASX__DPOR_OPTIMAL, seed, 0, &stats), ASX_OK);
+        CHECK_EQ(stats.executions, classes);
+        CHECK_EQ(stats.redundant, 0);
+        CHECK_EQ(stats.blocked, 0);
+    }
+}
+
+/* Nothing that is done elsewhere conflicts with a sleeper when 1 looks for its message; it does in
+ * a later execution, which begins in the same way. */
+ASX_TEST(whether_something_is_covered_is_asked_again_when_the_rest_is_another)
+{
+    static const model m = {
+        .tasks = 4, .len = { 3, 3, 3, 1 }, .start = { 1, 0 }, .capacity = { 1, 1 },
+        .code = { { STEP(TRY_SEND, 0), STEP(TRY_RECV, 0), STEP(TRY_RECV, 0) },
+                  { STEP(TRY_RECV, 1, 0, 0, 0, 1), STEP(SEND, 0),
+                    STEP(FETCH_ADD, 0, 1, 2, 1, 2) },
+                  { STEP(SEND, 1, 0, 0, 1, 1), STEP(TRY_SEND, 1), STEP(TRY_SEND, 0) },
+                  { STEP(RECV, 1) } }
+    };
+    all_ways(&m, true, 60);
+}
+
+/* The second answer goes with every order of the others, not only with the one in which the first
+ * answer was new. */
+ASX_TEST(another_answer_is_tried_with_all_that_comes_beside_it)
+{
+    static const model m = {
+        .tasks = 4, .len = { 4, 2, 4, 3 }, .start = { 1, 0, 0, 0, 2 }, .capacity = { 1, 1 },
+        .adversarial = true,
+        .code = { { STEP(LOAD, 1, 1, 1), STEP(DROP, 0), STEP(ACQUIRE, 4, 1), STEP(END, 0) },
+                  { STEP(STORE, 1, 0, 1, 0, 2), STEP(END, 0) },
+                  { STEP(ACQUIRE, 4, 1, 0, 1, 2), STEP(SLEEP, 0, 2), STEP(EVICT, 0),
+                    STEP(END, 0) },
+                  { STEP(CHOOSE, 0, 2, 0, 1, 2), STEP(TRY_RESERVE, 0, 0, 0, 0, 0, true),
+                    STEP(PERMIT_SEND, 0) } }
+    };
+    all_ways(&m, asx_test_scale() == 1, 34);
+}
+
+/* 3 has no room while 1 has a permit. That 2 looks at the slot is not the reason, and it must stay
+ * where it is when 1 is taken away. */
+ASX_TEST(who_only_looks_does_not_disable_others)
+{
+    static const model m = {
+        .tasks = 4, .len = { 3, 5, 5, 3 }, .start = { 0, 0, 0, 0, 2 }, .capacity = { 1, 1 },
+        .cancels = true,
+        .code = { { STEP(CANCEL, 2), STEP(CANCEL, 3, 0, 0, 1, 1), STEP(END, 0) },
+                  { STEP(RESERVE, 0, 0, 0, 0, 0, true), STEP(PERMIT_SEND, 0), STEP(CHECKPOINT, 1),
+                    STEP(TRY_SEND, 0), STEP(END, 0) },
+                  { STEP(TRY_RECV, 0, 0, 0, 0, 1), STEP(TRY_RECV, 1), STEP(CHECKPOINT, 2),
+                    STEP(JOIN, 3), STEP(END, 0) },
+                  { STEP(TRY_LOCK, 3), STEP(SEND, 0, 0, 0, 0, 2), STEP(CHECKPOINT, 3) } }
+    };
+    all_ways(&m, false, 14);
+}
+
+/* Source sets: 3 sleeps after its first answer, and another task comes before the second. */
+ASX_TEST(no_task_comes_between_two_answers_of_another)
+{
+    static const model m = {
+        .tasks = 4, .len = { 5, 2, 2, 3 }, .start = { 0, 0, 0, 0, 2 }, .capacity = { 1, 1 },
+        .code = { { STEP(LOCK, 2), STEP(FETCH_ADD, 1, 1, 1, 1, 2), STEP(UNLOCK, 2), STEP(LOCK, 3),
+                    STEP(UNLOCK, 3) },
+                  { STEP(STORE, 0, 1, 2), STEP(STORE, 0, 2, 1, 0, 1) },
+                  { STEP(LOCK, 2, 0, 0, 0, 2), STEP(UNLOCK, 2) },
+                  { STEP(CHOOSE, 0, 2), STEP(FETCH_ADD, 0, 1, 2, 0, 1), STEP(CHOOSE, 0, 2) } }
+    };
+    all_ways(&m, true, 20);
+}
+
 /* What an execution has in common with the one before is not found out again; but if the program
  * does something else there, that is what counts. Task 0 stores the number of the execution, which
  * the others read, in the same order at first. */
