@@ -220,7 +220,7 @@ ASX_TEST(a_plan_that_the_program_does_not_follow_is_a_divergence)
 
 /* ---- programs of which classes were once lost ------------------------------------------------ */
 
-#define STEP(kind, ...) { ASX__OP_##kind, __VA_ARGS__ }
+#define STEP(what, ...) { .kind = ASX__OP_##what, .object = __VA_ARGS__ }
 
 /* Some have too many interleavings to be counted in a test. */
 static void all_ways(const model *m, bool interleavings, uint64_t classes)
