@@ -165,8 +165,8 @@ static uint64_t *find_targets(asx__explorer *x, const lab_aim *aim, uint32_t *re
         uint64_t flag = flag_of_region(x, x->regions[i].serial);
         if (flag == 0 || !region_falls(x, &x->regions[i], region, falls))
             continue;
-        if (!x->far_cancels && !x->regions[i].closed &&
-            asx__explorer_task(x, x->regions[i].owner) != aim->by)
+        /* Also if it is closed by now: the cancel might have come before. */
+        if (!x->far_cancels && asx__explorer_task(x, x->regions[i].owner) != aim->by)
             asx__explorer_prepare(x, &x->far_cancels);
         if (x->far_cancels || x->far_spawns)
             names[count++] = flag;

@@ -66,6 +66,30 @@ ASX_TEST(a_cancel_races_with_the_close_of_what_it_reaches)
     CHECK_EQ(classes(program("CANCEL_TASK, SCOPE")), 4);
 }
 
+/* With a stack or without, each of two; and the cancel of the region where the first lives comes
+ * before its close or after it, unless the canceller has no stack. */
+ASX_TEST(a_cancel_that_comes_after_the_close_might_have_come_before)
+{
+    mixed_program p = program("STORE, CANCEL_REGION");
+    p.inner = true;
+    CHECK_EQ(classes(p), 2);
+    p.faults = ASX_EXPLORE_FAULT_STACK;
+    CHECK_EQ(classes(p), 6);
+}
+
+/* Before the first checkpoint, before the second, before the end, or never. */
+ASX_TEST(the_deadline_of_a_task_comes_at_any_point_if_time_is_adversarial)
+{
+    mixed_program p = program("CHECKPOINT CHECKPOINT");
+    p.clock = ASX_EXPLORE_ADVERSARIAL;
+    p.deadline_ns = ASX_MS;
+    CHECK_EQ(classes(p), 4);
+    p = program("RECV, SEND"); /* instead of the message, after it, or never */
+    p.clock = ASX_EXPLORE_ADVERSARIAL;
+    p.deadline_ns = ASX_MS;
+    CHECK_EQ(classes(p), 3);
+}
+
 /* Refused for lack of room or not; the last may wait until somebody ends. */
 ASX_TEST(starts_race_for_room_and_may_wait_for_it)
 {
