@@ -163,7 +163,7 @@ static asx_status refuses(asx_cx *cx, void *arg)
 {
     place *p = arg;
     asx_task task;
-    asx_send_permit permit;
+    asx_send_permit permit = { 0 };
     uint64_t value = 7;
     open(cx, p, 1);
     wait_for_lease(cx);
