@@ -34,7 +34,8 @@ typedef enum asx_policy {
 typedef enum asx_cleanup_mode {
     ASX_CLEANUP_INHERIT = 0,
     ASX_CLEANUP_BOUNDED = 1, /* completed by force; the default of the root */
-    ASX_CLEANUP_SOFT = 2,    /* waited for, for ever */
+    ASX_CLEANUP_SOFT = 2,    /* waited for, for ever: by what is around it and by a shutdown, too,
+                                unless that has a time-out */
     ASX_CLEANUP_PANIC = 3    /* the process reports and aborts */
 } asx_cleanup_mode;
 

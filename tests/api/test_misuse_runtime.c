@@ -110,6 +110,59 @@ ASX_TEST(a_configuration_that_makes_no_sense_is_refused)
     CHECK(rt == NULL);
 }
 
+/* The last value of each list is one, and the next is none; `which` is the list. */
+static asx_runtime_config with_value(int which, int beyond)
+{
+    asx_runtime_config config;
+    memset(&config, 0, sizeof config);
+    switch (which) {
+    case 0:
+        config.root.policy = (asx_policy)(ASX_POLICY_COLLECT + beyond);
+        break;
+    case 1:
+        config.root.cleanup = (asx_cleanup_mode)(ASX_CLEANUP_PANIC + beyond);
+        break;
+    case 2:
+        config.root.leak = (asx_leak_policy)(ASX_LEAK_PANIC + beyond);
+        break;
+    case 3:
+        config.root.admission = (asx_admission)(ASX_ADMISSION_WAIT + beyond);
+        break;
+    case 4:
+        config.clock = (asx_clock_kind)(ASX_CLOCK_VIRTUAL + beyond);
+        break;
+    default:
+        config.trace_overflow = (asx_trace_overflow)(ASX_TRACE_OVERWRITE + beyond);
+        break;
+    }
+    return config;
+}
+
+static asx_status opens_with_value(asx_cx *cx, void *arg)
+{
+    int which = *(int *)arg;
+    asx_region r;
+    asx_region_options last = with_value(which, 0).root, none = with_value(which, 1).root;
+    CHECK_STATUS(asx_region_open(cx, &r, &none), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_region_open(cx, &r, &last), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(every_value_of_a_list_is_taken_and_no_other)
+{
+    asx_test_one_worker("the virtual clock");
+    for (int which = 0; which < 6; which++) {
+        asx_runtime_config config = with_value(which, 1);
+        asx_runtime *rt = NULL;
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_E_INVALID_ARGUMENT);
+        config = with_value(which, 0);
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_run(rt, which < 4 ? opens_with_value : api_returns_ok, &which),
+                     ASX_OK);
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
+
 static asx_status inside(asx_cx *cx, void *arg)
 {
     asx_runtime *rt = asx_cx_runtime(cx);

@@ -479,6 +479,60 @@ static asx_status soft(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+static uintptr_t host_at, cleanup_at;
+
+static asx_status notes_its_stack(asx_cx *cx, void *arg)
+{
+    char here;
+    (void)cx;
+    (void)arg;
+    cleanup_at = (uintptr_t)&here;
+    return ASX_OK;
+}
+
+static asx_status gives_way_deafly(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_task_defer(cx, notes_its_stack, NULL), ASX_OK);
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    for (;;)
+        (void)asx_yield(cx);
+    return ASX_OK;
+}
+
+static asx_status goes_on(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return kit_yields(cx, 400);
+}
+
+static asx_status deaf_among_fibers(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task t;
+    asx_cancel_reason reason = { .kind = ASX_CANCEL_SHUTDOWN };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(asx_spawn(&r, "goes on", goes_on, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, gives_way_deafly, NULL, &t), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&t, &reason), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+/* A fiber's stack may be small; what runs on the runtime's side has the thread's. */
+ASX_TEST(cleanups_of_one_completed_by_force_run_on_the_threads_stack)
+{
+    char here;
+    asx_test_one_worker("the thread is the one of the test");
+    host_at = (uintptr_t)&here;
+    CHECK_STATUS(kit_run(NULL, deaf_among_fibers, NULL), ASX_OK);
+    CHECK(cleanup_at != 0);
+    uintptr_t apart = cleanup_at > host_at ? cleanup_at - host_at : host_at - cleanup_at;
+    CHECK_LE(apart, 256 * 1024);
+}
+
 ASX_TEST(a_soft_region_waits_for_ever)
 {
     asx_test_one_worker("who has run when a yield returns");

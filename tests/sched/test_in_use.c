@@ -1,7 +1,7 @@
 /* A runtime that somebody is about to drive is in use: between its start and its first turn nobody
  * else can destroy, step or end it. The first system call of a driver, which asks for its own
  * number, is where the others come in. ctest-labels: own-workers */
-#include <asx/asx.h>
+#include "sched/sched.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -127,5 +127,37 @@ ASX_TEST(a_shutdown_from_outside_is_a_request_while_it_runs)
     CHECK_STATUS(asx_runtime_run(rt, waits_for_visit, NULL), ASX_E_CANCELLED);
     CHECK_EQ(v.visits, 1);
     CHECK_STATUS(v.ended, ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
+
+static void *steps(void *arg)
+{
+    asx_runtime *rt = arg;
+    CHECK_STATUS(asx_runtime_step(rt, 1, NULL), ASX_E_WOULD_BLOCK);
+    CHECK(pthread_equal(rt->driver, pthread_self()));
+    CHECK_EQ(rt->driver_tid, syscall(SYS_gettid));
+    return NULL;
+}
+
+static asx_status yields_often(asx_cx *cx, void *arg)
+{
+    asx_status st = ASX_OK;
+    (void)arg;
+    for (int i = 0; i < 20 && st == ASX_OK; i++)
+        st = asx_yield(cx);
+    return st;
+}
+
+/* Dumps and sanitizers ask who it is. */
+ASX_TEST(whoever_steps_a_runtime_is_known_as_its_driver)
+{
+    asx_runtime *rt;
+    pthread_t thread;
+    CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_start(rt, yields_often, NULL), ASX_OK);
+    (void)steps(rt);
+    CHECK_EQ(pthread_create(&thread, NULL, steps, rt), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    (void)steps(rt);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }

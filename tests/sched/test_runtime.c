@@ -433,6 +433,51 @@ ASX_TEST(a_shutdown_names_who_was_completed_by_force)
     }
 }
 
+/* Under a mask, and under a region that waits for ever, inside one that does not. */
+static asx_status naps_for_ever(asx_cx *cx, void *arg)
+{
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    for (;;)
+        (void)asx_sleep(cx, *(uint64_t *)arg);
+    return ASX_OK;
+}
+
+static asx_status soft_inside(asx_cx *cx, void *arg)
+{
+    asx_region soft;
+    asx_region_options options = { .name = "soft", .cleanup = ASX_CLEANUP_SOFT };
+    CHECK_STATUS(asx_region_open(cx, &soft, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn(&soft, "naps", naps_for_ever, arg), ASX_OK);
+    return asx_region_close(&soft, ASX_OK);
+}
+
+/* One that sleeps for ever is found out on a virtual clock also without a time-out: nothing will
+ * ever happen. One that takes naps is waited for as long as the caller says. */
+ASX_TEST(a_shutdown_ends_in_time_though_a_region_would_wait_for_ever)
+{
+    for (int i = 0; i < 3; i++) {
+        uint64_t nap = i == 0 ? ASX_TIME_NEVER : ASX_MS;
+        uint64_t limit = i == 0 ? 0 : 30 * ASX_MS;
+        asx_runtime *rt;
+        asx_close_report report;
+        asx_runtime_config config = kit_config(i == 2 ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
+        config.root.cleanup_time_ns = 4 * ASX_MS;
+        CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+        CHECK_STATUS(asx_runtime_start(rt, soft_inside, &nap), ASX_OK);
+        CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_runtime_shutdown(rt, limit, &report), ASX_E_TASKS_STILL_ACTIVE);
+        bool named = false;
+        for (size_t k = 0; k < report.item_count; k++)
+            named |= strcmp(report.items[k].name, "naps") == 0 &&
+                     strcmp(report.items[k].path, "root/soft") == 0 &&
+                     strcmp(report.items[k].waits_for, "sleep") == 0;
+        CHECK(named);
+        CHECK_EQ(report.tasks_forced, 0);
+        asx_close_report_deinit(&report);
+        CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
+
 static asx_status spawns_nine(asx_cx *cx, void *arg)
 {
     asx_region r;
