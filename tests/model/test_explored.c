@@ -2,6 +2,7 @@
  * failures; and that the answers of weak memory leave out nothing that every interleaving with
  * every answer would show, on random programs. */
 #define ASX__MODEL_ATOMICS "model/model.h"
+#define ASX__LOCK_SPINS_MAX 1u
 #include "base/atomic.h"
 
 #include <string.h>
@@ -258,6 +259,79 @@ ASX_TEST_TIMEOUT(optimal_search_with_old_values_sees_what_all_interleavings_see,
     printf("   %u programs: %llu executions instead of %llu\n", programs,
            (unsigned long long)executions[0], (unsigned long long)executions[1]);
     CHECK(executions[0] < executions[1]);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static asx__lock lock;
+
+static void clear_lock(void)
+{
+    clear();
+    asx__lock_init(&lock);
+}
+
+static void take_turns(void)
+{
+    asx__lock_take(&lock);
+    asx__store_relaxed(&cells[0], asx__load_relaxed(&cells[0]) + 1);
+    asx__lock_drop(&lock);
+}
+
+static void sleep_on_it(void)
+{
+    while (asx__load_acquire(&cells[0]) == 0)
+        (void)asx__futex_wait(&cells[0], 0, ASX__FUTEX_FOREVER);
+}
+
+static void spin_on_it(void)
+{
+    while (asx__load_acquire(&cells[0]) == 0)
+        asx__cpu_relax();
+}
+
+static void wake_one(void)
+{
+    (void)asx__fetch_add_release(&cells[0], 1u);
+    asx__futex_wake(&cells[0], 1);
+}
+
+static void wake_all(void)
+{
+    asx__store_release(&cells[0], 1u);
+    asx__futex_wake(&cells[0], UINT32_MAX);
+}
+
+ASX_TEST_TIMEOUT(who_waits_has_as_many_classes_as_brute_force_counts, 60)
+{
+    static const struct {
+        const char *name;
+        void (*thread[MODEL_THREADS_MAX])(void);
+        unsigned threads, delays;
+    } rows[] = {
+        { "two at a lock", { take_turns, take_turns }, 2, 0 },
+        { "two at a lock, old values", { take_turns, take_turns }, 2, 2 },
+        { "two sleep, two wake one each", { sleep_on_it, sleep_on_it, wake_one, wake_one }, 4, 0 },
+        { "two sleep, one wakes all", { sleep_on_it, sleep_on_it, wake_all }, 3, 1 },
+        { "two spin", { spin_on_it, spin_on_it, wake_all }, 3, 0 },
+        { "one sleeps, one spins", { sleep_on_it, spin_on_it, wake_all }, 3, 1 },
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static model_result r[2];
+        for (unsigned k = 0; k < 2; k++) {
+            model_program p = { .name = rows[i].name, .threads = rows[i].threads,
+                                .setup = clear_lock, .preemptions = k == 0 ? MODEL_ALL : 99,
+                                .delays = rows[i].delays };
+            memcpy(p.thread, rows[i].thread, sizeof p.thread);
+            model_explore(&p, &r[k]);
+            CHECK(!r[k].failed);
+            CHECK(r[k].complete);
+        }
+        printf("   %s: %llu classes of %llu interleavings\n", rows[i].name,
+               (unsigned long long)r[0].classes, (unsigned long long)r[1].executions);
+        CHECK_EQ(r[0].redundant + r[0].blocked, 0u);
+        CHECK_EQ(r[0].classes, r[1].classes);
+    }
 }
 
 /* ---- what failed ---------------------------------------------------------------------------- */
