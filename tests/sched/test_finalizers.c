@@ -391,13 +391,14 @@ static asx_status cannot_wait(asx_cx *cx, void *arg)
 static asx_status without_stacks(asx_cx *cx, void *arg)
 {
     asx_region r, outer;
-    uint64_t ms = ASX_MS;
+    uint64_t long_enough = 200 * ASX_MS; /* they have their stacks until after the close */
     asx_join_result result;
     asx_task t;
     (void)arg;
     CHECK_STATUS(asx_region_open(cx, &outer, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn(&outer, "s", kit_sleeper, &ms), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&outer, NULL, kit_sleeper, &ms, &t), ASX_OK); /* has no stack yet */
+    CHECK_STATUS(asx_spawn(&outer, "s", kit_sleeper, &long_enough), ASX_OK);
+    /* This one has no stack yet. */
+    CHECK_STATUS(asx_spawn_task(&outer, NULL, kit_sleeper, &long_enough, &t), ASX_OK);
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, cannot_wait, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
