@@ -154,6 +154,42 @@ ASX_TEST(a_stack_overflow_is_reported_by_name_before_the_process_dies)
     CHECK(strstr(text, "65536") != NULL);
 }
 
+static asx_status gives_way(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    while (asx_yield(cx) == ASX_OK)
+        continue;
+    return ASX_OK;
+}
+
+static asx_status overflows_beside_another(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "deep" }), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "bottomless", overflows, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "beside", gives_way, NULL), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+static void overflow_on_a_worker(void)
+{
+    asx_runtime *rt, *other;
+    asx_runtime_config config = { .workers = 2, .catch_stack_overflow = true };
+    CHECK_STATUS(asx_runtime_create(&config, &other), ASX_OK); /* whose workers are not these */
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    (void)asx_runtime_run(rt, overflows_beside_another, NULL);
+}
+
+ASX_TEST(a_stack_overflow_on_one_of_several_workers_is_reported_by_name)
+{
+    char text[400];
+    CHECK_EQ(end_of(overflow_on_a_worker, text, sizeof text), SIGABRT);
+    CHECK(strstr(text, "\"bottomless\"") != NULL);
+    CHECK(strstr(text, "test_fault.c:") != NULL);
+    CHECK(strstr(text, "root/deep") != NULL);
+}
+
 /* The handler goes with the last runtime that wanted it, and the signal stack to its owner. */
 static void overflow_after_others_are_gone(void)
 {
