@@ -400,8 +400,8 @@ static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
     rt->hot = 0;
 }
 
-static asx_status join_wait(asx_runtime *rt, asx__task *task, asx__task *child,
-                            asx_join_result *ret_result)
+static inline __attribute__((always_inline)) asx_status
+join_wait(asx_runtime *rt, asx__task *task, asx__task *child, asx_join_result *ret_result)
 {
     if (child->joiner != NULL && child->joiner != task)
         return ASX_E_BUSY;
@@ -430,8 +430,8 @@ static asx_status join_inside(asx_cx *cx, const asx_task *handle, asx_join_resul
     return in.task_ != NULL ? asx_join(cx, &in, ret_result) : ASX_E_STALE_HANDLE;
 }
 
-static __attribute__((noinline)) asx_status join_other(asx_cx *cx, const asx_task *handle,
-                                                       asx_join_result *ret_result)
+static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task *handle,
+                                                      asx_join_result *ret_result)
 {
     asx__task *task, *child;
     asx_runtime *rt;
@@ -485,13 +485,13 @@ static __attribute__((noinline)) asx_status join_waits(asx_runtime *rt, asx__tas
     return asx__engine_left(rt, st);
 }
 
-/* Of a shared runtime, or refused, or not plain: by the lease of the worker, if it has one. */
-static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task *handle,
+/* Of a shared runtime, or refused: by the lease of the worker, if it has one. */
+static __attribute__((noinline)) asx_status join_gate(asx_cx *cx, const asx_task *handle,
                                                       asx_join_result *ret_result)
 {
     asx__worker *w = handle != NULL && handle->task_ == NULL ? asx__lessee_of(cx) : NULL;
     if (w == NULL)
-        return join_other(cx, handle, ret_result);
+        return join_slow(cx, handle, ret_result);
     asx_runtime *rt = w->rt;
     asx__task *task = cx->task_;
     uint32_t index = asx_handle_index(handle->id);
@@ -511,7 +511,7 @@ static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task
         }
     }
     asx__lessee_out(w);
-    return join_other(cx, handle, ret_result);
+    return join_slow(cx, handle, ret_result);
 }
 
 asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
@@ -520,7 +520,7 @@ asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_res
     asx_runtime *rt;
     if (ASX__UNLIKELY(asx__cx_enter(cx, 0, &task, &rt) < 0 || handle == NULL ||
                       handle->task_ == NULL))
-        return join_slow(cx, handle, ret_result);
+        return join_gate(cx, handle, ret_result);
     asx__task *child = handle->task_;
     uint64_t generation = handle->id.generation;
     /* Its own record, ended with nothing left to look after, and no cancel pending here. When there
