@@ -545,6 +545,8 @@ void asx__region_timer_fired(void *arg)
     asx_runtime *rt = region->rt;
     region->timer_at = ASX_TIME_NEVER;
     uint64_t generation = region->generation;
+    if (region->state == ASX_REGION_CLOSED)
+        return; /* another timer of the same moment has brought it to its end */
     if (region->timeout_at <= rt->now) {
         region->timeout_at = ASX_TIME_NEVER;
         region->timed_out = true;
@@ -552,7 +554,8 @@ void asx__region_timer_fired(void *arg)
                            asx__reason_make(rt, region, ASX_CANCEL_TIMEOUT, region, NULL, NULL,
                                             NULL));
     }
-    if (region->generation == generation && region->deadline_at <= rt->now) {
+    if (region->generation == generation && region->state != ASX_REGION_CLOSED &&
+        region->deadline_at <= rt->now) {
         region->deadline_at = ASX_TIME_NEVER;
         region->timed_out = true;
         asx__region_cancel(rt, region,
