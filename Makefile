@@ -78,11 +78,12 @@ test-release: | build
 
 test-asan: | build
 	@$(call build,asan,-DASX_WERROR=ON)
-	@$(call check,asan,build)
+	@$(call check,asan,build|resident)
 
+# What computes the same with any compiler has run twice by then.
 test-clang: | build
 	@$(call build,clang,-DASX_WERROR=ON)
-	@$(call check,clang,build|slow)
+	@$(call check,clang,build|slow|pure)
 
 test-lto: | build
 	@$(call build,lto,-DASX_WERROR=ON)
@@ -101,7 +102,7 @@ test-audit: | build
 # thread and no fiber that another could meet.
 test-tsan: | build
 	@$(call build,tsan,-DASX_WERROR=ON)
-	@$(call check,tsan,build|docs|pure)
+	@$(call check,tsan,build|docs|pure|resident)
 
 # What runs on stacks of its own, and what keeps bytes; the rest is the sanitizers' business. Left
 # out: faults that are meant, children of forks, and an example whose output is its timing.

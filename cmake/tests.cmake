@@ -4,6 +4,7 @@
 #   slow   keeps it out of the quick runs
 #   clock  says that something happens soon enough, on the real clock: the Makefile runs these
 #          by themselves, and gives one that fails a second try
+#   resident  says how much memory is resident: a sanitizer has books of its own, and it is left out
 # And `pure`, given below: it explores or computes the same on every processor, on one thread.
 # support_*.c in a test's folder is compiled into each test of that folder.
 # tests/build is different: there the build itself is tested, by scripts.

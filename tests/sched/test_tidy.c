@@ -1,5 +1,5 @@
 /* test_tidy.c - memory that a burst has left behind goes back to the system.
- * ctest-labels: slow clock own-workers */
+ * ctest-labels: slow clock own-workers resident */
 #include "harness.h"
 
 #include <asx/asx.h>
