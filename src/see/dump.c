@@ -185,14 +185,17 @@ static void put_running(asx__look *look, const asx__task *at)
             break;
         else
             tid = 0;
-    if (tid == look->tid)
-        look->regs = look->self;
-    if (tid != 0 && (tid == look->tid || asx__ask_thread(tid, &look->regs)))
-        asx__put_frames(look, asx__unwind_thread(look, &look->regs, &look->task));
-    else if (tid == 0)
+    if (tid == 0) {
         asx__put(look, "    (it has just left its thread)\n");
-    else
+    } else if (tid == look->tid) {
+        asx__put_frames(look, asx__unwind_thread(look, &look->self, &look->task));
+    } else if (asx__ask_thread(tid, &look->regs)) {
+        uint32_t count = asx__unwind_thread(look, &look->regs, &look->task);
+        asx__ask_done();
+        asx__put_frames(look, count);
+    } else {
         asx__put(look, "    (its thread was not asked: see asx_dump_on_signal)\n");
+    }
 }
 
 static void put_chain(asx__look *look, const asx__task *at)

@@ -6,7 +6,8 @@
  * registers. The last two come as queued signals with a value.
  *
  *     asker: FREE -> WANTED(tid), signal, wait           handler: WANTED -> TAKEN, write, -> GIVEN
- *            GIVEN -> FREE;  too late: WANTED -> FREE, TAKEN -> LEFT        LEFT -> FREE
+ *            look, GIVEN -> FREE                                  stands still until then, a moment
+ *            too late: WANTED -> FREE, TAKEN -> LEFT                        LEFT -> FREE
  *
  * The listener lives for ever once it is made: a signal may be on its way when it is given up.
  *
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #define ANSWER_NS (300 * ASX_MS)
+#define STILL_NS (50 * ASX_MS) /* that the asked stands still: else its frames change meanwhile */
 
 enum ask_state { FREE, HELD, WANTED, TAKEN, GIVEN, LEFT };
 
@@ -83,12 +85,17 @@ bool asx__ask_thread(int32_t tid, asx__regs *ret)
         given = wait_for_answer(l);
     else
         asx__store_release(&l->ask, FREE);
-    if (given) {
+    if (given)
         *ret = l->ask_regs;
-        asx__store_release(&l->ask, FREE);
-    }
     errno = before;
     return given;
+}
+
+void asx__ask_done(void)
+{
+    asx__listener *l = asx__load_acquire(&asx__process.listener);
+    asx__store_release(&l->ask, FREE);
+    asx__futex_wake(&l->ask, 1);
 }
 
 static void answer(asx__listener *l, const void *ucontext)
@@ -99,9 +106,14 @@ static void answer(asx__listener *l, const void *ucontext)
         return;
     asx__regs_of_context(ucontext, &l->ask_regs);
     expected = TAKEN;
-    if (!asx__cas_acq_rel(&l->ask, &expected, GIVEN))
+    if (!asx__cas_acq_rel(&l->ask, &expected, GIVEN)) {
         asx__store_release(&l->ask, FREE);
+        return;
+    }
     asx__futex_wake(&l->ask, 1);
+    uint64_t until = asx__futex_clock_ns() + STILL_NS;
+    while (asx__load_acquire(&l->ask) == GIVEN && asx__futex_wait(&l->ask, GIVEN, until)) {
+    }
 }
 
 /* ---- the handler ---------------------------------------------------------------------------- */

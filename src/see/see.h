@@ -240,9 +240,11 @@ bool asx__peek_worker(asx__look *look, const asx_runtime *rt, uint32_t index,
 
 /* ---- the listener: listen.c ----------------------------------------------------------------- */
 
-/* Asks another thread of the process, by the listener's signal, for its registers. False: there is
- * no listener, or the thread does not answer in time (it may block the signal). */
+/* Asks another thread of the process, by the listener's signal, for its registers; it stands still
+ * until asx__ask_done(), for a moment at most. False: there is no listener, or the thread does not
+ * answer in time (it may block the signal). */
 bool asx__ask_thread(int32_t tid, asx__regs *ret);
+void asx__ask_done(void);
 
 /* What `asx stacks` finds at the beginning of the file that a listener leaves open under this name,
  * and what it sends. The dump lies behind it. */

@@ -247,9 +247,11 @@ static bool describe(asx_watchdog *dog, asx__look *look, uint32_t index, const e
     bool call = in_system_call(look, e->last.tid, &number, &look->regs);
     s->kind = call ? ASX_SIGHTING_SYSTEM_CALL : ASX_SIGHTING_NO_YIELD;
     s->system_call = call ? call_name(number) : NULL;
-    bool known = call || asx__ask_thread(e->last.tid, &look->regs);
-    if (known)
+    bool asked = !call && asx__ask_thread(e->last.tid, &look->regs);
+    if (call || asked)
         count = asx__unwind_thread(look, &look->regs, &look->task);
+    if (asked)
+        asx__ask_done();
     if (!take_sample(look, dog->rt, index, &now) || !same(&now, &e->last))
         return false;
     look->into = dog->text;
@@ -267,7 +269,7 @@ static bool describe(asx_watchdog *dog, asx__look *look, uint32_t index, const e
     asx__put_number(look, (uint64_t)e->last.tid);
     asx__put(look, "\n");
     asx__put_frames(look, count);
-    if (!known)
+    if (!call && !asked)
         asx__put(look, "    (its thread was not asked: see asx_dump_on_signal)\n");
     asx__put_flush(look);
     return true;

@@ -301,6 +301,68 @@ ASX_TEST(a_dump_asks_the_threads_of_other_runtimes_where_they_are)
     CHECK_STATUS(asx_runtime_destroy(other_runtime), ASX_OK);
 }
 
+/* Where the one has the addresses that it returns to, the other has numbers. */
+__attribute__((noinline)) static unsigned narrow(unsigned depth)
+{
+    unsigned below = depth != 0 ? narrow(depth - 1) : 0;
+    SEE_NO_TAIL_CALL();
+    return below + 1;
+}
+
+__attribute__((noinline)) static unsigned wide(unsigned number)
+{
+    volatile unsigned numbers[200];
+    for (unsigned i = 0; i < 200; i++)
+        numbers[i] = number;
+    return numbers[number % 200];
+}
+
+static asx_status calls(asx_cx *cx, void *arg)
+{
+    unsigned n = 0;
+    (void)cx;
+    (void)arg;
+    asx__store_relaxed(&begun, 1u);
+    while (asx__load_relaxed(&stop_looping) == 0) {
+        n += narrow(20) + wide(33);
+        SEE_SIGNALS_HERE();
+    }
+    return n == 0; /* never */
+}
+
+static void *calls_in_another(void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_runtime_run(other_runtime, calls, NULL), ASX_OK);
+    return NULL;
+}
+
+ASX_TEST(who_is_asked_stands_still_until_its_chain_has_been_walked)
+{
+    pthread_t thread;
+    struct timespec pause = { 0, 1000000 };
+    int asked = 0;
+    CHECK_STATUS(asx_runtime_create(NULL, &other_runtime), ASX_OK);
+    CHECK_EQ(pthread_create(&thread, NULL, calls_in_another, NULL), 0);
+    CHECK_STATUS(asx_dump_on_signal(SIGUSR2, -1), ASX_OK);
+    while (asx__load_relaxed(&begun) == 0)
+        nanosleep(&pause, NULL);
+    for (int i = 0; i < 100; i++) {
+        int fd = see_file();
+        CHECK_STATUS(asx_dump_all(fd), ASX_OK);
+        const char *task = see_task(see_text(fd), "main");
+        if (strstr(task, "its thread was not asked") == NULL) { /* it may have had no core */
+            asked++;
+            see_chain(see_text(fd), "main", CHAIN("calls", "asx__fiber_main"));
+        }
+        close(fd);
+    }
+    asx__store_relaxed(&stop_looping, 1u);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_GE(asked, 1);
+    CHECK_STATUS(asx_runtime_destroy(other_runtime), ASX_OK);
+}
+
 ASX_TEST(the_signal_goes_back_to_who_had_it)
 {
     int fd = see_file();
