@@ -35,8 +35,8 @@
  * first task, and what it looks at after it has closed its region, need not go through operations.
  * Between operations tasks may compute, spawn, join and close. Everything that tasks do to each
  * other through the objects of this library, cancellation and time is an operation too; so are
- * joins and ends of tasks if the test cancels. The little that is not explored is refused with
- * ASX_E_NOT_SUPPORTED.
+ * joins and ends of tasks if the test cancels. docs/design/20-exploration.md names what is not
+ * explored; what is seen of it ends the exploration with ASX_E_NOT_SUPPORTED.
  *
  * A cell is known by its address, or by its place on the stack of a task; it must not be at another
  * address in the next execution (memory that tasks allocate).
@@ -320,7 +320,7 @@ typedef struct asx_explore_options {
     bool unchecked;          /* do not compare classes: no memory for it, and a little faster */
     uint32_t jobs;           /* so many processes explore together, forked from the caller's, which
                                 waits for them; 0 and 1: the caller's alone. The totals are the
-                                same. At most 256 */
+                                same, but for `blocked` and `steps` of source. At most 256 */
     uint64_t checkpoint_every_ns; /* 0: only when it stops before its end */
     /* Receives a checkpoint, all of it; a process is forked for this as for jobs. NULL: none is
      * made. A negative status ends the exploration, and is returned. */

@@ -1,5 +1,5 @@
-/* dpor_work.h - an operation at work: what it looks at and what it leaves, for dpor_op.c and
- * dpor_sync.c. */
+/* dpor_work.h - an operation at work: what it looks at and what it leaves, for dpor_op.c,
+ * dpor_sync.c and dpor_memory.c. */
 #ifndef ASX_LAB_DPOR_WORK_H
 #define ASX_LAB_DPOR_WORK_H
 

@@ -231,6 +231,7 @@ static bool orders_nothing(uint32_t kind)
         return true;
     switch (kind) {
     case ASX_EVENT_RUN_END:
+    case ASX_EVENT_ADMISSION_REFUSED:
     case ASX_EVENT_FINALIZER_RUN:
     case ASX_EVENT_TASK_LINK:
     case ASX_EVENT_BUDGET_EXHAUSTED:
@@ -317,11 +318,6 @@ static void on_event(void *ctx, const asx_event *event)
     case ASX_EVENT_SEMAPHORE_CREATE:
         asx__explorer_made(x, event->kind, event->object, event->task,
                            event->kind == ASX_EVENT_SEMAPHORE_CREATE ? event->a : 0);
-        break;
-    case ASX_EVENT_ADMISSION_REFUSED:
-        if (event->a == ASX__REFUSED_TASK)
-            break;
-        x->unsupported = event->kind;
         break;
     default:
         if (orders_nothing(event->kind))

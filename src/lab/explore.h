@@ -113,7 +113,7 @@ typedef struct asx__explorer {
     asx__lab_targets *targets;
     asx__lab_link *links;
     size_t links_len, links_cap;
-    size_t aims_seen;    /* tasks and links that standing operations know of */
+    size_t aims_seen;    /* tasks, links and regions that standing operations know of */
     bool timed;          /* somebody has waited for a time */
     bool advancing;      /* the clock was moved and nobody has gone since */
     bool clearing;       /* it is over and its tasks are being ended */
@@ -171,7 +171,7 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell);
 /* A task was told to cancel. */
 void asx__explorer_cancelled(asx__explorer *x, const asx_event *event);
-/* The adversarial clock: deadlines of regions may come now. */
+/* The adversarial clock: deadlines of tasks and regions may come now. */
 void asx__explorer_announce_deadlines(asx__explorer *x);
 /* The deadline behind this number comes; false: there is none. */
 bool asx__explorer_fire(asx__explorer *x, uint32_t timer);

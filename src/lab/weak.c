@@ -74,11 +74,6 @@ asx__weak *asx__weak_create(void)
     return calloc(1, sizeof(asx__weak));
 }
 
-void asx__weak_destroy(asx__weak *w)
-{
-    free(w);
-}
-
 void asx__weak_begin(asx__weak *w, bool weak)
 {
     memset(w->threads, 0, sizeof w->threads);

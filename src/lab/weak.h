@@ -69,9 +69,8 @@ typedef enum asx__weak_change {
     ASX__WEAK_AND
 } asx__weak_change;
 
-/* NULL: no memory. */
+/* The caller's to free(). NULL: no memory. */
 asx__weak *asx__weak_create(void);
-void asx__weak_destroy(asx__weak *w);
 
 /* An execution begins. `weak`: old values may be seen at all. */
 void asx__weak_begin(asx__weak *w, bool weak);

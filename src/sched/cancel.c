@@ -1,4 +1,4 @@
-/* cancel.c - requests, propagation, acknowledgement, cleanup budgets, force.
+/* cancel.c - requests, acknowledgement, cleanup budgets, force.
  *
  * Reasons live in region memory and are shared: every task of a cancelled region points at the
  * region's reason, and a child region's reason (kind Parent) points at it as its cause. So a

@@ -80,8 +80,6 @@ void model_visit(const model_program *program);
  * print. */
 void model_breaks(const model_program *program, const char *fault);
 
-/* One of 0 .. n-1, each in some execution. In a thread only. */
-unsigned model_choose(unsigned n);
 /* Which thread runs. */
 unsigned model_self(void);
 

@@ -55,14 +55,6 @@ _Noreturn void model_fail(const char *file, int line, const char *text)
 
 #define FAIL(text) model_fail(__FILE__, __LINE__, text)
 
-unsigned model_choose(unsigned n)
-{
-    uint32_t self = m.self;
-    unsigned choice = asx_lab_choose(m.cx[self], n);
-    m.self = self;
-    return choice;
-}
-
 unsigned model_self(void)
 {
     return m.self;

@@ -35,6 +35,8 @@ static const known published[] = {
     { "lastzero_10", 3328, 0, false },
     { "lastzero_11", 7168, 0, true },
     { "lastzero_12", 15360, 0, true },
+    { "lastzero_13", 32768, 0, true },
+    { "lastzero_14", 69632, 0, true },
     { "lastzero_15", 147456, 0, true },
     { "filesystem_13", 1, 0, false },
     { "filesystem_14", 2, 0, false },
