@@ -33,7 +33,7 @@ typedef struct asx__lab_task {
     uint32_t opened;     /* regions */
     uint64_t ticket;     /* its place in what it waits for */
     uint32_t timer;      /* the engine's number of its own deadline; NONE: it has none */
-    size_t tasks_seen;   /* when that was announced */
+    size_t seen;         /* tasks and regions when that was announced */
     const char *site;    /* where its last operation that said so stands; NULL: none did */
     bool finalizes;      /* runs finalizers: no cancel reaches it */
     bool faulty;         /* it was cancelled by a fault */
@@ -73,7 +73,7 @@ typedef struct asx__lab_region {
     uint32_t nth;        /* ... as its nth */
     uint32_t timer;      /* the engine's number of its deadline; NONE: it has none */
     uint32_t opened_at;  /* how many events its owner had done then */
-    size_t tasks_seen;   /* when the deadline was announced */
+    size_t seen;         /* tasks and regions when the deadline was announced */
     bool closed;
     bool limited;        /* there is room for so many tasks only */
 } asx__lab_region;

@@ -256,17 +256,16 @@ static asx__task *timed_task(const asx__explorer *x, uint64_t serial)
 }
 
 /* Of tasks; those of regions come below. */
-static void announce_task_deadlines(asx__explorer *x)
+static void announce_task_deadlines(asx__explorer *x, size_t there)
 {
     for (size_t i = 0; i < x->tasks_len && x->rt->timed_tasks != 0; i++) {
         asx__lab_task *t = &x->tasks[i];
         uint64_t serial = x->first_serial + i;
-        if (t->id == ASX__DPOR_NONE || t->tasks_seen == x->tasks_len ||
-            timed_task(x, serial) == NULL)
+        if (t->id == ASX__DPOR_NONE || t->seen == there || timed_task(x, serial) == NULL)
             continue;
         if (!x->cancels)
             asx__explorer_prepare(x, &x->cancels);
-        t->tasks_seen = x->tasks_len;
+        t->seen = there;
         t->timer = asx__dpor_timer_task(x->dpor, t->id, OWN_DEADLINE);
         asx__op op = { .kind = ASX__OP_FIRE, .site = "",
                        .name = ASX__NAME(ASX__NAME_CANCEL, t->id, 1),
@@ -280,16 +279,17 @@ static void announce_task_deadlines(asx__explorer *x)
 
 void asx__explorer_announce_deadlines(asx__explorer *x)
 {
-    announce_task_deadlines(x);
+    size_t there = x->tasks_len + x->regions_len; /* whom a deadline can reach */
+    announce_task_deadlines(x, there);
     for (size_t i = 0; i < x->regions_len; i++) {
         asx__lab_region *r = &x->regions[i];
         const asx__lab_task *owner = asx__explorer_task(x, r->owner);
-        if (owner == NULL || r->closed || r->tasks_seen == x->tasks_len || record_of(x, r) == NULL)
+        if (owner == NULL || r->closed || r->seen == there || record_of(x, r) == NULL)
             continue;
         if (!x->cancels)
             asx__explorer_prepare(x, &x->cancels);
         r->timer = asx__dpor_timer_task(x->dpor, owner->id, r->nth);
-        r->tasks_seen = x->tasks_len;
+        r->seen = there;
         asx__op op = { .kind = ASX__OP_FIRE, .site = "", .name = flag_of_region(x, r->serial) };
         lab_aim at = { .region = r->serial, .tag = ASX__NAME_CANCEL };
         op.targets = find_targets(x, &at, &op.targets_len);

@@ -281,6 +281,49 @@ ASX_TEST(a_time_out_comes_or_not)
     CHECK_EQ(classes_with(timeout, &f, ASX_EXPLORE_ADVERSARIAL, 0), 3);
 }
 
+static asx_status opens_an_empty_scope(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region scope;
+    f->seen = asx_region_open(cx, &scope, NULL);
+    if (f->seen == ASX_OK)
+        f->seen = asx_region_close(&scope, ASX_OK);
+    return f->seen;
+}
+
+static void empty_scope_under_a_deadline(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_budget budget = ASX_BUDGET_INFINITE;
+    asx_spawn_options options = { .name = "t", .budget = &budget };
+    begin(cx, f);
+    budget.deadline = asx_now(cx) + ASX_MS;
+    CHECK_STATUS(asx_spawn_task(&f->region, &options, opens_an_empty_scope, f, &f->task[0]),
+                 ASX_OK);
+    (void)asx_region_close(&f->region, ASX_OK);
+}
+
+static void empty_scope_under_a_timeout(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region timed;
+    begin(cx, f);
+    CHECK_STATUS(asx_region_open(cx, &timed, &(asx_region_options){ .timeout_ns = ASX_MS }),
+                 ASX_OK);
+    CHECK_STATUS(asx_spawn(&timed, "t", opens_an_empty_scope, f), ASX_OK);
+    (void)asx_region_close(&timed, ASX_OK);
+    (void)asx_region_close(&f->region, ASX_OK);
+}
+
+/* Before the open, before the close, later but before the end (of the task; of the region that has
+ * the time-out), never. */
+ASX_TEST(a_deadline_reaches_scopes_that_were_opened_after_it_was_set)
+{
+    fixture f;
+    CHECK_EQ(classes_with(empty_scope_under_a_deadline, &f, ASX_EXPLORE_ADVERSARIAL, 0), 4);
+    CHECK_EQ(classes_with(empty_scope_under_a_timeout, &f, ASX_EXPLORE_ADVERSARIAL, 0), 4);
+}
+
 static void join_all(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
