@@ -194,6 +194,8 @@ typedef enum asx__name_tag {
 /* Of a region: part 0 is its flag. How many tasks are in it. Bit 0: it has begun to close, bit 1:
  * its set-up has failed. 1: its finalizers run, 2: it is closed. */
 enum { ASX__PART_PLACES = 1, ASX__PART_STOPPED = 2, ASX__PART_GONE = 3 };
+/* Its flag. */
+enum { ASX__REGION_TIMED_OUT = 1, ASX__REGION_CLOSED = 2, ASX__REGION_CANCELLED = 4 };
 /* How a SPAWN goes: it waits for room; it fails, and nothing can be started there afterwards. */
 enum { ASX__START_WAITS = 1, ASX__START_FAILS = 2 };
 /* `b` of a CLOSE_REGION: it is closed by the end of its finalizers, which begin now. */

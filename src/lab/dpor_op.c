@@ -32,9 +32,6 @@
 #define REQUEST (UINT64_C(1) << 32)
 #define READERS (REQUEST - 1)
 #define REQUESTS (~(WRITER | READERS))
-#define REGION_TIMED_OUT 1u
-#define REGION_CLOSED 2u
-#define REGION_CANCELLED 4u
 
 static const char *const op_names[] = {
 #define OP_NAME(name, text) text,
@@ -404,14 +401,14 @@ static void run_targets(asx__work *w)
             continue;
         bool region = ASX__NAME_TAG_OF(name) == ASX__NAME_REGION;
         asx__work_writes(w, name,
-                         region ? w->state(w->ctx, name, w->op) | REGION_CANCELLED : 1);
+                         region ? w->state(w->ctx, name, w->op) | ASX__REGION_CANCELLED : 1);
     }
 }
 
 /* A late start hears that there is no such region. */
 static void close_region(asx__work *w, uint64_t flag)
 {
-    asx__work_writes(w, flag, w->state(w->ctx, flag, w->op) | REGION_CLOSED);
+    asx__work_writes(w, flag, w->state(w->ctx, flag, w->op) | ASX__REGION_CLOSED);
     asx__work_writes(w, flag + ASX__PART_GONE, 2);
 }
 
@@ -448,13 +445,13 @@ static void run_task(asx__work *w)
         break;
     case ASX__OP_FIRE: /* name: the flag of the region or task; other: the task's end */
         state = asx__work_reads(w, name);
-        w->deed->enabled = (state & (REGION_TIMED_OUT | REGION_CLOSED)) == 0;
+        w->deed->enabled = (state & (ASX__REGION_TIMED_OUT | ASX__REGION_CLOSED)) == 0;
         if (w->deed->enabled && w->op->other != 0)
             w->deed->enabled = asx__work_reads(w, w->op->other) == 0;
         if (!w->deed->enabled)
             break;
         run_targets(w);
-        asx__work_writes(w, name, state | REGION_TIMED_OUT);
+        asx__work_writes(w, name, state | ASX__REGION_TIMED_OUT);
         break;
     case ASX__OP_CLOSE_REGION:
         for (uint32_t i = 0; i < w->op->targets_len && w->deed->enabled; i++)

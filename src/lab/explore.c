@@ -154,6 +154,8 @@ static void on_open(asx__explorer *x, const asx_event *event)
         .nth = owner != NULL ? owner->opened++ : 0, .timer = ASX__DPOR_NONE,
         .opened_at = owner != NULL ? asx__dpor_done(x->dpor, owner->id) : 0,
     };
+    asx__lab_region *opened = &x->regions[x->regions_len - 1];
+    opened->limited = asx__explorer_limits(x, opened);
 }
 
 /* The owner comes after everything in it, if it is closing it. If it has ended and left it open,
@@ -235,7 +237,6 @@ static bool orders_nothing(uint32_t kind)
     case ASX_EVENT_FINALIZER_RUN:
     case ASX_EVENT_TASK_LINK:
     case ASX_EVENT_BUDGET_EXHAUSTED:
-    case ASX_EVENT_REGION_CANCEL:
     case ASX_EVENT_USER:
     case ASX_EVENT_CANCEL_STRENGTHEN:
     case ASX_EVENT_CANCEL_ACK:
@@ -301,6 +302,9 @@ static void on_event(void *ctx, const asx_event *event)
         break;
     case ASX_EVENT_REGION_REPORT:
         on_closed(x, event);
+        break;
+    case ASX_EVENT_REGION_CANCEL:
+        asx__explorer_region_cancelled(x, event);
         break;
     case ASX_EVENT_CANCEL_REQUEST:
         asx__explorer_cancelled(x, event);

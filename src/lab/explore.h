@@ -169,8 +169,9 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
                         uint64_t state);
 /* The name of a cell if it is on the stack of a task of the test, else 0. */
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell);
-/* A task was told to cancel. */
+/* A task, a region was told to cancel. */
 void asx__explorer_cancelled(asx__explorer *x, const asx_event *event);
+void asx__explorer_region_cancelled(asx__explorer *x, const asx_event *event);
 /* The adversarial clock: deadlines of tasks and regions may come now. */
 void asx__explorer_announce_deadlines(asx__explorer *x);
 /* The deadline behind this number comes; false: there is none. */
@@ -179,6 +180,8 @@ bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task);
 /* Does this task run the finalizers of the region? */
 bool asx__explorer_finalizes(const asx__explorer *x, const asx__lab_region *region,
                              uint64_t serial);
+/* Is there room for so many tasks only? */
+bool asx__explorer_limits(const asx__explorer *x, const asx__lab_region *region);
 /* Tasks or links have come: who stands before something that concerns them is told. */
 void asx__explorer_aim_again(asx__explorer *x);
 /* Begins again, with this explored too. */

@@ -134,8 +134,8 @@ typedef struct lab_aim {
 } lab_aim;
 
 /* The flags, or the ends. Where others than its owner cancel a region, also the flags of the
- * regions that are cancelled: what is started there and what its close says depends on it. NULL: no
- * memory. */
+ * regions that are cancelled: what is started there and what its close says depends on it. Where
+ * there is room for so many always: a start that is refused takes no place. NULL: no memory. */
 static uint64_t *find_targets(asx__explorer *x, const lab_aim *aim, uint32_t *ret_count)
 {
     bool *falls = calloc(x->tasks_len + 1, sizeof *falls);
@@ -168,7 +168,7 @@ static uint64_t *find_targets(asx__explorer *x, const lab_aim *aim, uint32_t *re
         /* Also if it is closed by now: the cancel might have come before. */
         if (!x->far_cancels && asx__explorer_task(x, x->regions[i].owner) != aim->by)
             asx__explorer_prepare(x, &x->far_cancels);
-        if (x->far_cancels || x->far_spawns)
+        if (x->far_cancels || x->far_spawns || x->regions[i].limited)
             names[count++] = flag;
     }
     free(falls);
@@ -202,6 +202,19 @@ void asx__explorer_cancelled(asx__explorer *x, const asx_event *event)
         x->unsupported = event->kind; /* somebody was cancelled whom nobody has announced */
 }
 
+/* By the clock, which has announced nobody; it commutes with nothing, so that only what a start
+ * finds there has to be told. */
+void asx__explorer_region_cancelled(asx__explorer *x, const asx_event *event)
+{
+    const asx__lab_region *region = asx__explorer_region(x, event->object);
+    uint64_t flag = flag_of_region(x, event->object);
+    if (!x->advancing || flag == 0 || !region->limited)
+        return;
+    uint64_t state = asx__dpor_state(x->dpor, flag);
+    if ((state & ASX__REGION_CANCELLED) == 0)
+        asx__dpor_also(x->dpor, flag, state | ASX__REGION_CANCELLED);
+}
+
 void asx__explorer_prepare(asx__explorer *x, bool *feature)
 {
     *feature = true;
@@ -229,6 +242,12 @@ bool asx__explorer_finalizes(const asx__explorer *x, const asx__lab_region *regi
     const asx__region *record = any_record_of(x, region);
     return record != NULL && record->finalizing && record->finalizer_task != NULL &&
            asx__serial(record->finalizer_task->generation) == serial;
+}
+
+bool asx__explorer_limits(const asx__explorer *x, const asx__lab_region *region)
+{
+    const asx__region *record = any_record_of(x, region);
+    return record != NULL && record->tasks_max != 0;
 }
 
 /* NULL: it is gone, or has no deadline. */
@@ -492,14 +511,12 @@ static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
  * done so. Where there is room for so many it may have to wait for the end of others. */
 static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t region, asx__op *op)
 {
-    asx__lab_region *r = asx__explorer_region(x, region);
+    const asx__lab_region *r = asx__explorer_region(x, region);
     uint64_t flag = flag_of_region(x, region);
     if (r == NULL || flag == 0)
         return false;
     bool own = asx__explorer_task(x, r->owner) == self;
     bool fresh = own && asx__dpor_done(x->dpor, self->id) == r->opened_at;
-    if (op->a != 0)
-        r->limited = true;
     if (fresh && op->a == 0 && (op->b & ASX__START_FAILS) == 0)
         return false;
     if (!x->far_spawns && !own)

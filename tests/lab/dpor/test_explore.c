@@ -430,6 +430,42 @@ ASX_TEST(a_start_that_waits_for_room_is_explored)
     CHECK_EQ(result.totals.deadlocks, 0);
 }
 
+static asx_status refused[2];
+
+/* The region was cancelled by its owner, or by its time-out: nothing can be started there any more,
+ * and nobody has the place. */
+static void two_starts_come_late(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    bool times_out = *(const bool *)arg;
+    asx_region_options options = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT,
+                                   .timeout_ns = times_out ? ASX_MS : 0 };
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    if (times_out)
+        (void)asx_sleep(cx, 2 * ASX_MS);
+    else
+        CHECK_STATUS(asx_region_cancel(&r, NULL), ASX_OK);
+    for (int i = 0; i < 2; i++)
+        refused[i] = asx_spawn(&r, "late", nothing, NULL);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_start_that_is_refused_takes_no_place)
+{
+    for (int i = 0; i < 2; i++) {
+        bool times_out = i != 0;
+        asx_explore_result result;
+        refused[0] = refused[1] = ASX_OK;
+        CHECK_STATUS(asx_explore(NULL, two_starts_come_late, &times_out, &result), ASX_OK);
+        CHECK_STATUS(result.status, ASX_OK);
+        CHECK(result.complete);
+        CHECK_EQ(result.totals.executions, 1);
+        CHECK_EQ(result.totals.deadlocks, 0);
+        CHECK(refused[0] < 0);
+        CHECK_STATUS(refused[1], refused[0]);
+    }
+}
+
 static int runs;
 
 static void not_the_same_twice(asx_cx *cx, void *arg)
