@@ -679,6 +679,21 @@ void asx__explorer_aim_again(asx__explorer *x)
     }
 }
 
+/* The task is about to be cancelled, and by nobody else: it waits for its turn. Others may start
+ * tasks in what it has opened meanwhile. */
+static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
+{
+    uint64_t serial = asx__serial(task->generation);
+    asx__lab_task *self = asx__explorer_task(x, serial);
+    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = site };
+    (void)make_task_op(x, self, ASX__TURN_CANCEL_TASK, serial, 0, &cancel);
+    self->aims = true;
+    self->aim_kind = ASX__TURN_CANCEL_TASK;
+    self->aim_object = serial;
+    (void)asx__explorer_stand(x, task, &cancel);
+    asx__explorer_task(x, serial)->aims = false;
+}
+
 /* A fault: the task is cancelled just now, or it is not. Whether it was cancelled by others is not
  * asked: the answer would depend on an order that nothing has decided. */
 static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self)
@@ -690,10 +705,7 @@ static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self)
     if (asx__explorer_stand(x, task, &choose) == 0)
         return;
     asx__explorer_task(x, serial)->faulty = true;
-    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = "fault" };
-    lab_aim at = { .task = serial, .tag = ASX__NAME_CANCEL, .by = asx__explorer_task(x, serial) };
-    cancel.targets = find_targets(x, &at, &cancel.targets_len);
-    (void)asx__explorer_stand(x, task, &cancel);
+    stand_to_cancel(x, task, "fault");
     asx__task_cancel(x->rt, task,
                      asx__reason_make(x->rt, task->region, ASX_CANCEL_USER, task->region, task,
                                       "fault", NULL));
@@ -721,12 +733,7 @@ static void charge_poll(asx__explorer *x, asx__task *task)
     asx_cancel_kind kind;
     if (!asx__budget_poll(x->rt, task, &kind))
         return;
-    expect_cancels(x);
-    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = "budget" };
-    lab_aim at = { .task = asx__serial(task->generation), .tag = ASX__NAME_CANCEL,
-                   .by = asx__explorer_task(x, asx__serial(task->generation)) };
-    cancel.targets = find_targets(x, &at, &cancel.targets_len);
-    (void)asx__explorer_stand(x, task, &cancel);
+    stand_to_cancel(x, task, "budget");
     asx__budget_exhaust(x->rt, task, kind);
 }
 

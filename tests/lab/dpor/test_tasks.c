@@ -474,6 +474,50 @@ ASX_TEST(a_poll_quota_is_used_up_at_the_same_point_in_every_order)
     CHECK_EQ(classes_of(metered, &f), 1);
 }
 
+static asx_region scope;
+
+static asx_status starts_another_there(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)asx_spawn(&scope, "v", store_x, arg);
+    return ASX_OK;
+}
+
+static asx_status checks_over_a_scope(asx_cx *cx, void *arg)
+{
+    if (asx_region_open(cx, &scope, NULL) < 0)
+        return ASX_E_CANCELLED;
+    (void)asx_spawn(&scope, "u", starts_another_there, arg);
+    for (int i = 0; i <= ((const fixture *)arg)->y; i++)
+        (void)asx_checkpoint(cx);
+    return asx_region_close(&scope, ASX_OK);
+}
+
+static void cancelled_over_a_scope(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_budget budget = ASX_BUDGET_INFINITE;
+    budget.poll_quota = f->y != 0 ? (uint32_t)f->y : ASX_QUOTA_UNLIMITED;
+    asx_spawn_options options = { .name = "t", .budget = &budget };
+    int quota = f->y;
+    begin(cx, f);
+    f->y = quota;
+    CHECK_STATUS(asx_spawn_task(&f->region, &options, checks_over_a_scope, f, &f->task[0]), ASX_OK);
+    (void)asx_region_close(&f->region, ASX_OK);
+}
+
+/* Somebody starts a task in the scope of one who is about to be cancelled: the cancel reaches it. It
+ * comes after the start, or before; then the close begins before the start, or after it. Without it
+ * there are the latter two. */
+ASX_TEST(a_fault_and_a_quota_reach_who_comes_while_they_wait_for_their_turn)
+{
+    fixture f = { .y = 0 };
+    CHECK_EQ(classes_with(cancelled_over_a_scope, &f, ASX_EXPLORE_QUIESCENT,
+                          ASX_EXPLORE_FAULT_CANCEL), 5);
+    f.y = 1;
+    CHECK_EQ(classes_of(cancelled_over_a_scope, &f), 3);
+}
+
 static asx_status spend(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
