@@ -446,7 +446,9 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
         uint32_t chosen = choose(x);
         if (chosen == id)
             return asx__dpor_commit(x->dpor, id);
-        if (chosen != ASX__DPOR_NONE && chosen != x->clock && !asx__explorer_is_timer(x, chosen)) {
+        bool is_time = chosen == x->clock || asx__explorer_is_timer(x, chosen);
+        x->due = is_time ? chosen : ASX__DPOR_NONE;
+        if (chosen != x->due) {
             /* From here to the chosen task, which stands at the end of this function, nothing
              * happens that we would want to hear of. */
             x->rt->tracing = x->options->sink != NULL;
@@ -629,7 +631,7 @@ static void begin(asx__explorer *x)
     x->links_len = x->aims_seen = 0;
     asx__explorer_forget_targets(x);
     x->advancing = x->timed = false;
-    x->clock = ASX__DPOR_NONE;
+    x->clock = x->due = ASX__DPOR_NONE;
     x->clearing = false;
     x->more = false;
     x->failed_text = x->failed_site = NULL;
@@ -700,7 +702,12 @@ static bool decide(asx__explorer *x)
         return false;
     if (x->clearing)
         return false;
-    uint32_t chosen = x->unsupported == 0 ? choose(x) : ASX__DPOR_NONE;
+    uint32_t chosen = x->due; /* to ask twice would count, or draw, twice */
+    x->due = ASX__DPOR_NONE;
+    if (x->unsupported != 0)
+        chosen = ASX__DPOR_NONE;
+    else if (chosen == ASX__DPOR_NONE)
+        chosen = choose(x);
     if (chosen != ASX__DPOR_NONE && chosen == x->clock) {
         advance(x);
         return true;

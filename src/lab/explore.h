@@ -115,6 +115,7 @@ typedef struct asx__explorer {
     size_t links_len, links_cap;
     size_t aims_seen;    /* tasks, links and regions that standing operations know of */
     bool timed;          /* somebody has waited for a time */
+    uint32_t due;        /* the clock, or a deadline: it was chosen already; NONE: nobody was */
     bool advancing;      /* the clock was moved and nobody has gone since */
     bool clearing;       /* it is over and its tasks are being ended */
     bool more;

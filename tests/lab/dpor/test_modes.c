@@ -4,6 +4,7 @@
 
 #include "harness.h"
 #include "lab/dpor.h"
+#include "support_classes.h"
 #include "support_model.h"
 
 enum { STEPS_MOST = 32 };
@@ -153,6 +154,50 @@ ASX_TEST(a_bounded_exploration_says_why_it_is_not_complete)
     CHECK_EQ(result.totals.executions, 1000);
     CHECK_STR_EQ(asx_explore_stop_str(ASX_EXPLORE_STOP_TIME), "the time is over");
     CHECK(asx_explore_stop_str(ASX_EXPLORE_STOP_COUNT) == NULL);
+}
+
+static int cell;
+
+static asx_status check_and_store_twice(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 2; i++)
+        (void)asx_checkpoint(cx);
+    for (int i = 0; i < 2; i++)
+        asx_lab_store(cx, &cell, i + 1);
+    return ASX_OK;
+}
+
+static asx_status load_cell(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    (void)asx_lab_load(cx, &cell);
+    return ASX_OK;
+}
+
+static void deadline_and_load(asx_cx *cx, void *arg)
+{
+    asx_region region;
+    asx_budget budget = ASX_BUDGET_INFINITE;
+    asx_spawn_options options = { .name = "t", .budget = &budget };
+    asx_task task;
+    budget.deadline = asx_now(cx) + ASX_MS;
+    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&region, &options, check_and_store_twice, arg, &task), ASX_OK);
+    CHECK_STATUS(asx_spawn(&region, "l", load_cell, arg), ASX_OK);
+    (void)asx_region_close(&region, ASX_OK);
+}
+
+/* The deadline comes before either checkpoint, before the end or never; the load before, between or
+ * after the stores. Both between the two: each has preempted the task once. */
+ASX_TEST(a_deadline_is_one_preemption)
+{
+    asx_explore_options options = { .mode = ASX_EXPLORE_DFS, .clock = ASX_EXPLORE_ADVERSARIAL };
+    CHECK_EQ(classes_explore(deadline_and_load, NULL, &options).totals.classes, 12);
+    options.bound = 1 + 2;
+    CHECK_EQ(classes_explore(deadline_and_load, NULL, &options).totals.classes, 12);
+    options.bound = 1 + 1;
+    CHECK(classes_explore(deadline_and_load, NULL, &options).totals.classes < 12);
 }
 
 /* ---- sampling ------------------------------------------------------------------------------- */
