@@ -181,6 +181,17 @@ static void print_rest(const request *r, const asx_explore_result *result)
                r->checkpoint);
 }
 
+/* Why it ended before it was done, if something is wrong. */
+static void tell_trouble(const request *r, const asx_explore_result *result)
+{
+    if (result->refused != NULL)
+        fprintf(stderr, "%s: cannot be resumed: %s\n", r->resume, result->refused);
+    else if (result->status < 0)
+        fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
+                result->unsupported != NULL ? " " : "",
+                result->unsupported != NULL ? result->unsupported : "");
+}
+
 void tell_result(request *r, const asx_explore_result *result, const asx_lab_finding *finding)
 {
     const asx_explore_progress *t = &result->totals;
@@ -188,6 +199,7 @@ void tell_result(request *r, const asx_explore_result *result, const asx_lab_fin
     end_line(r);
     if (r->json) {
         print_json(r, result, finding);
+        tell_trouble(r, result);
         return;
     }
     if (finding != NULL && !finding->found && finding->schedules > t->executions)
@@ -202,10 +214,5 @@ void tell_result(request *r, const asx_explore_result *result, const asx_lab_fin
     if (!r->search && r->options.mode == ASX_EXPLORE_PCT && r->replay == NULL)
         print_bound(r, t);
     print_rest(r, result);
-    if (result->refused != NULL)
-        fprintf(stderr, "%s: cannot be resumed: %s\n", r->resume, result->refused);
-    else if (result->status < 0)
-        fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
-                result->unsupported != NULL ? " " : "",
-                result->unsupported != NULL ? result->unsupported : "");
+    tell_trouble(r, result);
 }

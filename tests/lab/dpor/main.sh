@@ -41,6 +41,7 @@ head -n 2 "$work/pack" | tail -n 1 | grep -q "^program /.*lab-dpor$" || { echo "
 expect packed 1 '^philosophers_3: execution 1: deadlock: .*cycle: ' --replay "$work/pack"
 printf 'test philosophers_3\nschedule 1 2 1 2 2\n' >"$work/other"
 expect diverged 2 'philosophers_3' --replay "$work/other"
+expect diverged-json 2 '^philosophers_3: ' --json --replay "$work/other"
 printf 'test nobody\nschedule 1\n' >"$work/nobody"
 expect nobody 2 'there is no such test' --replay "$work/nobody"
 echo 'something else' >"$work/else"
@@ -73,6 +74,7 @@ expect resumes 0 '"executions":256,"classes":256,"redundant":0,.*"complete":true
 "$program" --mode optimal --max-executions 100 --checkpoint "$work/point" readers_8 >/dev/null
 expect searches-on 0 '"mode":"optimal","executions":256,.*"complete":true' --json --resume "$work/point" readers_8
 expect other-test 2 "cannot be resumed: it is of another test" --mode optimal --resume "$work/point" fib_1
+expect other-test-json 2 "cannot be resumed: it is of another test" --json --mode optimal --resume "$work/point" fib_1
 expect other-seed 2 "cannot be resumed: it was made with another seed" --mode optimal --seed 3 --resume "$work/point" readers_8
 echo damaged >>"$work/point"
 expect damaged 2 "cannot be resumed: it is damaged" --mode optimal --resume "$work/point" readers_8
