@@ -8,7 +8,7 @@
 
 #define OBJECTS_MAX 20
 #define MESSAGES_MAX 96
-#define SEEN_MAX 8      /* words that a loop looks at */
+#define SEEN_MAX OBJECTS_MAX /* words that a loop looks at */
 #define TARGETS_MAX 8192
 #define TS_GAP 256u
 
