@@ -386,8 +386,7 @@ static void run_read_lock(asx__work *w)
         asx__work_finds(w, ASX__FOUND_NOTHING);
 }
 
-/* Flags of tasks are set; those of regions say that nothing can be started there any more. What
- * stands behind a link is set if there is that link. */
+/* What stands behind a link is set if there is that link. */
 static void run_targets(asx__work *w)
 {
     bool linked = true;
@@ -397,11 +396,8 @@ static void run_targets(asx__work *w)
             linked = asx__work_reads(w, name) != 0;
             continue;
         }
-        if (!linked)
-            continue;
-        bool region = ASX__NAME_TAG_OF(name) == ASX__NAME_REGION;
-        asx__work_writes(w, name,
-                         region ? w->state(w->ctx, name, w->op) | ASX__REGION_CANCELLED : 1);
+        if (linked)
+            asx__work_cancels(w, name);
     }
 }
 

@@ -399,7 +399,7 @@ static void run_link(asx__work *w)
     else if (second == ASX__FIN_FAILED)
         from = 2 + (uint32_t)op->a, to = op->targets_len;
     for (uint32_t i = from; i < to; i++)
-        asx__work_writes(w, op->targets[i], 1);
+        asx__work_cancels(w, op->targets[i]);
     if (first == 0 && second == 0)
         asx__work_writes(w, op->name, 1);
 }

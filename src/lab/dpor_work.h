@@ -57,6 +57,13 @@ static inline void asx__work_adds(asx__work *w, uint64_t name, uint64_t change)
         w->deed->touches[w->deed->len++] = (asx__touch){ .name = name, .change = change };
 }
 
+/* Sets a flag: of a task, or of a region, where nothing can be started any more. */
+static inline void asx__work_cancels(asx__work *w, uint64_t flag)
+{
+    bool region = ASX__NAME_TAG_OF(flag) == ASX__NAME_REGION;
+    asx__work_writes(w, flag, region ? w->state(w->ctx, flag, w->op) | ASX__REGION_CANCELLED : 1);
+}
+
 static inline void asx__work_finds(asx__work *w, asx__found found)
 {
     w->deed->found = found;
