@@ -502,7 +502,8 @@ static void cancelled_over_a_scope(asx_cx *cx, void *arg)
     int quota = f->y;
     begin(cx, f);
     f->y = quota;
-    CHECK_STATUS(asx_spawn_task(&f->region, &options, checks_over_a_scope, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->region, &options, checks_over_a_scope, f, &f->task[0]),
+                 ASX_OK);
     (void)asx_region_close(&f->region, ASX_OK);
 }
 
