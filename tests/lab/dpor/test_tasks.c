@@ -507,9 +507,9 @@ static void cancelled_over_a_scope(asx_cx *cx, void *arg)
     (void)asx_region_close(&f->region, ASX_OK);
 }
 
-/* Somebody starts a task in the scope of one who is about to be cancelled: the cancel reaches it. It
- * comes after the start, or before; then the close begins before the start, or after it. Without it
- * there are the latter two. */
+/* Somebody starts a task in the scope of one who is about to be cancelled: the cancel reaches it.
+ * It comes after the start, or before; then the close begins before the start, or after it. Without
+ * it there are the latter two. */
 ASX_TEST(a_fault_and_a_quota_reach_who_comes_while_they_wait_for_their_turn)
 {
     fixture f = { .y = 0 };
