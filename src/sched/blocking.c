@@ -451,9 +451,11 @@ asx_status asx_spawn_blocking_at(const asx_region *region, const char *name, asx
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &owner);
     if (st < 0)
         return st;
+    asx_runtime *rt = owner->rt;
+    if (!asx__caller_may(rt, ASX_CAP_SPAWN))
+        return ASX_E_CAPABILITY;
     if (fn == NULL)
         return asx__region_sticky(owner, ASX_E_INVALID_ARGUMENT);
-    asx_runtime *rt = owner->rt;
     if (has_no_threads(rt))
         return asx__region_sticky(owner, ASX_E_NOT_SUPPORTED);
     job *work = asx__mem_alloc(rt, sizeof *work);

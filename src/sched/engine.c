@@ -197,7 +197,8 @@ static bool wants_lease(asx__engine *e, const asx__worker *worker)
 static bool others_may_wait(const asx_runtime *rt)
 {
     return (rt->ready.bits[0] & ~UINT64_C(1)) != 0 || (rt->ready.words & ~1u) != 0 ||
-           rt->cancel.words != 0 || rt->timed_len != 0 || rt->next_up != NULL;
+           rt->cancel.words != 0 || rt->timed_len != 0 || rt->next_up != NULL ||
+           asx__cancel_pending(rt);
 }
 
 /* Is there anything that a sleeper might have to know of? Errs on the side of asking. */

@@ -263,9 +263,9 @@ static asx__task *pick_lanes(asx_runtime *rt, asx__node *ready)
 
 /* Nothing is ready here. Does it matter whether something is elsewhere? Not to cancelled tasks as
  * long as it is their turn. */
-static inline bool looks_further(const asx_runtime *rt)
+static inline bool looks_further(asx_runtime *rt)
 {
-    return rt->cancel.words == 0 || rt->cancel_streak >= rt->cancel_streak_max;
+    return queue_top(&rt->cancel) == NULL || rt->cancel_streak >= rt->cancel_streak_max;
 }
 
 asx__task *asx__pick(asx_runtime *rt)

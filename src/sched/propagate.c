@@ -163,6 +163,11 @@ static void release_held(asx_runtime *rt)
     while (held != NULL) {
         asx__region *next = held;
         held = next->held_next;
+        if (next->cancel_listed || next == rt->cancel_at) {
+            next->held_next = rt->cancel_held; /* the end of a child has cancelled it anew: */
+            rt->cancel_held = next;            /* until everyone has been told of that, too */
+            continue;
+        }
         next->cancel_held = false;
         next->busy--;
         asx__region_progress(rt, next);

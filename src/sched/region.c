@@ -480,6 +480,7 @@ static void fold_into_parent(asx_runtime *rt, asx__region *region)
 static void finish_close(asx_runtime *rt, asx__region *region)
 {
     asx__region *parent = region->parent;
+    ASX__DEBUG_ASSERT(!region->cancel_listed && region != rt->cancel_at);
     for (asx__resident *r = region->residents; r != NULL; r = r->next)
         r->ops->finalize(rt, r);
     asx__obligations_leak_region(rt, region);

@@ -519,12 +519,15 @@ static asx_status step_shared(asx_runtime *rt, uint64_t max_turns, asx_time *ret
                     : !rt->started ? ASX_E_INVALID_TRANSITION
                                    : ASX_OK;
     bool finished = rt->finished;
+    if (st == ASX_OK)
+        rt->in_run = true; /* nobody may destroy it between two entries */
     asx__engine_leave(rt, had_it);
     if (st < 0)
         return st;
     bool more = !finished && asx__step_shared(rt, max_turns);
     had_it = asx__engine_enter(rt);
     finished = rt->finished;
+    rt->in_run = finished; /* then end_of_run() ends it */
     asx_time next = more ? rt->now : asx_timer_next_deadline(&rt->timers);
     asx__engine_leave(rt, had_it);
     if (finished)

@@ -336,7 +336,8 @@ static asx_status spawn_in_turn(const asx_region *handle, spawn_request *request
                                                                               : 0u) |
                            (no_memory ? ASX__SPAWN_FAILS : 0u));
     st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, region);
-    if (st == ASX_OK && no_memory && (*region)->state == ASX_REGION_OPEN)
+    if (st == ASX_OK && no_memory && (*region)->state == ASX_REGION_OPEN &&
+        asx__caller_may(rt, ASX_CAP_SPAWN))
         st = asx__region_sticky(*region, ASX_E_RESOURCE_EXHAUSTED);
     return st;
 }

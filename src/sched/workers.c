@@ -224,7 +224,8 @@ static bool is_in_the_way(asx_runtime *rt, asx__worker *w)
     bool crowded = (w->met - w->met_seen) * CROWDED > own;
     note_look(rt, w);
     /* While somebody tells of a cancellation, what else is ready is the others' business. */
-    bool needed = asx__cancel_pending(rt) && !asx__list_empty(&rt->ready.queue[0]);
+    bool needed = asx__pinned_any(rt) || /* nobody else may run those */
+                  (asx__cancel_pending(rt) && !asx__list_empty(&rt->ready.queue[0]));
     if (all <= 1 || needed || (!crowded && elapsed * awake >= all * FINE_NS))
         return false;
     e->coarse = false;
@@ -358,6 +359,7 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until, bool searches)
     if (e->asleep == NULL || e->asleep->index >= e->workers_base)
         w->needed_at = asx__clock_read(rt); /* nobody else could have done what it has done */
     add_sleeper(e, w);
+    e->quiet_known = 0; /* what it has given back is in no list that may_wake() looks at: ask */
     for (;;) {
         (void)asx__clock_read(rt);
         if (is_over(rt)) {
@@ -430,14 +432,14 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
         asx__local_adopt(rt); /* so that nobody's own work keeps it from its turn */
         bool more = asx__run_some(rt, e->coarse ? ASX__TURN : STRETCH) ||
                     asx__workers_have_backlog(rt);
+        if (asx__cancel_pending(rt))
+            asx__engine_let_in(rt); /* it may have nothing to run for which it would leave */
         if (rt->finished || e->stop || asx__worker_is(w, ASX__WORKER_DRAINING))
             break;
         if (w->index == 0 && rt->now >= until) {
             st = ASX_E_TIMEOUT;
             break;
         }
-        if (asx__cancel_pending(rt))
-            asx__engine_let_in(rt); /* it may have nothing to run for which it would leave */
         bool in_the_way = is_in_the_way(rt, w);
         if (more && !in_the_way)
             continue;

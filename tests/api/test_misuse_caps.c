@@ -35,7 +35,8 @@ static int try_spawns(asx_runtime *rt, world *w, asx_status expected)
     REFUSED(rt, asx_spawn_task(&w->region, &named, api_returns_ok, NULL, &task), expected);
     REFUSED(rt, asx_spawn_poll_task(&w->region, NULL, ends, NULL, &task), expected);
     REFUSED(rt, asx_spawn_blocking(&w->region, "t", work, NULL, &task), expected);
-    return 7;
+    REFUSED(rt, asx_spawn_blocking(&w->region, "t", NULL, NULL, &task), expected);
+    return 8;
 }
 
 static int try_cancels(asx_runtime *rt, world *w, asx_status expected)

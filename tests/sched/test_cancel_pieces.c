@@ -143,7 +143,15 @@ typedef struct canceller {
     int number;
 } canceller;
 
-/* Each finds everyone told of a reason at least as strong as its own. */
+static bool has_ended(const asx_task *task)
+{
+    asx_task_state state;
+    CHECK_EQ(asx_task_get_state(task, &state), ASX_OK);
+    return state == ASX_TASK_COMPLETED;
+}
+
+/* Each finds everyone told of a reason at least as strong as its own, but for those that the other
+ * one's has ended before. */
 static asx_status one_of_two(asx_cx *cx, void *arg)
 {
     const canceller *c = arg;
@@ -154,8 +162,11 @@ static asx_status one_of_two(asx_cx *cx, void *arg)
     for (int spin = 0; atomic_load(&t->begun) < 2 && spin < 100000; spin++)
         sched_yield(); /* the other may be on this worker */
     CHECK_EQ(asx_region_cancel(&t->outer, &mine), ASX_OK);
-    for (int i = 0; i < MANY / 2; i++)
-        CHECK_GE(asx_cancel_severity(told(&t->tasks[i])), asx_cancel_severity(mine.kind));
+    for (int i = 0; i < MANY / 2; i++) {
+        asx_cancel_kind kind = told(&t->tasks[i]);
+        if (asx_cancel_severity(kind) < asx_cancel_severity(mine.kind))
+            CHECK(has_ended(&t->tasks[i]));
+    }
     for (int i = MANY / 2; i < MANY; i++)
         CHECK_EQ(told(&t->tasks[i]), ASX_CANCEL_PARENT);
     return ASX_OK;
@@ -325,4 +336,87 @@ static asx_status times_out(asx_cx *cx, void *arg)
 ASX_TEST(a_time_out_tells_all_tasks)
 {
     run(times_out, NULL);
+}
+
+/* ---- cancelled anew while it ends ------------------------------------------------------------ */
+
+typedef struct relapse {
+    asx_region region, scope;
+    atomic_int ended, open, ready, done;
+} relapse;
+
+static asx_status ends(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    atomic_fetch_add(&((relapse *)arg)->ended, 1);
+    return ASX_OK;
+}
+
+/* Leaves a region open when it is told to end, which fails the region that it is in. */
+static asx_poll leaves_one_open(asx_cx *cx, void *arg)
+{
+    relapse *l = arg;
+    if (atomic_exchange(&l->open, 1) == 0)
+        CHECK_EQ(asx_region_open(cx, &l->scope, NULL), ASX_OK);
+    return waits_polled(cx, NULL);
+}
+
+/* Who waits has ended before the walk has passed by those that ended long ago. */
+static asx_status owns_it(asx_cx *cx, void *arg)
+{
+    relapse *l = arg;
+    asx_task ended; /* whose record stays until the close */
+    CHECK_EQ(asx_region_open(cx, &l->region, NULL), ASX_OK);
+    CHECK_EQ(asx_spawn_poll(&l->region, "leaves", leaves_one_open, l), ASX_OK);
+    for (int i = 0; i < MANY; i++)
+        CHECK_EQ(asx_spawn_task(&l->region, NULL, ends, l, &ended), ASX_OK);
+    while (atomic_load(&l->ended) < MANY || atomic_load(&l->open) == 0)
+        CHECK_EQ(asx_yield(cx), ASX_OK);
+    atomic_store(&l->ready, 1);
+    CHECK(asx_region_close(&l->region, ASX_OK) < 0);
+    return ASX_OK;
+}
+
+static void *cancels_what_is_ready(void *arg)
+{
+    relapse *l = arg;
+    while (atomic_load(&l->ready) == 0)
+        sched_yield();
+    CHECK_EQ(asx_region_cancel(&l->region, NULL), ASX_OK);
+    atomic_store(&l->done, 1);
+    return NULL;
+}
+
+/* One of its tasks would end as cancelled if it had the place of the one that was cancelled. */
+static void opens_another(asx_cx *cx)
+{
+    asx_region r;
+    relapse other = { .ended = 0 };
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(asx_spawn(&r, "ends", ends, &other), ASX_OK);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+static asx_status cancels_it(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    for (int round = 0; round < 50; round++) {
+        relapse l = { .ended = 0 };
+        asx_region around;
+        pthread_t thread;
+        CHECK_EQ(asx_region_open(cx, &around, NULL), ASX_OK);
+        CHECK_EQ(asx_spawn(&around, "owner", owns_it, &l), ASX_OK);
+        CHECK_EQ(pthread_create(&thread, NULL, cancels_what_is_ready, &l), 0);
+        while (atomic_load(&l.done) == 0)
+            opens_another(cx);
+        CHECK_EQ(asx_region_close(&around, ASX_OK), ASX_OK);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    return ASX_OK;
+}
+
+ASX_TEST(a_region_that_the_end_of_a_child_cancels_anew_is_told_before_it_closes)
+{
+    run(cancels_it, NULL);
 }

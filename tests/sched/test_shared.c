@@ -477,6 +477,50 @@ ASX_TEST(a_pinned_task_never_leaves_its_worker)
     run(nails, &n);
 }
 
+/* Everyone enters all the time, so workers lie down and leave it to others: but for what only they
+ * may run. */
+static asx_status yields_a_lot(asx_cx *cx, void *arg)
+{
+    for (int i = 0; i < 20000; i++)
+        CHECK_EQ(asx_yield(cx), ASX_OK);
+    atomic_fetch_add((atomic_int *)arg, 1);
+    return ASX_OK;
+}
+
+static asx_status pins_one(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_spawn_options pinned = { .name = "yields", .flags = ASX_PINNED };
+    asx_time begun = asx_now(cx);
+    CHECK_EQ(asx_cx_region(cx, &r), ASX_OK);
+    while (asx_now(cx) < begun + 3 * ASX_MS) { /* so that its siblings are taken by others */
+    }
+    return asx_spawn_task(&r, &pinned, yields_a_lot, arg, NULL);
+}
+
+static asx_status pins_many(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    atomic_int *done = arg;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(asx_spawn(&r, "pins", pins_one, done), ASX_OK);
+    while (atomic_load(done) < 4)
+        CHECK_EQ(asx_yield(cx), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(no_worker_lies_down_on_what_only_it_may_run)
+{
+    for (int round = 0; round < 5; round++) {
+        atomic_int done = 0;
+        asx_runtime *rt;
+        CHECK_EQ(asx_runtime_create(&(asx_runtime_config){ .workers = 4 }, &rt), ASX_OK);
+        CHECK_EQ(asx_runtime_run(rt, pins_many, &done), ASX_OK);
+        CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
+
 /* ---- bad luck -------------------------------------------------------------------------------- */
 
 static asx_status count_workers(asx_cx *cx, void *arg)
