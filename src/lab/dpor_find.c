@@ -18,11 +18,11 @@
  * cover all of it. What is put into the tree is less (dpor_tree.c).
  *
  * Cost. An f is looked at in the execution in which it is new, and again only if q would do there
- * what f did not: then what came later matters. It always matters to a choice: what goes with
- * another answer is all that came beside it. Candidates for e are found by going back over the
- * events that access the same group of objects (a channel with all its parts, a lock, a flag), the
- * last first. If f can come before e, then whatever comes before e is left for the execution in
- * which it does. So mostly there are as many as tasks that compete with q there.
+ * what f did not: then what came later matters. It always matters where there are several answers:
+ * what goes with another one is all that came beside it. Candidates for e are found by going back
+ * over the events that access the same group of objects (a channel with all its parts, a lock, a
+ * flag), the last first. If f can come before e, then whatever comes before e is left for the
+ * execution in which it does. So mostly there are as many as tasks that compete with q there.
  */
 #include "lab/dpor_int.h"
 
@@ -360,12 +360,13 @@ static void find_of_event(asx__dpor *d, uint32_t event)
 {
     const asx__wide_event *f = &d->wide_events[event];
     mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op };
-    if (event < d->branch_at && !d->nodes.at[event].again && f->op.kind != ASX__OP_CHOOSE)
+    bool old = event < d->branch_at && !d->nodes.at[event].again;
+    if (old && f->answers <= 1)
         return;
     d->nodes.at[event].again = false;
     if (f->answers > 1)
         find_choices(d, event);
-    if (f->op.kind == ASX__OP_CHOOSE)
+    if (old || f->op.kind == ASX__OP_CHOOSE)
         return;
     if (f->plain)
         find_plain(d, &m);

@@ -261,6 +261,48 @@ ASX_TEST_TIMEOUT(optimal_search_with_old_values_sees_what_all_interleavings_see,
     CHECK(executions[0] < executions[1]);
 }
 
+/* All of it, with as many old values as there can be. */
+static void is_like_brute_force(void)
+{
+    static model_result r[2];
+    for (which = 0; which < 2; which++) {
+        model_program p = { .name = "fixed", .threads = threads, .setup = clear,
+                            .thread = { run_code, run_code, run_code }, .check = note_outcome,
+                            .preemptions = which == 0 ? MODEL_ALL : 99, .delays = 20 };
+        outcome_count[which] = 0;
+        model_explore(&p, &r[which]);
+        CHECK(!r[which].failed);
+        CHECK(r[which].complete);
+    }
+    printf("   %llu classes of %llu interleavings\n", (unsigned long long)r[0].classes,
+           (unsigned long long)r[1].executions);
+    CHECK_EQ(r[0].redundant + r[0].blocked, 0u);
+    CHECK_EQ(r[0].classes, r[1].classes);
+    CHECK(has_all(1, 0));
+    CHECK(has_all(0, 1));
+}
+
+/* What goes with another answer is all that comes beside the access, also what comes there only in
+ * a later execution. */
+ASX_TEST_TIMEOUT(another_answer_is_tried_with_each_of_what_comes_beside_it, 60)
+{
+    threads = 3;
+    memcpy(code, (instruction[3][STEPS]){
+        { { STORE, 1, 2, 2 }, { STORE, 0, 1, 3 }, { LOAD, 1, 0, 0 } },
+        { { STORE, 1, 0, 1 }, { STORE, 0, 0, 3 }, { STORE, 0, 0, 2 } },
+        { { LOAD, 0, 0, 0 } },
+    }, sizeof code);
+    memcpy(lengths, (unsigned[3]){ 3, 3, 1 }, sizeof lengths);
+    is_like_brute_force();
+    memcpy(code, (instruction[3][STEPS]){
+        { { CAS, 1, 0, 1 }, { STORE, 1, 2, 3 } },
+        { { LOAD, 1, 2, 0 } },
+        { { LOAD, 1, 1, 0 }, { LOAD, 1, 0, 0 }, { STORE, 1, 2, 1 } },
+    }, sizeof code);
+    memcpy(lengths, (unsigned[3]){ 2, 1, 3 }, sizeof lengths);
+    is_like_brute_force();
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 static asx__lock lock;
