@@ -214,9 +214,11 @@ static asx_status forced_fiber(asx_cx *cx, void *arg)
         }
         CHECK_STATUS(asx_task_get_state(&t, &s), ASX_OK);
     }
-    CHECK_EQ(left, SCOPES - GRACE + 1); /* the first close began before the grace was charged */
-    CHECK_STR_EQ(said(), "cleanup");
     asx_stats stats = kit_stats(asx_cx_runtime(cx));
+    CHECK_LE(left, SCOPES - GRACE + 1); /* the first close began before the grace was charged */
+    if (stats.workers == 1) /* else a child may end before its parent has parked for it */
+        CHECK_EQ(left, SCOPES - GRACE + 1);
+    CHECK_STR_EQ(said(), "cleanup");
     CHECK_EQ(stats.stacks_kept, 1);
     CHECK_EQ(stats.tasks_forced, 1);
     while (woken-- > 0) /* the scopes it left behind drain like any other */
