@@ -628,8 +628,10 @@ static inline asx__task *next_up_poll(asx_runtime *rt)
 }
 
 /* Calls the poll function of a task that has been taken out of its lane, and of all that follow it
- * in the hot list or go before it. */
-static void run_polls(asx_runtime *rt, asx__task *task)
+ * in the hot list or go before it. `shared` is a constant: the functions of a shared runtime run
+ * without the engine. */
+static inline __attribute__((always_inline)) void poll_all(asx_runtime *rt, asx__task *task,
+                                                           bool shared)
 {
     do {
         uint32_t flags = task->flags;
@@ -639,8 +641,16 @@ static void run_polls(asx_runtime *rt, asx__task *task)
         task->flags = flags & ~(uint32_t)(ASX__T_RENEWED | ASX__T_YIELDED);
         if (ASX__UNLIKELY((flags & ASX__T_STARTED) == 0))
             first_run(rt, task);
-        asx_cx cx = { task, rt, asx__task_caps(task), 0 };
-        asx_poll result = task->u.poll.fn(&cx, task->u.poll.state);
+        asx_cx cx = { task, shared ? rt->gate : rt, asx__task_caps(task), 0 };
+        asx_poll_fn fn = task->u.poll.fn;
+        void *state = task->u.poll.state;
+        if (shared)
+            asx__engine_let_go(rt);
+        asx_poll result = fn(&cx, state);
+        if (shared && ASX__UNLIKELY(rt->gate->behind == NULL))
+            asx__end_of_fork(ASX_OK);
+        if (shared)
+            (void)asx__engine_enter(rt);
         if (ASX__LIKELY(result == ASX_POLL_PENDING))
             settle_pending(rt, task, (flags & ASX__T_CANCEL) != 0);
         else if (ASX__UNLIKELY(result != ASX_POLL_READY || task->w.waits != NULL ||
@@ -653,35 +663,14 @@ static void run_polls(asx_runtime *rt, asx__task *task)
     rt->current = NULL;
 }
 
-/* The same for a shared runtime: their functions run without the engine. */
+static void run_polls(asx_runtime *rt, asx__task *task)
+{
+    poll_all(rt, task, false);
+}
+
 static void run_polls_shared(asx_runtime *rt, asx__task *task)
 {
-    do {
-        uint32_t flags = task->flags;
-        asx__exec_set(task, ASX__EXEC_RUNNING);
-        rt->current = task;
-        rt->yield_due = (flags & ASX__T_YIELDED) != 0;
-        task->flags = flags & ~(uint32_t)(ASX__T_RENEWED | ASX__T_YIELDED);
-        if (ASX__UNLIKELY((flags & ASX__T_STARTED) == 0))
-            first_run(rt, task);
-        asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
-        asx_poll_fn fn = task->u.poll.fn;
-        void *state = task->u.poll.state;
-        asx__engine_let_go(rt);
-        asx_poll result = fn(&cx, state);
-        if (ASX__UNLIKELY(rt->gate->behind == NULL))
-            asx__end_of_fork(ASX_OK);
-        (void)asx__engine_enter(rt);
-        if (ASX__LIKELY(result == ASX_POLL_PENDING))
-            settle_pending(rt, task, (flags & ASX__T_CANCEL) != 0);
-        else if (ASX__UNLIKELY(result != ASX_POLL_READY || task->w.waits != NULL ||
-                               !asx__task_finish_plain(rt, task, ASX_OK)))
-            poll_over(rt, task, result);
-        task = next_hot_poll(rt);
-        if (task == NULL)
-            task = next_up_poll(rt);
-    } while (task != NULL);
-    rt->current = NULL;
+    poll_all(rt, task, true);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */

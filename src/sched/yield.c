@@ -6,7 +6,8 @@
 #include "sched/hot.h"
 #include "sched/lessee.h"
 
-asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task)
+/* To the end of its list; the call returns `status` when its turn comes. */
+static asx_status give_way(asx_runtime *rt, asx__task *task, asx_status status)
 {
     if (rt->tracing) {
         uint64_t seq =
@@ -14,10 +15,15 @@ asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task)
         if (task->extra != NULL)
             task->extra->wake_seq = seq;
     }
-    task->w.status = ASX_E_CANCELLED;
+    task->w.status = status;
     asx__enqueue(rt, task);
     asx__exec_set(task, ASX__EXEC_YIELDED);
     return asx__leave(rt, task);
+}
+
+asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task)
+{
+    return give_way(rt, task, ASX_E_CANCELLED);
 }
 
 static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__task *task)
@@ -40,16 +46,7 @@ static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__tas
         asx__exec_set(task, ASX__EXEC_WAKING);
         return ASX_E_WOULD_BLOCK;
     }
-    if (rt->tracing) {
-        uint64_t seq =
-            asx__journal(rt, ASX_EVENT_TASK_YIELD, asx__serial(task->generation), 0, 0, 0);
-        if (task->extra != NULL)
-            task->extra->wake_seq = seq;
-    }
-    task->w.status = ASX_OK;
-    asx__enqueue(rt, task);
-    asx__exec_set(task, ASX__EXEC_YIELDED);
-    return asx__leave(rt, task);
+    return give_way(rt, task, ASX_OK);
 }
 
 /* A poll task without deadline, quota or cancel. */
