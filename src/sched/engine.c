@@ -246,7 +246,7 @@ static void leave_slow(asx_runtime *rt)
     else
         asx__lease_drop(&e->lock, &worker->slot);
     if (wake != NULL)
-        asx__worker_rouse(wake);
+        asx__bell_rouse(&wake->bell);
 }
 
 static __attribute__((noinline)) asx_status left_slow(asx_runtime *rt, asx_status st)
@@ -410,11 +410,13 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap)
     memset(e, 0, sizeof *e);
     memset(all, 0, cap * sizeof *all);
     asx__atomic_init(&e->waiting, 0u);
+    asx__bell_init(&e->pool.bell, ASX__WORKER_SLEEP);
     asx__lease_init(&e->lock, !asx__lease_barriers_work());
     e->lease_after = LEASE_AFTER;
     for (uint32_t i = 0; i < cap; i++) {
         all[i].rt = rt;
         all[i].index = i;
+        asx__bell_init(&all[i].bell, ASX__WORKER_DEAD);
         asx__lease_slot_init(&all[i].slot);
         init_outside(&all[i].outside);
         asx__local_init(&all[i], rt->config.seed);

@@ -32,6 +32,7 @@
 #include <pthread.h>
 
 #include "base/atomic.h"
+#include "sched/bell.h"
 #include "sched/latch.h"
 #include "sched/lease.h"
 #include "sched/sched.h"
@@ -64,19 +65,6 @@ typedef struct asx__outside {
     asx__atomic_u64 entries;  /* A: how often it has entered, likewise */
 } asx__outside;
 
-/* The life of a worker; pool.c has the diagram. */
-#define ASX__WORKER_STATE_LIST(X)                                                                  \
-    X(DEAD, "dead")           /* it has no thread, or that ends now */                             \
-    X(ACTIVE, "active")       /* runs tasks, or looks for some */                                  \
-    X(IDLE_SPIN, "searching") /* has nothing to do, and waits a moment before it sleeps */         \
-    X(SLEEP, "asleep")                                                                             \
-    X(DRAINING, "draining")   /* takes nothing more, and ends after its slice */
-enum asx__worker_state {
-#define X(name, text) ASX__WORKER_##name,
-    ASX__WORKER_STATE_LIST(X)
-#undef X
-};
-
 /* How far a worker has come; every dispatch changes it. */
 typedef struct asx__progress {
     const asx__task *task;
@@ -87,8 +75,7 @@ typedef struct asx__progress {
 typedef struct asx__worker {
     asx_runtime *rt;           /* I */
     uint32_t index;            /* I */
-    asx__atomic_u32 state;     /* A: enum asx__worker_state; written with the engine held, but for
-                                  its own way from IDLE_SPIN to SLEEP */
+    asx__bell bell;            /* A: its state; rung when it is to wake up */
     bool made;                 /* its thread is to be joined: of the monitor, then of the driver */
     asx__atomic_u64 turns;     /* A: it has begun; the monitor looks from outside ... */
     uint64_t turns_seen;       /* ... has seen so many ... */
@@ -116,7 +103,6 @@ typedef struct asx__worker {
     uint64_t met_seen;         /* L: ... how often it had met others ... */
     uint64_t met;              /* L: entries at which it had to wait, ever */
     asx_time looked_at;        /* L: ... and when that was */
-    asx__atomic_u32 bell;      /* rung when it is to wake up */
     struct asx__worker *next_asleep; /* L */
     asx__driving drives;       /* of its thread */
 } asx__worker;
@@ -126,7 +112,7 @@ typedef struct asx__pool {
     pthread_t monitor;         /* of the driver */
     bool made;                 /* of the driver: there is one */
     bool looks_in;             /* L: it looks in; else it sleeps until it is rung for */
-    asx__atomic_u32 bell;      /* rung when it is to wake up */
+    asx__bell bell;            /* rung when it is to wake up; it never searches */
     uint32_t dull_looks;       /* L: in a row with somebody asleep */
     uint32_t spare_looks;      /* L: with more workers than needed, minus those without */
     uint64_t negative_streak;  /* L */
@@ -321,13 +307,6 @@ bool asx__workers_stalled(asx_runtime *rt);
 /* Is anything runnable, for the worker that asks or for anybody? */
 bool asx__workers_have_backlog(const asx_runtime *rt);
 
-/* Its bell has been rung: wakes it, if it is not looking at it anyway. */
-static inline void asx__worker_rouse(asx__worker *worker)
-{
-    if (asx__load_seq_cst(&worker->state) == (uint32_t)ASX__WORKER_SLEEP)
-        asx__futex_wake(&worker->bell, 1);
-}
-
 /* Wakes this one, if it sleeps. */
 void asx__worker_call(asx_runtime *rt, asx__worker *worker);
 
@@ -344,7 +323,7 @@ bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches);
 
 static inline bool asx__worker_is(const asx__worker *worker, enum asx__worker_state state)
 {
-    return asx__load_relaxed(&worker->state) == (uint32_t)state;
+    return asx__bell_is(&worker->bell, state);
 }
 
 /* One more turn of its own. */

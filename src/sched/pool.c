@@ -201,7 +201,7 @@ static void promote(asx_runtime *rt)
     asx_pool_stats *counts = &e->pool.counts;
     asx__worker *w = dead_worker(e);
     ASX__ASSERT(w != NULL);
-    asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_ACTIVE);
+    asx__bell_set(&w->bell, ASX__WORKER_ACTIVE);
     w->same_looks = 0;
     w->needed_at = rt->now;
     counts->promoted++; /* at once: somebody may ask in between */
@@ -221,7 +221,7 @@ static void promote(asx_runtime *rt)
     counts->promoted--;
     counts->gate_no_thread++;
     e->pool.hold_until = asx_time_add(rt->now, HOLD_NS);
-    asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_DEAD);
+    asx__bell_set(&w->bell, ASX__WORKER_DEAD);
     e->workers_here--;
 }
 
@@ -233,7 +233,7 @@ static void drain_one(asx_runtime *rt)
         asx__worker *w = &e->workers[i];
         if (!asx__worker_is(w, ASX__WORKER_ACTIVE) || w->asleep || w->pins != 0)
             continue;
-        asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_DRAINING);
+        asx__bell_set(&w->bell, ASX__WORKER_DRAINING);
         asx__local_drain(rt, w);
         e->pool.counts.retired_surplus++;
         return;
@@ -277,16 +277,16 @@ static void *watch_over(void *arg)
     asx__pool *pool = &e->pool;
     (void)asx__engine_enter(rt);
     while (!e->stop) {
-        uint32_t bell = asx__load_relaxed(&pool->bell);
+        uint32_t seen = asx__bell_lie_down(&pool->bell, false);
         bool looks_in = pool->looks_in;
         asx__engine_leave(rt, false);
         uint64_t until;
         do {
             until = looks_in ? asx__futex_clock_ns() + LOOK_NS : ASX__FUTEX_FOREVER;
-            (void)asx__futex_wait(&pool->bell, bell, until);
-        } while (asx__load_relaxed(&pool->bell) == bell && looks_in && all_turn(e));
+            (void)asx__bell_sleep(&pool->bell, seen, until);
+        } while (!asx__bell_was_rung(&pool->bell, seen) && looks_in && all_turn(e));
         (void)asx__engine_enter(rt);
-        if (!e->stop && asx__load_relaxed(&pool->bell) == bell && looks_in)
+        if (!e->stop && !asx__bell_was_rung(&pool->bell, seen) && looks_in)
             look(rt, asx__futex_clock_ns() > until + LOOK_NS);
     }
     asx__engine_leave(rt, false);
@@ -295,8 +295,8 @@ static void *watch_over(void *arg)
 
 static void ring(asx__pool *pool)
 {
-    asx__store_relaxed(&pool->bell, asx__load_relaxed(&pool->bell) + 1);
-    asx__futex_wake(&pool->bell, 1);
+    asx__bell_ring(&pool->bell);
+    asx__bell_rouse(&pool->bell);
 }
 
 void asx__pool_begin(asx_runtime *rt)
@@ -345,7 +345,7 @@ bool asx__pool_retires(asx_runtime *rt, asx__worker *w)
 {
     if (rt->now < asx__pool_retire_at(w))
         return false;
-    asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_DRAINING);
+    asx__bell_set(&w->bell, ASX__WORKER_DRAINING);
     rt->engine->pool.counts.retired_idle++;
     return true;
 }
@@ -353,7 +353,7 @@ bool asx__pool_retires(asx_runtime *rt, asx__worker *w)
 void asx__pool_worker_ends(asx_runtime *rt, asx__worker *w)
 {
     ASX__DEBUG_ASSERT(!w->asleep && (rt->engine->stop || (w->pins == 0 && w->index != 0)));
-    asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_DEAD);
+    asx__bell_set(&w->bell, ASX__WORKER_DEAD);
     w->tid = 0;
     rt->engine->workers_here--;
 }
@@ -370,7 +370,7 @@ asx_status asx_runtime_pool_stats(const asx_runtime *rt, asx_pool_stats *ret_sta
     if (e != NULL) {
         uint32_t in[ASX__WORKER_DRAINING + 1] = { 0 };
         for (uint32_t i = 0; i < e->workers_max; i++)
-            in[asx__load_relaxed(&e->workers[i].state)]++;
+            in[asx__load_relaxed(&e->workers[i].bell.state)]++;
         stats = e->pool.counts;
         stats.workers_base = e->workers_base;
         stats.workers_max = e->workers_cap;

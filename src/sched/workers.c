@@ -3,10 +3,9 @@
  * The thread that drives is worker 0; the others are made when it begins and end when it is done.
  * One that cannot be made is done without. Those beyond the configured number come and go: pool.c.
  *
- * Sleeping. A worker with nothing to do sleeps on a futex of its own. One of the sleepers is the
- * watch: it sleeps until the next timer. Its bell is counted up with the engine held, and a
- * sleeper reads it with the engine held before it lets go, so no ringing is lost. Surplus workers
- * are woken last, so that they have time to see that they are not needed.
+ * Sleeping. A worker with nothing to do sleeps on a bell of its own: bell.h has the protocol. One
+ * of the sleepers is the watch: it sleeps until the next timer. Surplus workers are woken last, so
+ * that they have time to see that they are not needed.
  *
  * Searching. Waking a thread that sleeps in the system costs tens of microseconds. So a worker that
  * has run out of work first looks at its bell for SEARCH_NS (IDLE_SPIN), unless half of those who
@@ -15,12 +14,6 @@
  * looks once whether something waits that those who are awake do not come to. Then it sleeps. It
  * does not search other queues all the time: work is put there with the engine held, and whoever
  * puts it knows best whether it is worth another core (see below).
- *
- *     searcher                            who rings
- *     state = SLEEP      seq_cst          bell = bell + 1    seq_cst
- *     bell has changed?  seq_cst          state == SLEEP?    seq_cst: wakes it by the system
- *
- * One of the two sees the other: it does not sleep on a bell that was rung without a wake-up.
  *
  * Spreading. A hand-over of a few cache lines costs more than a tiny task does, and waking a core
  * costs hundreds of them. So nobody is woken because something is runnable, as long as those who
@@ -56,7 +49,6 @@
 /* Dispatches between two looks of a worker at how things go. */
 #define STRETCH (4 * ASX__TURN)
 #define SEARCH_NS 6000u
-#define SEARCH_LOOKS 16u /* at the bell between two at the clock */
 
 /* ---- bells ---------------------------------------------------------------------------------- */
 
@@ -88,7 +80,7 @@ static void add_sleeper(asx__engine *e, asx__worker *w)
 
 static asx__worker *ring(asx__worker *w)
 {
-    asx__store_seq_cst(&w->bell, asx__load_relaxed(&w->bell) + 1); /* partner: search() */
+    asx__bell_ring(&w->bell);
     return w;
 }
 
@@ -158,7 +150,7 @@ void asx__worker_call(asx_runtime *rt, asx__worker *w)
     if (!w->asleep)
         return;
     forget_sleeper(rt->engine, w);
-    asx__worker_rouse(ring(w));
+    asx__bell_rouse(&ring(w)->bell);
 }
 
 static void ring_all(asx__engine *e)
@@ -166,7 +158,7 @@ static void ring_all(asx__engine *e)
     while (e->asleep != NULL) {
         asx__worker *w = e->asleep;
         forget_sleeper(e, w);
-        asx__worker_rouse(ring(w));
+        asx__bell_rouse(&ring(w)->bell);
     }
 }
 
@@ -270,18 +262,11 @@ static bool may_search(const asx__engine *e)
 }
 
 /* Somebody may ring in a moment. False: nobody has, and it sleeps now. */
-static bool search(asx__worker *w, uint32_t bell, uint64_t deadline)
+static bool search(asx__worker *w, uint32_t seen, uint64_t deadline)
 {
     uint64_t until = asx__futex_clock_ns() + SEARCH_NS;
-    do {
-        for (uint32_t i = 0; i < SEARCH_LOOKS; i++) {
-            if (asx__load_relaxed(&w->bell) != bell)
-                return true;
-            asx__cpu_relax();
-        }
-    } while (asx__futex_clock_ns() < (until < deadline ? until : deadline));
-    asx__store_seq_cst(&w->state, (uint32_t)ASX__WORKER_SLEEP); /* partner: ring() */
-    return asx__load_seq_cst(&w->bell) != bell;
+    return asx__bell_search(&w->bell, seen, until < deadline ? until : deadline) ||
+           asx__bell_fall_asleep(&w->bell, seen);
 }
 
 static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
@@ -293,10 +278,10 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
 
 /* Sleeps until the bell or the deadline. A watch that would only look in does that from outside
  * first: as long as others enter every moment there is nothing to be done for it. */
-static void doze(asx__engine *e, asx__worker *w, uint32_t bell, uint64_t deadline, bool looks_in)
+static void doze(asx__engine *e, asx__worker *w, uint32_t seen, uint64_t deadline, bool looks_in)
 {
     uint64_t before = asx__engine_calls(e);
-    while (!asx__futex_wait(&w->bell, bell, deadline) && looks_in) {
+    while (!asx__bell_sleep(&w->bell, seen, deadline) && looks_in) {
         uint64_t entries = asx__engine_calls(e);
         if ((entries - before) * COARSE_NS < LOOK_NS)
             break;
@@ -337,16 +322,14 @@ static bool leave_for_sleep(asx_runtime *rt, asx__worker *w, asx_time at, bool l
                             bool searches)
 {
     asx__engine *e = rt->engine;
-    uint32_t bell = asx__load_relaxed(&w->bell);
     uint64_t deadline = futex_deadline(rt, at), calls = asx__engine_calls(e);
-    asx__store_seq_cst(&w->state,
-                       (uint32_t)(searches ? ASX__WORKER_IDLE_SPIN : ASX__WORKER_SLEEP));
+    uint32_t seen = asx__bell_lie_down(&w->bell, searches);
     asx__engine_give_up(rt);
     asx__engine_leave(rt, false);
-    bool rung = searches && search(w, bell, deadline);
+    bool rung = searches && search(w, seen, deadline);
     bool found = searches && !rung && finds_something(rt, calls);
     if (!rung && !found)
-        doze(e, w, bell, deadline, looks_in);
+        doze(e, w, seen, deadline, looks_in);
     (void)asx__engine_enter(rt);
     return found;
 }
@@ -384,7 +367,7 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until, bool searches)
         }
     }
     if (!asx__worker_is(w, ASX__WORKER_DRAINING))
-        asx__store_relaxed(&w->state, (uint32_t)ASX__WORKER_ACTIVE);
+        asx__bell_set(&w->bell, ASX__WORKER_ACTIVE);
     note_look(rt, w);
 }
 
@@ -575,8 +558,7 @@ static void start_threads(asx_runtime *rt)
     for (uint32_t i = 0; i < e->workers_base; i++) {
         asx__worker *w = &e->workers[i];
         all = all && (i == 0 || asx__worker_start(w));
-        asx__store_relaxed(&w->state,
-                           (uint32_t)(all ? ASX__WORKER_ACTIVE : ASX__WORKER_DEAD));
+        asx__bell_set(&w->bell, all ? ASX__WORKER_ACTIVE : ASX__WORKER_DEAD);
         e->workers_here += all;
     }
     for (uint32_t i = 1; i < e->workers_max; i++) /* whoever was theirs alone has moved */

@@ -404,7 +404,7 @@ static void put_pool(asx__look *look, const asx_runtime *rt)
         return;
     for (uint32_t i = 0; i < count && i < ASX__WORKERS_MAX; i++) {
         uint32_t state = STATES;
-        if (PEEK_FIELD(look, &w[i], state, &state) && state < STATES)
+        if (PEEK_FIELD(look, &w[i], bell.state, &state) && state < STATES)
             in[state]++;
     }
     asx__put(look, "workers ");
