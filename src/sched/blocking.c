@@ -30,13 +30,12 @@
 #define THREADS_MAX_DEFAULT 64u
 #define IDLE_NS_DEFAULT (10 * ASX_SEC)
 
-enum bell { AWAKE, ASLEEP };
 enum job_state { JOB_NEW, JOB_QUEUED, JOB_RUNNING, JOB_DONE, JOB_DROPPED };
 
 typedef struct job {
     asx__node node;      /* in the queue */
     asx__waitable wait;
-    struct job *next;    /* in the inbox */
+    asx__inbox_item back; /* in the inbox */
     asx__task *task;
     asx_blocking_fn fn;
     void *arg;
@@ -78,48 +77,36 @@ static void come_back(asx_runtime *rt, job *done)
         asx__engine_leave(rt, had_it);
         return;
     }
-    void *head = asx__load_relaxed(&rt->inbox);
-    do
-        done->next = head;
-    while (!asx__cas_seq_cst(&rt->inbox, &head, (void *)done));
-    /* From here on `done` may be gone, with the fiber that it was in; the runtime is not, for it
-     * waits for this thread when it goes. */
-    uint32_t asleep = ASLEEP;
-    if (asx__cas_seq_cst(&rt->bell, &asleep, (uint32_t)AWAKE))
-        asx__futex_wake(&rt->bell, 1);
-    if (head == NULL && rt->config.on_event.wake != NULL)
+    /* Then `done` may be gone, with the fiber that it was in; the runtime is not, for it waits for
+     * this thread when it goes. */
+    bool first = asx__inbox_put(&rt->inbox, &done->back);
+    asx__inbox_ring(&rt->inbox);
+    if (first && rt->config.on_event.wake != NULL)
         rt->config.on_event.wake(rt->config.on_event.arg);
 }
 
-void asx__inbox_drain(asx_runtime *rt)
+static job *job_that_is_back(asx__inbox_item *item)
 {
-    job *newest = asx__exchange_acquire(&rt->inbox, NULL);
-    job *oldest = NULL;
-    while (newest != NULL) { /* in the order in which they were done */
-        job *next = newest->next;
-        newest->next = oldest;
-        oldest = newest;
-        newest = next;
-    }
-    while (oldest != NULL) {
-        job *done = oldest;
-        oldest = done->next;
+    return (job *)(void *)((char *)item - offsetof(job, back));
+}
+
+void asx__blocking_drain(asx_runtime *rt)
+{
+    asx__inbox_item *next = asx__inbox_take(&rt->inbox);
+    while (next != NULL) {
+        job *done = job_that_is_back(next);
+        next = next->next;
         rt->jobs_out--;
         asx__wake(rt, done->task, ASX_OK, true);
     }
 }
 
-bool asx__inbox_sleep(asx_runtime *rt, asx_time until)
+bool asx__blocking_sleep(asx_runtime *rt, asx_time until)
 {
-    bool early = true;
     uint64_t deadline = ASX__FUTEX_FOREVER;
     if (until != ASX_TIME_NEVER)
         deadline = asx_time_add(until, rt->real.epoch_ns);
-    asx__store_seq_cst(&rt->bell, (uint32_t)ASLEEP);
-    if (asx__load_seq_cst(&rt->inbox) == NULL)
-        early = asx__futex_wait(&rt->bell, ASLEEP, deadline);
-    asx__store_relaxed(&rt->bell, (uint32_t)AWAKE);
-    return early;
+    return asx__inbox_sleep(&rt->inbox, deadline);
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -282,8 +269,7 @@ static void fail_all(asx_runtime *rt, asx__node *jobs)
         job *lost = (job *)asx__list_pop_front(jobs);
         lost->state = JOB_DONE;
         lost->result = ASX_E_SYSTEM;
-        lost->next = asx__load_relaxed(&rt->inbox);
-        asx__store_relaxed(&rt->inbox, (void *)lost);
+        (void)asx__inbox_put(&rt->inbox, &lost->back);
     }
 }
 

@@ -704,8 +704,8 @@ static void begin_turn(asx_runtime *rt)
     count_turn(rt);
     if (!rt->virtual_clock)
         asx__clock_read(rt);
-    if (ASX__UNLIKELY(!asx__inbox_empty(rt)))
-        asx__inbox_drain(rt);
+    if (ASX__UNLIKELY(!asx__inbox_is_empty(&rt->inbox)))
+        asx__blocking_drain(rt);
     fire_timers(rt);
     if (ASX__UNLIKELY(rt->unarmed != NULL))
         asx__regions_look(rt);
@@ -815,12 +815,12 @@ static bool sleep_until(asx_runtime *rt, asx_time next)
     for (;;) {
         asx_time due = asx__tidy_due(rt);
         if (due >= next)
-            return asx__inbox_sleep(rt, next);
-        if (due > rt->now && asx__inbox_sleep(rt, due))
+            return asx__blocking_sleep(rt, next);
+        if (due > rt->now && asx__blocking_sleep(rt, due))
             return true;
         asx__clock_read(rt);
         asx__tidy_step(rt);
-        if (rt->now >= next || !asx__inbox_empty(rt))
+        if (rt->now >= next || !asx__inbox_is_empty(&rt->inbox))
             return rt->now < next;
     }
 }

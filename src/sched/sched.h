@@ -38,6 +38,7 @@
 #include "fiber/fiber.h"
 #include "kernel/kernel.h"
 #include "time/time.h"
+#include "sched/inbox.h"
 #include "sched/seam.h"
 #include "trace/trace.h"
 
@@ -579,8 +580,7 @@ struct asx_runtime {
     asx__waitable sleep_wait, external_wait, yield_wait, join_wait;
 
     /* Work on other threads: blocking.h. */
-    asx__atomic_ptr inbox; /* any thread pushes, the loop takes */
-    asx__atomic_u32 bell;  /* the loop sleeps on it */
+    asx__inbox inbox;
     uint64_t jobs_out;     /* jobs that have not come back */
     struct asx__blocking *blocking;
 
