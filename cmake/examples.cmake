@@ -83,6 +83,7 @@ foreach(source IN LISTS example_sources)
     C_EXTENSIONS ON
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${name}-workers PRIVATE "${PROJECT_SOURCE_DIR}/tests/harness")
+  target_compile_definitions(${name}-workers PRIVATE ASX_TEST_WRAPS)
   target_link_libraries(${name}-workers PRIVATE asx_static asx_flags)
   target_link_options(${name}-workers PRIVATE
     LINKER:--wrap=asx_runtime_create LINKER:--wrap=asx_main)

@@ -41,8 +41,11 @@ foreach(source IN LISTS test_sources)
   if(ASX_LIBRARY_EXISTS)
     target_link_libraries(${name} PRIVATE asx_static)
   endif()
-  if(ASX_LIBRARY_EXISTS AND NOT ASX_LTO)
+  if(ASX_LIBRARY_EXISTS)
     target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/harness/workers.c")
+  endif()
+  if(ASX_LIBRARY_EXISTS AND NOT ASX_LTO) # whose calls no longer have names that could be replaced
+    target_compile_definitions(${name} PRIVATE ASX_TEST_WRAPS)
     target_link_options(${name} PRIVATE
       LINKER:--wrap=asx_runtime_create LINKER:--wrap=asx_main)
   endif()

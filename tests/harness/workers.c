@@ -1,17 +1,13 @@
 /* workers.c - the tests of one worker, and the examples, on several: with ASX_WORKERS=N in the
  * environment every runtime that is made without saying how many workers it wants gets N, unless it
  * is one of those that are for one worker only. The linker puts this in the place of
- * asx_runtime_create() and asx_main(). A test of something that several workers do not promise says
- * so: asx_test_one_worker(). */
+ * asx_runtime_create() and asx_main(), where it can (ASX_TEST_WRAPS). A test of something that
+ * several workers do not promise says so: asx_test_one_worker(). */
 #include <stdlib.h>
 
 #include <asx/runtime.h>
 
 #include "harness.h"
-
-asx_status __real_asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
-asx_status __wrap_asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
-int __wrap_asx_main(asx_task_fn fn, void *arg);
 
 static bool one_worker;
 
@@ -20,6 +16,11 @@ void asx_test_one_worker(const char *why)
     (void)why;
     one_worker = true;
 }
+
+#ifdef ASX_TEST_WRAPS
+asx_status __real_asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
+asx_status __wrap_asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
+int __wrap_asx_main(asx_task_fn fn, void *arg);
 
 asx_status __wrap_asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime)
 {
@@ -44,3 +45,4 @@ int __wrap_asx_main(asx_task_fn fn, void *arg)
     asx_status end = asx_runtime_destroy(rt);
     return st == ASX_OK && end == ASX_OK ? 0 : 1;
 }
+#endif
