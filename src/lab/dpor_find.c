@@ -284,6 +284,15 @@ static uint32_t take_last(asx__dpor *d, const mover *m)
     return last;
 }
 
+/* Would q do without e what it did? So it is if f does not come after e: then nothing that f looked
+ * at is changed by what is taken away, and nothing that comes later and is left changes it either,
+ * or it would come after f. Who did less than it might have done is to be asked. */
+static bool is_nothing_to(const asx__dpor *d, const mover *m, uint32_t early)
+{
+    return m->at < d->events_len && !d->wide_events[m->at].short_cut &&
+           !asx__clock_has(asx__dpor_clock(d, m->at), &d->events[early]);
+}
+
 static void find_hard(asx__dpor *d, const mover *m)
 {
     memcpy(d->past, m->before, d->stride * sizeof *d->past);
@@ -296,7 +305,7 @@ static void find_hard(asx__dpor *d, const mover *m)
     for (uint32_t i = 0; i < m->op->targets_len; i++)
         add_cursor(d, m, m->op->targets[i]);
     for (uint32_t e = take_last(d, m); e != ASX__DPOR_NONE; e = take_last(d, m)) {
-        if (d->wide_events[e].all || !is_related(d, m->op, e))
+        if (d->wide_events[e].all || is_nothing_to(d, m, e) || !is_related(d, m->op, e))
             continue;
         if (turn_round(d, m, e)) /* what comes before e can wait until f has come before e */
             asx__clock_join(d->past, asx__dpor_clock(d, e), d->stride);

@@ -97,6 +97,7 @@ typedef struct asx__wide_event {
     uint32_t links, links_len;
     uint32_t answers;       /* to be tried; 1: this one */
     bool all, plain;
+    bool short_cut;         /* see asx__deed */
     uint64_t touched, written;
 } asx__wide_event;
 

@@ -169,6 +169,7 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     wide->accesses = (uint32_t)d->accesses.len;
     wide->links = (uint32_t)d->links.len;
     wide->all = deed->all;
+    wide->short_cut = deed->short_cut;
     if (d->world != ASX__DPOR_NONE)
         asx__clock_join(asx__dpor_clock(d, step), asx__dpor_clock(d, d->world), d->stride);
     if (deed->all)

@@ -12,6 +12,9 @@
 #define DEPTH_DEFAULT 3
 #define LOOK_EVERY 64 /* executions between two looks at the clock */
 
+/* A branch of on_event(): see oracle.c. */
+#define OUTSIDE __attribute__((noinline))
+
 static const char *const mode_names[] = {
 #define MODE_NAME(name, text) text,
     ASX_EXPLORE_MODE_LIST(MODE_NAME)
@@ -48,12 +51,6 @@ static uint64_t now_ns(void)
 }
 
 /* ---- tasks and regions of the execution ----------------------------------------------------- */
-
-asx__lab_task *asx__explorer_task(const asx__explorer *x, uint64_t serial)
-{
-    uint64_t index = serial - x->first_serial;
-    return x->first_serial != 0 && index < x->tasks_len ? &x->tasks[index] : NULL;
-}
 
 bool asx__explorer_room(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size)
 {
@@ -113,7 +110,7 @@ static uint32_t number_of(asx__explorer *x, const asx_event *event, bool finaliz
 
 /* A poll task that is still one is the runtime's own: it does nothing that others could tell from
  * what they see, and runs at once whenever it can. */
-static void on_spawn(asx__explorer *x, const asx_event *event)
+static OUTSIDE void on_spawn(asx__explorer *x, const asx_event *event)
 {
     uint64_t serial = event->object;
     if (x->first_serial == 0)
@@ -124,7 +121,7 @@ static void on_spawn(asx__explorer *x, const asx_event *event)
         return;
     uint32_t id = 0;
     const asx__lab_region *region = asx__explorer_region(x, event->a);
-    bool finalizes = region != NULL && asx__explorer_finalizes(x, region, serial);
+    bool finalizes = region != NULL && asx__explorer_finalizes(region, serial);
     if (index != 0)
         id = event->b == ASX__VEHICLE_POLL ? ASX__DPOR_NONE : number_of(x, event, finalizes);
     for (; x->tasks_len <= index; x->tasks_len++)
@@ -135,15 +132,7 @@ static void on_spawn(asx__explorer *x, const asx_event *event)
                                        .timer = ASX__DPOR_NONE };
 }
 
-asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial)
-{
-    for (size_t i = x->regions_len; i-- > 0;)
-        if (x->regions[i].serial == serial)
-            return &x->regions[i];
-    return NULL;
-}
-
-static void on_open(asx__explorer *x, const asx_event *event)
+static OUTSIDE void on_open(asx__explorer *x, const asx_event *event)
 {
     if (!asx__explorer_room(x, (void **)&x->regions, &x->regions_cap, x->regions_len + 1,
                             sizeof *x->regions))
@@ -154,13 +143,12 @@ static void on_open(asx__explorer *x, const asx_event *event)
         .nth = owner != NULL ? owner->opened++ : 0, .timer = ASX__DPOR_NONE,
         .opened_at = owner != NULL ? asx__dpor_done(x->dpor, owner->id) : 0,
     };
-    asx__lab_region *opened = &x->regions[x->regions_len - 1];
-    opened->limited = asx__explorer_limits(x, opened);
+    asx__explorer_opened(x, &x->regions[x->regions_len - 1]);
 }
 
 /* The owner comes after everything in it, if it is closing it. If it has ended and left it open,
  * whoever closes an outer one does. */
-static void on_closed(asx__explorer *x, const asx_event *event)
+static OUTSIDE void on_closed(asx__explorer *x, const asx_event *event)
 {
     asx__lab_region *region = asx__explorer_region(x, event->object);
     if (region == NULL || region->owner == x->driver)
@@ -172,7 +160,7 @@ static void on_closed(asx__explorer *x, const asx_event *event)
         comes_after(x, owner->id, event->object);
 }
 
-static void on_join(asx__explorer *x, const asx_event *event)
+static OUTSIDE void on_join(asx__explorer *x, const asx_event *event)
 {
     const asx__lab_task *joiner = asx__explorer_task(x, event->task);
     const asx__lab_task *ended = asx__explorer_task(x, event->object);
@@ -194,7 +182,7 @@ void asx__explorer_fail(asx__explorer *x, const char *text, const char *site)
 
 /* Once a task has failed, what the runtime does to the others is not explored; the execution counts
  * as failed anyway. */
-static void on_complete(asx__explorer *x, const asx_event *event)
+static OUTSIDE void on_complete(asx__explorer *x, const asx_event *event)
 {
     asx__lab_task *task = asx__explorer_task(x, event->object);
     if (task == NULL || task->id == ASX__DPOR_NONE)
@@ -204,7 +192,7 @@ static void on_complete(asx__explorer *x, const asx_event *event)
         asx__explorer_fail(x, asx_status_str((asx_status)(int64_t)event->b), NULL);
 }
 
-static void on_park(asx__explorer *x, const asx_event *event, uint64_t waits)
+static OUTSIDE void on_park(asx__explorer *x, const asx_event *event, uint64_t waits)
 {
     asx__lab_task *task = asx__explorer_task(x, event->object);
     if (task == NULL)
@@ -217,7 +205,7 @@ static void on_park(asx__explorer *x, const asx_event *event, uint64_t waits)
 }
 
 /* An oracle has complained: the execution is not good. One that gets nowhere is stopped. */
-static void on_complaint(asx__explorer *x)
+static OUTSIDE void on_complaint(asx__explorer *x)
 {
     const asx_complaint *c = &x->oracles.complaint;
     asx__explorer_fail(x, c->text, asx_oracle_str(c->oracle));
@@ -260,6 +248,12 @@ static bool orders_nothing(uint32_t kind)
     default:
         return kind >= ASX_EVENT_CHANNEL_SEND && kind <= ASX_EVENT_CHANNEL_NACK;
     }
+}
+
+static OUTSIDE void on_other(asx__explorer *x, const asx_event *event)
+{
+    if (!orders_nothing(event->kind) && x->unsupported == 0 && x->failed_text == NULL)
+        x->unsupported = event->kind;
 }
 
 /* The observer of the journal. */
@@ -324,10 +318,7 @@ static void on_event(void *ctx, const asx_event *event)
                            event->kind == ASX_EVENT_SEMAPHORE_CREATE ? event->a : 0);
         break;
     default:
-        if (orders_nothing(event->kind))
-            break;
-        if (x->unsupported == 0 && x->failed_text == NULL)
-            x->unsupported = event->kind;
+        on_other(x, event);
         break;
     }
 }
@@ -630,7 +621,7 @@ static void begin(asx__explorer *x)
     x->things_len = 0;
     x->links_len = x->aims_seen = 0;
     asx__explorer_forget_targets(x);
-    x->advancing = x->timed = false;
+    x->advancing = x->timed = x->limits = false;
     x->clock = x->due = ASX__DPOR_NONE;
     x->clearing = false;
     x->more = false;
@@ -788,6 +779,7 @@ static asx_status run(asx__explorer *x)
     if (st < 0)
         return st;
     x->turn.ops = &turn_ops;
+    x->thread = asx__thread_self();
     x->started_ns = now_ns();
     if (x->tie != NULL && !asx__tie_begin(x))
         return ASX_OK;

@@ -74,6 +74,7 @@ typedef struct asx__lab_region {
     uint32_t timer;      /* the engine's number of its deadline; NONE: it has none */
     uint32_t opened_at;  /* how many events its owner had done then */
     size_t seen;         /* tasks and regions when the deadline was announced */
+    asx__region *record; /* its own as long as the serial there is the same; NULL: never seen */
     bool closed;
     bool limited;        /* there is room for so many tasks only */
 } asx__lab_region;
@@ -86,6 +87,7 @@ typedef struct asx__text {
 
 typedef struct asx__explorer {
     asx_runtime *rt;
+    asx__thread *thread; /* that explores */
     asx__dpor *dpor;
     const asx_explore_options *options;
     asx_lab_fn fn;
@@ -115,6 +117,7 @@ typedef struct asx__explorer {
     size_t links_len, links_cap;
     size_t aims_seen;    /* tasks, links and regions that standing operations know of */
     bool timed;          /* somebody has waited for a time */
+    bool limits;         /* some region has room for so many tasks only */
     uint32_t due;        /* the clock, or a deadline: it was chosen already; NONE: nobody was */
     bool advancing;      /* the clock was moved and nobody has gone since */
     bool clearing;       /* it is over and its tasks are being ended */
@@ -156,8 +159,20 @@ void asx__explorer_fail(asx__explorer *x, const char *text, const char *site);
 const char *asx__explorer_name(const asx__explorer *x, uint32_t task);
 
 /* NULL: not a task of the test. */
-asx__lab_task *asx__explorer_task(const asx__explorer *x, uint64_t serial);
-asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial);
+static inline asx__lab_task *asx__explorer_task(const asx__explorer *x, uint64_t serial)
+{
+    uint64_t index = serial - x->first_serial;
+    return x->first_serial != 0 && index < x->tasks_len ? &x->tasks[index] : NULL;
+}
+
+static inline asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial)
+{
+    for (size_t i = x->regions_len; i-- > 0;)
+        if (x->regions[i].serial == serial)
+            return &x->regions[i];
+    return NULL;
+}
+
 /* False: no memory, and the exploration ends. */
 bool asx__explorer_room(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size);
 /* The running task, one of the test's, waits for its turn and does it; as asx__explorer_do(). */
@@ -179,10 +194,9 @@ void asx__explorer_announce_deadlines(asx__explorer *x);
 bool asx__explorer_fire(asx__explorer *x, uint32_t timer);
 bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task);
 /* Does this task run the finalizers of the region? */
-bool asx__explorer_finalizes(const asx__explorer *x, const asx__lab_region *region,
-                             uint64_t serial);
-/* Is there room for so many tasks only? */
-bool asx__explorer_limits(const asx__explorer *x, const asx__lab_region *region);
+bool asx__explorer_finalizes(const asx__lab_region *region, uint64_t serial);
+/* It was just opened: finds its record, and whether there is room for so many tasks only. */
+void asx__explorer_opened(asx__explorer *x, asx__lab_region *region);
 /* Tasks or links have come: who stands before something that concerns them is told. */
 void asx__explorer_aim_again(asx__explorer *x);
 /* Begins again, with this explored too. */

@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Away from what happens most, which then needs no frame. */
+#define OUTSIDE __attribute__((noinline))
+
 /* ---- names ---------------------------------------------------------------------------------- */
 
 void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64_t maker,
@@ -225,35 +228,39 @@ void asx__explorer_prepare(asx__explorer *x, bool *feature)
 
 #define OWN_DEADLINE 0x3fffffffu /* of a task; those of the regions that it opens are counted */
 
-/* NULL: it is gone. */
-static asx__region *any_record_of(const asx__explorer *x, const asx__lab_region *r)
+static bool is_record_of(const asx__region *record, const asx__lab_region *r)
 {
-    for (uint32_t i = 0; i < x->rt->regions.carved; i++) {
-        asx__region *region = asx__slab_at(&x->rt->regions, i);
-        if (region->generation != 0 && asx__serial(region->generation) == r->serial)
-            return region;
-    }
-    return NULL;
+    return record->generation != 0 && asx__serial(record->generation) == r->serial;
 }
 
-bool asx__explorer_finalizes(const asx__explorer *x, const asx__lab_region *region,
-                             uint64_t serial)
+/* NULL: it is gone. */
+static asx__region *any_record_of(const asx__lab_region *r)
 {
-    const asx__region *record = any_record_of(x, region);
+    return r->record != NULL && is_record_of(r->record, r) ? r->record : NULL;
+}
+
+void asx__explorer_opened(asx__explorer *x, asx__lab_region *region)
+{
+    for (uint32_t i = 0; i < x->rt->regions.carved && region->record == NULL; i++) {
+        asx__region *record = asx__slab_at(&x->rt->regions, i);
+        if (is_record_of(record, region))
+            region->record = record;
+    }
+    region->limited = region->record != NULL && region->record->tasks_max != 0;
+    x->limits = x->limits || region->limited;
+}
+
+bool asx__explorer_finalizes(const asx__lab_region *region, uint64_t serial)
+{
+    const asx__region *record = any_record_of(region);
     return record != NULL && record->finalizing && record->finalizer_task != NULL &&
            asx__serial(record->finalizer_task->generation) == serial;
 }
 
-bool asx__explorer_limits(const asx__explorer *x, const asx__lab_region *region)
-{
-    const asx__region *record = any_record_of(x, region);
-    return record != NULL && record->tasks_max != 0;
-}
-
 /* NULL: it is gone, or has no deadline. */
-static asx__region *record_of(const asx__explorer *x, const asx__lab_region *r)
+static asx__region *record_of(const asx__lab_region *r)
 {
-    asx__region *region = any_record_of(x, r);
+    asx__region *region = any_record_of(r);
     return region != NULL && (region->timeout_at != ASX_TIME_NEVER ||
                               region->deadline_at != ASX_TIME_NEVER)
                ? region
@@ -303,7 +310,7 @@ void asx__explorer_announce_deadlines(asx__explorer *x)
     for (size_t i = 0; i < x->regions_len; i++) {
         asx__lab_region *r = &x->regions[i];
         const asx__lab_task *owner = asx__explorer_task(x, r->owner);
-        if (owner == NULL || r->closed || r->seen == there || record_of(x, r) == NULL)
+        if (owner == NULL || r->closed || r->seen == there || record_of(r) == NULL)
             continue;
         if (!x->cancels)
             asx__explorer_prepare(x, &x->cancels);
@@ -350,7 +357,7 @@ bool asx__explorer_fire(asx__explorer *x, uint32_t timer)
         asx__budget_exhaust(x->rt, task, ASX_CANCEL_DEADLINE);
         return true;
     }
-    asx__region *region = record_of(x, r);
+    asx__region *region = record_of(r);
     (void)asx__dpor_commit(x->dpor, timer);
     if (region == NULL)
         return true;
@@ -712,7 +719,7 @@ static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self)
 }
 
 /* A fault that was asked for: 1, it happens now. */
-static uint64_t draw_fault(asx__explorer *x, asx__task *task, asx__turn_kind kind)
+static OUTSIDE uint64_t draw_fault(asx__explorer *x, asx__task *task, asx__turn_kind kind)
 {
     static const struct {
         uint32_t fault;
@@ -845,11 +852,11 @@ static bool is_left_behind(asx__turn_kind kind)
 
 /* Where the operation stands: as the call has said; later operations of the same call stand there
  * too. The end of a task has no call: where it was started. */
-static const char *site_of(asx__lab_task *self, const asx__task *task, asx__turn_kind kind)
+static const char *site_of(const asx__explorer *x, asx__lab_task *self, const asx__task *task,
+                           asx__turn_kind kind)
 {
-    asx__thread *thread = asx__thread_self();
-    const char *here = thread->site;
-    thread->site = NULL;
+    const char *here = x->thread->site;
+    x->thread->site = NULL;
     if (kind == ASX__TURN_END)
         here = task->site;
     else if (here != NULL)
@@ -859,23 +866,43 @@ static const char *site_of(asx__lab_task *self, const asx__task *task, asx__turn
     return here != NULL ? here : "";
 }
 
-static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t object, uint64_t a,
-                     uint64_t b)
+/* Is it something that nobody could tell from nothing? Asked first of what happens most in tests that
+ * do not cancel; what is not known here is asked again when the operation is made. */
+static bool is_nothing(const asx__explorer *x, const asx__task *task, const asx__lab_task *self,
+                       asx__turn_kind kind, uint64_t object, uint64_t a, uint64_t b)
 {
-    asx__explorer *x = ctx;
-    if (task == NULL || x->clearing || x->rt->in_cleanup || (task->flags & ASX__T_POLL) != 0)
-        return ASX__TURN_GOES;
+    const asx__lab_region *r;
+    switch (kind) {
+    case ASX__TURN_CHECKPOINT:
+    case ASX__TURN_JOIN:
+        return !x->cancels && (task->flags & ASX__T_METERED) == 0;
+    case ASX__TURN_IS_CANCELLED:
+    case ASX__TURN_OPEN_REGION:
+        return !x->cancels;
+    case ASX__TURN_STOP_REGION:
+        return !x->far_spawns;
+    case ASX__TURN_CLOSE_REGION:
+        return x->options->clock != ASX_EXPLORE_ADVERSARIAL && !x->far_cancels && !x->far_spawns;
+    case ASX__TURN_END:
+        return a == 0 && !x->cancels && !x->limits;
+    case ASX__TURN_SET_UP:
+    case ASX__TURN_SPAWN:
+        r = asx__explorer_region(x, object);
+        return a == 0 && (b & ASX__SPAWN_FAILS) == 0 && r != NULL &&
+               asx__explorer_task(x, r->owner) == self &&
+               asx__dpor_done(x->dpor, self->id) == r->opened_at;
+    default:
+        return false;
+    }
+}
+
+/* The task stands before an operation until it is its turn. */
+static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind kind,
+                              const char *site, uint64_t object, uint64_t a, uint64_t b)
+{
     uint64_t serial = asx__serial(task->generation);
     asx__lab_task *self = asx__explorer_task(x, serial);
-    if (self == NULL || self->id == ASX__DPOR_NONE)
-        return ASX__TURN_GOES;
-    if (kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD)
-        return draw_fault(x, task, kind);
-    if (kind == ASX__TURN_MADE) {
-        asx__explorer_made(x, (uint32_t)b, object, serial, a);
-        return ASX__TURN_GOES;
-    }
-    asx__op op = { .kind = rows[kind].kind, .a = a, .site = site_of(self, task, kind) };
+    asx__op op = { .kind = rows[kind].kind, .a = a, .site = site };
     if (kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP)
         op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
                ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u);
@@ -906,6 +933,27 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
     uint64_t found = asx__explorer_stand(x, task, &op);
     after_turn(x, asx__explorer_task(x, serial), kind, object, a, found);
     return found;
+}
+
+static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t object, uint64_t a,
+                     uint64_t b)
+{
+    asx__explorer *x = ctx;
+    if (task == NULL || x->clearing || x->rt->in_cleanup || (task->flags & ASX__T_POLL) != 0)
+        return ASX__TURN_GOES;
+    asx__lab_task *self = asx__explorer_task(x, asx__serial(task->generation));
+    if (self == NULL || self->id == ASX__DPOR_NONE)
+        return ASX__TURN_GOES;
+    if (kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD)
+        return x->options->faults != 0 ? draw_fault(x, task, kind) : ASX__TURN_GOES;
+    if (kind == ASX__TURN_MADE) {
+        asx__explorer_made(x, (uint32_t)b, object, asx__serial(task->generation), a);
+        return ASX__TURN_GOES;
+    }
+    const char *site = site_of(x, self, task, kind);
+    if (is_nothing(x, task, self, kind, object, a, b))
+        return ASX__TURN_GOES;
+    return stand(x, task, kind, site, object, a, b);
 }
 
 void asx__explorer_seam_init(asx__explorer *x)

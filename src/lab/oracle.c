@@ -11,12 +11,17 @@
 #include <asx/outcome.h>
 #include <asx/state.h>
 
+#include "base/assert.h"
 #include "trace/trace.h"
 
 #define LIVELOCK_MAX 200000
 #define FUTURELOCK_MAX 100000
 #define FUTURELOCK_LOOK 4096 /* dispatches between two looks */
 #define GAP_MAX 65536        /* serials of a table that may be missing, all together */
+
+/* A branch of asx__oracles_hear(): called without a frame around it, so that most events, which
+ * have a short branch, do not pay for the long ones. */
+#define OUTSIDE __attribute__((noinline))
 
 typedef struct seen_task {
     uint64_t region;
@@ -192,7 +197,7 @@ void asx__oracles_begin(asx__oracles *o)
 
 /* ---- tasks ---------------------------------------------------------------------------------- */
 
-static void hear_spawn(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_spawn(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = put(&o->tasks, e->object);
     seen_region *r = region_of(o, e->a);
@@ -208,7 +213,7 @@ static void hear_spawn(asx__oracles *o, const asx_event *e)
                               "which is closed", (ull)e->object, (ull)e->a);
 }
 
-static void hear_state(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_state(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = task_of(o, e->object);
     if (t == NULL)
@@ -225,7 +230,7 @@ static void hear_state(asx__oracles *o, const asx_event *e)
     t->state = (uint8_t)e->b;
 }
 
-static void hear_cancel(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_cancel(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = task_of(o, e->object);
     if (t == NULL)
@@ -250,7 +255,7 @@ static void hear_cancel(asx__oracles *o, const asx_event *e)
                               asx_event_kind_str(e->kind), (ull)e->object);
 }
 
-static void hear_complete(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_complete(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = task_of(o, e->object);
     if (t == NULL)
@@ -295,7 +300,7 @@ static void look_for_futurelock(asx__oracles *o)
     }
 }
 
-static void hear_schedule(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_schedule(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = task_of(o, e->object);
     if (++o->idle_events == o->livelock_max)
@@ -329,7 +334,7 @@ static void hear_schedule(asx__oracles *o, const asx_event *e)
 
 /* ---- regions -------------------------------------------------------------------------------- */
 
-static void hear_open(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_open(asx__oracles *o, const asx_event *e)
 {
     seen_region *r = put(&o->regions, e->object);
     if (r == NULL)
@@ -377,7 +382,7 @@ static void hear_closed(asx__oracles *o, const asx_event *e, seen_region *r)
     r->closed = true;
 }
 
-static void hear_region_state(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_region_state(asx__oracles *o, const asx_event *e)
 {
     seen_region *r = region_of(o, e->object);
     if (r == NULL)
@@ -390,7 +395,7 @@ static void hear_region_state(asx__oracles *o, const asx_event *e)
         hear_closed(o, e, r);
 }
 
-static void hear_finalizer(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_finalizer(asx__oracles *o, const asx_event *e)
 {
     seen_region *r = region_of(o, e->object);
     if (r == NULL)
@@ -403,7 +408,7 @@ static void hear_finalizer(asx__oracles *o, const asx_event *e)
     r->finalizer = e->a;
 }
 
-static void hear_disturbance(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_disturbance(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = task_of(o, e->object);
     seen_region *r = t != NULL ? region_of(o, t->region) : NULL;
@@ -420,7 +425,7 @@ static bool is_regions(uint64_t kind)
     return kind == ASX_OBLIGATION_KIND_PLAIN || kind == ASX_OBLIGATION_KIND_LEASE;
 }
 
-static void hear_reserve(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_reserve(asx__oracles *o, const asx_event *e)
 {
     seen_obligation *b = put(&o->obligations, e->object);
     if (b == NULL)
@@ -435,7 +440,7 @@ static void hear_reserve(asx__oracles *o, const asx_event *e)
         r->obligations++;
 }
 
-static void hear_resolve(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_resolve(asx__oracles *o, const asx_event *e)
 {
     seen_obligation *b = get(&o->obligations, e->object);
     if (b == NULL || !b->present)
@@ -489,7 +494,7 @@ static void hear_take(asx__oracles *o, const asx_event *e, seen_channel *c)
                               (ull)queued(c));
 }
 
-static void hear_channel(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_channel(asx__oracles *o, const asx_event *e)
 {
     seen_channel *c;
     if (e->kind == ASX_EVENT_CHANNEL_CREATE) {
@@ -515,7 +520,7 @@ static void hear_channel(asx__oracles *o, const asx_event *e)
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-static void hear_timer(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_timer(asx__oracles *o, const asx_event *e)
 {
     seen_timer *t;
     if (e->kind == ASX_EVENT_TIMER_ARM) {
@@ -573,7 +578,7 @@ static void look_for_lost_wakeups(asx__oracles *o)
 
 /* Everybody waits and the root is told to shut down: that is how a run ends that cannot go on. Who
  * waits for what is noted now, before they are all told. */
-static void hear_region_cancel(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_region_cancel(asx__oracles *o, const asx_event *e)
 {
     const seen_region *r = region_of(o, e->object);
     bool holder = false, waiter = false;
@@ -595,7 +600,7 @@ static void hear_region_cancel(asx__oracles *o, const asx_event *e)
     look_for_lost_wakeups(o);
 }
 
-static void hear_advance(asx__oracles *o, const asx_event *e)
+static OUTSIDE void hear_advance(asx__oracles *o, const asx_event *e)
 {
     for (size_t i = 0; i < o->timers.len && !o->coalesced; i++) {
         const seen_timer *t = get(&o->timers, o->timers.base + i);
@@ -610,8 +615,22 @@ static void hear_advance(asx__oracles *o, const asx_event *e)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static void hear_task_event(asx__oracles *o, const asx_event *e)
+/* Oracles of the program, and the one that looks for data races. */
+static OUTSIDE void tell_others(asx__oracles *o, const asx_event *e)
 {
+    for (unsigned i = 0; i < o->watches_len; i++) {
+        const char *wrong = o->watches[i].fn(o->watches[i].ctx, e);
+        if (wrong != NULL)
+            asx__oracles_complain(o, ASX_ORACLE_USER, "%s", wrong);
+    }
+    if (o->races_on && e != NULL)
+        asx__races_hear(o, e);
+}
+
+/* Something was done. */
+static void hear_deed(asx__oracles *o, const asx_event *e)
+{
+    o->idle_events = 0;
     switch (e->kind) {
     case ASX_EVENT_TASK_SPAWN:
         hear_spawn(o, e);
@@ -631,14 +650,6 @@ static void hear_task_event(asx__oracles *o, const asx_event *e)
     case ASX_EVENT_CANCEL_ACK:
         hear_cancel(o, e);
         break;
-    default:
-        break;
-    }
-}
-
-static void hear_region_event(asx__oracles *o, const asx_event *e)
-{
-    switch (e->kind) {
     case ASX_EVENT_REGION_OPEN:
         hear_open(o, e);
         break;
@@ -651,52 +662,50 @@ static void hear_region_event(asx__oracles *o, const asx_event *e)
     case ASX_EVENT_FINALIZER_RUN:
         hear_finalizer(o, e);
         break;
+    case ASX_EVENT_OBLIGATION_RESERVE:
+        hear_reserve(o, e);
+        break;
+    case ASX_EVENT_OBLIGATION_COMMIT:
+    case ASX_EVENT_OBLIGATION_ABORT:
+    case ASX_EVENT_OBLIGATION_LEAK:
+        hear_resolve(o, e);
+        break;
+    case ASX_EVENT_CHANNEL_CREATE:
+    case ASX_EVENT_CHANNEL_SEND:
+    case ASX_EVENT_CHANNEL_RECV:
+    case ASX_EVENT_CHANNEL_EVICT:
+    case ASX_EVENT_CHANNEL_DISCARD:
+    case ASX_EVENT_CHANNEL_NACK:
+        hear_channel(o, e);
+        break;
+    case ASX_EVENT_TIMER_ARM:
+    case ASX_EVENT_TIMER_FIRE:
+    case ASX_EVENT_TIMER_CANCEL:
+        hear_timer(o, e);
+        break;
+    case ASX_EVENT_CLOCK_ADVANCE:
+        hear_advance(o, e);
+        break;
     default:
         break;
-    }
-}
-
-static void ask_watches(asx__oracles *o, const asx_event *e)
-{
-    for (unsigned i = 0; i < o->watches_len; i++) {
-        const char *wrong = o->watches[i].fn(o->watches[i].ctx, e);
-        if (wrong != NULL)
-            asx__oracles_complain(o, ASX_ORACLE_USER, "%s", wrong);
     }
 }
 
 void asx__oracles_hear(asx__oracles *o, const asx_event *e)
 {
     o->now_seq = e->seq;
-    if (o->watches_len != 0)
-        ask_watches(o, e);
-    if (o->races_on)
-        asx__races_hear(o, e);
-    if (e->kind >= ASX_EVENT_TASK_RUN && e->kind <= ASX_EVENT_TASK_YIELD) {
+    if (ASX__UNLIKELY(o->watches_len != 0 || o->races_on))
+        tell_others(o, e);
+    if (e->kind >= ASX_EVENT_TASK_RUN && e->kind <= ASX_EVENT_TASK_YIELD)
         hear_schedule(o, e);
-        return;
-    }
-    o->idle_events = 0;
-    if (e->kind >= ASX_EVENT_TASK_SPAWN && e->kind <= ASX_EVENT_BUDGET_EXHAUSTED)
-        hear_task_event(o, e);
-    else if (e->kind >= ASX_EVENT_REGION_OPEN && e->kind <= ASX_EVENT_ADMISSION_REFUSED)
-        hear_region_event(o, e);
-    else if (e->kind == ASX_EVENT_OBLIGATION_RESERVE)
-        hear_reserve(o, e);
-    else if (e->kind >= ASX_EVENT_OBLIGATION_COMMIT && e->kind <= ASX_EVENT_OBLIGATION_LEAK)
-        hear_resolve(o, e);
-    else if (e->kind >= ASX_EVENT_CHANNEL_CREATE && e->kind <= ASX_EVENT_CHANNEL_NACK)
-        hear_channel(o, e);
-    else if (e->kind >= ASX_EVENT_TIMER_ARM && e->kind <= ASX_EVENT_TIMER_CANCEL)
-        hear_timer(o, e);
-    else if (e->kind == ASX_EVENT_CLOCK_ADVANCE)
-        hear_advance(o, e);
+    else
+        hear_deed(o, e);
 }
 
 bool asx__oracles_end(asx__oracles *o, asx_status status)
 {
     o->ended = true;
-    ask_watches(o, NULL);
+    tell_others(o, NULL);
     if (status == ASX_E_DEADLOCK)
         asx__oracles_complain(o, o->held ? ASX_ORACLE_FUTURELOCK : ASX_ORACLE_DEADLOCK, "%s",
                               o->waiting);

@@ -827,15 +827,15 @@ asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
 
 /* The first two events of every run; not before there is one, so that a recorded trace to compare
  * with can be given to a new runtime. */
-static void begin_journal(asx_runtime *rt)
+static __attribute__((noinline)) void begin_journal(asx_runtime *rt)
 {
     asx__trace_emit(&rt->trace, rt->now, ASX_EVENT_RUN_BEGIN, 0, 0, rt->config.seed, 0, 0);
     asx__trace_emit(&rt->trace, rt->now, ASX_EVENT_REGION_OPEN, 0,
                     asx__serial(rt->root->generation), 0, 0, 0);
 }
 
-uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, uint64_t object,
-                         uint64_t a, uint64_t b, uint64_t cause)
+static inline uint64_t emit(asx_runtime *rt, const asx__task *task, uint32_t kind, uint64_t object,
+                            uint64_t a, uint64_t b, uint64_t cause)
 {
     uint64_t who = task != NULL ? asx__serial(task->generation) : 0;
     if (ASX__UNLIKELY(rt->trace.next_seq <= 1 && kind != ASX_EVENT_RUN_BEGIN))
@@ -845,10 +845,16 @@ uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, 
     return asx__trace_emit(&rt->trace, rt->now, kind, who, object, a, b, cause);
 }
 
+uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, uint64_t object,
+                         uint64_t a, uint64_t b, uint64_t cause)
+{
+    return emit(rt, task, kind, object, a, b, cause);
+}
+
 uint64_t asx__journal(asx_runtime *rt, uint32_t kind, uint64_t object, uint64_t a, uint64_t b,
                       uint64_t cause)
 {
-    return asx__journal_as(rt, rt->current, kind, object, a, b, cause);
+    return emit(rt, rt->current, kind, object, a, b, cause);
 }
 
 uint64_t asx_runtime_digest(const asx_runtime *rt)

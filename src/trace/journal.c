@@ -140,11 +140,6 @@ uint64_t asx__trace_append(asx__trace *trace, asx_time now, uint32_t kind, uint6
     const asx_event event = { .seq = seq, .time = now, .kind = kind,
                               .worker = trace->worker, .task = task, .object = object,
                               .a = a, .b = b, .cause = cause };
-    if (trace->policy == ASX__TRACE_TELL) {
-        if (trace->observe != NULL)
-            trace->observe(trace->observe_ctx, &event);
-        return seq;
-    }
     trace->digest_state = asx__event_absorb(trace->digest_state, &event);
     if (ASX__LIKELY(trace->cursor < trace->capacity) || make_room(trace))
         trace->events[trace->cursor++] = event;

@@ -208,7 +208,7 @@ static inline void asx__trace_stop(asx__trace *trace)
         trace->divergence.what = ASX__TRACE_STOPPED;
 }
 
-/* The slow half of asx__trace_emit(). */
+/* The half of asx__trace_emit() for journals that keep something, a digest at least. */
 uint64_t asx__trace_append(asx__trace *trace, asx_time now, uint32_t kind, uint64_t task,
                            uint64_t object, uint64_t a, uint64_t b, uint64_t cause);
 
@@ -220,7 +220,14 @@ static inline uint64_t asx__trace_emit(asx__trace *trace, asx_time now, uint32_t
 {
     if (!trace->on)
         return 0;
-    return asx__trace_append(trace, now, kind, task, object, a, b, cause);
+    if (trace->policy != ASX__TRACE_TELL)
+        return asx__trace_append(trace, now, kind, task, object, a, b, cause);
+    const asx_event event = { .seq = trace->next_seq++, .time = now, .kind = kind,
+                              .worker = trace->worker, .task = task, .object = object,
+                              .a = a, .b = b, .cause = cause };
+    if (trace->observe != NULL)
+        trace->observe(trace->observe_ctx, &event);
+    return event.seq;
 }
 
 /* ASX_E_RESOURCE_EXHAUSTED once an event was refused, else ASX_OK. */
