@@ -17,6 +17,10 @@
  * The sequence has everything that is left, not only what q needs: what is tried instead of it must
  * cover all of it. What is put into the tree is less (dpor_tree.c).
  *
+ * If f does not come after e then q would do without e what f did: nothing that f looked at is
+ * changed by what is taken away, and nothing that comes later and is left changes it either, or it
+ * would come after f. So e is passed over, unless f did less than it might have done.
+ *
  * Cost. An f is looked at in the execution in which it is new, and again only if q would do there
  * what f did not: then what came later matters. It always matters where there are several answers:
  * what goes with another one is all that came beside it. Candidates for e are found by going back
@@ -32,6 +36,7 @@ typedef struct mover {
     uint32_t at;             /* where f stands; as many as there are: it did not happen */
     const uint32_t *before;  /* clock of q before it */
     const asx__op *op;
+    const uint32_t *after;   /* NULL, or only what is in this clock can matter to it */
 } mover;
 
 static void take_away(asx__dpor *d, uint32_t event)
@@ -236,6 +241,18 @@ static bool is_related(const asx__dpor *d, const asx__op *op, uint32_t event)
     return false;
 }
 
+/* The last link of the group, or the one before that of f if it has one. */
+static uint32_t link_before(const asx__dpor *d, const mover *m, uint32_t group)
+{
+    if (m->at == d->events_len)
+        return d->objects.at[group].last;
+    const asx__wide_event *f = &d->wide_events[m->at];
+    for (uint32_t i = f->links; i < f->links + f->links_len; i++)
+        if (d->links.at[i].object == group)
+            return d->links.at[i].prev;
+    return d->objects.at[group].last;
+}
+
 static void add_cursor(asx__dpor *d, const mover *m, uint64_t name)
 {
     uint32_t group = asx__dpor_object_find(d, asx__group_of(name));
@@ -244,11 +261,12 @@ static void add_cursor(asx__dpor *d, const mover *m, uint64_t name)
     const asx__dpor_object *g = &d->objects.at[group];
     uint64_t others = g->state & ~asx__task_bit(m->task);
     if (others != 0 || d->tasks_len > 64)
-        d->cursors.at[d->cursors.len++] = (asx__cursor){ g->last, others };
+        d->cursors.at[d->cursors.len++] = (asx__cursor){ link_before(d, m, group), others };
 }
 
-/* Goes back to the next event before f that is not of its task and not in d->past. It ends where
- * all that other tasks did is in the past, which is known if each of them has a bit of its own. */
+/* Goes back to the next event before f that is not of its task, not in d->past and could matter. It
+ * ends where all that other tasks did is in the past, which is known if each of them has a bit of
+ * its own. */
 static void move_cursor(asx__dpor *d, const mover *m, asx__cursor *c)
 {
     for (; c->link != ASX__DPOR_NONE; c->link = d->links.at[c->link].prev) {
@@ -256,8 +274,11 @@ static void move_cursor(asx__dpor *d, const mover *m, asx__cursor *c)
         const asx__dpor_event *event = &d->events[k];
         if (k >= m->at || event->task == m->task)
             continue;
-        if (!asx__clock_has(d->past, event))
-            return;
+        if (!asx__clock_has(d->past, event)) {
+            if (m->after == NULL || asx__clock_has(m->after, event))
+                return;
+            continue;
+        }
         c->tasks &= ~asx__task_bit(event->task);
         if (c->tasks == 0 && d->tasks_len <= 64)
             c->link = ASX__DPOR_NONE;
@@ -284,15 +305,6 @@ static uint32_t take_last(asx__dpor *d, const mover *m)
     return last;
 }
 
-/* Would q do without e what it did? So it is if f does not come after e: then nothing that f looked
- * at is changed by what is taken away, and nothing that comes later and is left changes it either,
- * or it would come after f. Who did less than it might have done is to be asked. */
-static bool is_nothing_to(const asx__dpor *d, const mover *m, uint32_t early)
-{
-    return m->at < d->events_len && !d->wide_events[m->at].short_cut &&
-           !asx__clock_has(asx__dpor_clock(d, m->at), &d->events[early]);
-}
-
 static void find_hard(asx__dpor *d, const mover *m)
 {
     memcpy(d->past, m->before, d->stride * sizeof *d->past);
@@ -305,7 +317,7 @@ static void find_hard(asx__dpor *d, const mover *m)
     for (uint32_t i = 0; i < m->op->targets_len; i++)
         add_cursor(d, m, m->op->targets[i]);
     for (uint32_t e = take_last(d, m); e != ASX__DPOR_NONE; e = take_last(d, m)) {
-        if (d->wide_events[e].all || is_nothing_to(d, m, e) || !is_related(d, m->op, e))
+        if (d->wide_events[e].all || !is_related(d, m->op, e))
             continue;
         if (turn_round(d, m, e)) /* what comes before e can wait until f has come before e */
             asx__clock_join(d->past, asx__dpor_clock(d, e), d->stride);
@@ -368,7 +380,8 @@ static void find_choices(asx__dpor *d, uint32_t event)
 static void find_of_event(asx__dpor *d, uint32_t event)
 {
     const asx__wide_event *f = &d->wide_events[event];
-    mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op };
+    mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op,
+                f->short_cut ? NULL : asx__dpor_clock(d, event) };
     bool old = event < d->branch_at && !d->nodes.at[event].again;
     if (old && f->answers <= 1)
         return;
@@ -404,7 +417,7 @@ void asx__find_races(asx__dpor *d)
         find_of_event(d, event);
     for (uint32_t t = 0; t < d->tasks_len; t++) {
         const asx__dpor_task *task = &d->tasks[t];
-        mover m = { t, d->events_len, asx__dpor_task_clock(d, t), &task->op };
+        mover m = { t, d->events_len, asx__dpor_task_clock(d, t), &task->op, NULL };
         if (t == d->clock) /* it could not have gone earlier: others could */
             continue;
         if (task->present && task->pending && !asx__op_is_plain(&task->op) &&

@@ -515,18 +515,24 @@ static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
 
 /* Who starts something in a region that was opened by others, or by itself before it did something
  * else, may find it cancelled or closing, or find that its set-up has failed. Else nobody can have
- * done so. Where there is room for so many it may have to wait for the end of others. */
+ * done so. */
+static bool is_fresh(const asx__explorer *x, const asx__lab_task *self, uint64_t region,
+                     uint64_t room, uint64_t how)
+{
+    const asx__lab_region *r = asx__explorer_region(x, region);
+    return room == 0 && (how & ASX__SPAWN_FAILS) == 0 && r != NULL &&
+           asx__explorer_task(x, r->owner) == self &&
+           asx__dpor_done(x->dpor, self->id) == r->opened_at;
+}
+
+/* It is not. Where there is room for so many it may have to wait for the end of others. */
 static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t region, asx__op *op)
 {
     const asx__lab_region *r = asx__explorer_region(x, region);
     uint64_t flag = flag_of_region(x, region);
     if (r == NULL || flag == 0)
         return false;
-    bool own = asx__explorer_task(x, r->owner) == self;
-    bool fresh = own && asx__dpor_done(x->dpor, self->id) == r->opened_at;
-    if (fresh && op->a == 0 && (op->b & ASX__START_FAILS) == 0)
-        return false;
-    if (!x->far_spawns && !own)
+    if (!x->far_spawns && asx__explorer_task(x, r->owner) != self)
         asx__explorer_prepare(x, &x->far_spawns);
     op->name = flag;
     op->other = op->a != 0 ? flag + ASX__PART_PLACES : 0;
@@ -866,12 +872,11 @@ static const char *site_of(const asx__explorer *x, asx__lab_task *self, const as
     return here != NULL ? here : "";
 }
 
-/* Is it something that nobody could tell from nothing? Asked first of what happens most in tests that
- * do not cancel; what is not known here is asked again when the operation is made. */
-static bool is_nothing(const asx__explorer *x, const asx__task *task, const asx__lab_task *self,
-                       asx__turn_kind kind, uint64_t object, uint64_t a, uint64_t b)
+/* Is it something that nobody could tell from nothing? Asked first of what happens most in tests
+ * that do not cancel; what is not known here is asked again when the operation is made. */
+static inline bool is_nothing(const asx__explorer *x, const asx__task *task, asx__turn_kind kind,
+                              uint64_t a)
 {
-    const asx__lab_region *r;
     switch (kind) {
     case ASX__TURN_CHECKPOINT:
     case ASX__TURN_JOIN:
@@ -885,12 +890,6 @@ static bool is_nothing(const asx__explorer *x, const asx__task *task, const asx_
         return x->options->clock != ASX_EXPLORE_ADVERSARIAL && !x->far_cancels && !x->far_spawns;
     case ASX__TURN_END:
         return a == 0 && !x->cancels && !x->limits;
-    case ASX__TURN_SET_UP:
-    case ASX__TURN_SPAWN:
-        r = asx__explorer_region(x, object);
-        return a == 0 && (b & ASX__SPAWN_FAILS) == 0 && r != NULL &&
-               asx__explorer_task(x, r->owner) == self &&
-               asx__dpor_done(x->dpor, self->id) == r->opened_at;
     default:
         return false;
     }
@@ -898,10 +897,17 @@ static bool is_nothing(const asx__explorer *x, const asx__task *task, const asx_
 
 /* The task stands before an operation until it is its turn. */
 static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind kind,
-                              const char *site, uint64_t object, uint64_t a, uint64_t b)
+                              uint64_t object, uint64_t a, uint64_t b)
 {
     uint64_t serial = asx__serial(task->generation);
     asx__lab_task *self = asx__explorer_task(x, serial);
+    if (kind == ASX__TURN_MADE) {
+        asx__explorer_made(x, (uint32_t)b, object, serial, a);
+        return ASX__TURN_GOES;
+    }
+    const char *site = site_of(x, self, task, kind);
+    if ((kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP) && is_fresh(x, self, object, a, b))
+        return ASX__TURN_GOES;
     asx__op op = { .kind = rows[kind].kind, .a = a, .site = site };
     if (kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP)
         op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
@@ -946,14 +952,10 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
         return ASX__TURN_GOES;
     if (kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD)
         return x->options->faults != 0 ? draw_fault(x, task, kind) : ASX__TURN_GOES;
-    if (kind == ASX__TURN_MADE) {
-        asx__explorer_made(x, (uint32_t)b, object, asx__serial(task->generation), a);
-        return ASX__TURN_GOES;
-    }
-    const char *site = site_of(x, self, task, kind);
-    if (is_nothing(x, task, self, kind, object, a, b))
-        return ASX__TURN_GOES;
-    return stand(x, task, kind, site, object, a, b);
+    if (!is_nothing(x, task, kind, a))
+        return stand(x, task, kind, object, a, b);
+    (void)site_of(x, self, task, kind);
+    return ASX__TURN_GOES;
 }
 
 void asx__explorer_seam_init(asx__explorer *x)
