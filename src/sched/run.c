@@ -103,15 +103,7 @@ static bool bind_stack(asx_runtime *rt, asx__task *task)
         rt->current = before;
         return false;
     }
-    asx_task_fn fn = task->u.fresh.fn;
-    void *arg = task->u.fresh.arg;
-    stack->owner = task;
-    task->u.fiber.stack = stack;
-    task->u.fiber.sp = asx__fiber_make(
-        asx__stack_top(stack),
-        ASX__LIKELY(rt->gate == NULL) ? asx__fiber_main : asx__fiber_main_shared, task);
-    task->w.start = fn; /* asx__fiber_main takes both from here */
-    task->r.io = arg;
+    asx__fiber_bind(rt, task, stack);
     first_run(rt, task);
     return true;
 }
@@ -125,18 +117,33 @@ static inline void tell_leaving(const asx_runtime *rt, const asx__task *task)
 
 /* ---- leaving a fiber ------------------------------------------------------------------------ */
 
+/* Whoever goes before the lanes does so a bounded number of times: then one task of the lanes comes
+ * in between, and it goes on. So a tree of tasks that join each other is walked in depth,
+ * however long that takes, and keeps nobody from the processor. */
 static asx__task *next_task(asx_runtime *rt)
 {
     asx__task *task = rt->next_up;
-    if (task != NULL) {
-        rt->next_up = NULL;
-        rt->inline_streak++;
-        rt->turn_slow++;
-        rt->cert.ready_dispatches++;
-        return task;
+    if (task == NULL ||
+        ASX__UNLIKELY(rt->inline_streak >= ASX__INLINE_MOST && !asx__lanes_are_empty(rt))) {
+        rt->inline_streak = 0;
+        asx__task *picked = asx__pick(rt);
+        if (ASX__LIKELY(task == NULL))
+            return picked;
+        rt->hot = 0; /* somebody goes before the lanes after that */
+        if (picked != NULL)
+            return picked;
     }
-    rt->inline_streak = 0;
-    return asx__pick(rt);
+    rt->next_up = NULL;
+    rt->inline_streak++;
+    rt->turn_slow++;
+    rt->cert.ready_dispatches++;
+    return task;
+}
+
+/* Does the task leave because its child runs in its place? Then it stays in that of its joiner. */
+static inline bool keeps_place(const asx_runtime *rt, const asx__task *task)
+{
+    return rt->next_up != NULL && rt->next_up->joiner == task;
 }
 
 /* A journal shows a timer that is due at once (a deadline that had passed) before the next task,
@@ -207,7 +214,8 @@ static asx__task *next_fiber(asx_runtime *rt)
 static asx_status leave(asx_runtime *rt, asx__task *task)
 {
     asx__stack *stack = task->u.fiber.stack;
-    task->flags &= ~(uint32_t)ASX__T_INLINE; /* in nobody's place any more */
+    if (!keeps_place(rt, task))
+        task->flags &= ~(uint32_t)ASX__T_INLINE; /* in nobody's place any more */
     for (;;) {
         asx__task *next = next_fiber(rt);
         if (next == task) { /* it yielded, and it is its turn again */
@@ -333,6 +341,40 @@ static __attribute__((noinline)) void end_slowly(asx_runtime *rt, asx__task *tas
     asx__task_finish(rt, task, st);
 }
 
+/* The fiber's function has returned, and its joiner, in whose place it ran, goes on at once.
+ * Returns if anything has to be asked. */
+static inline void end_in_place(asx_runtime *rt, asx__task *task, asx_status st, asx__stack *stack,
+                                asx__stack_pool *pool)
+{
+    const uint32_t special = ASX__T_NOT_DIRECT & ~(uint32_t)ASX__T_INLINE;
+    asx__task *joiner = task->joiner;
+    asx__region *region = task->region;
+    if (st != ASX_OK ||
+        (task->flags & (ASX__T_NOT_PLAIN | ASX__T_INLINE)) != (ASX__T_JOINER | ASX__T_INLINE) ||
+        (joiner->flags & special) != 0 || asx__exec_state(joiner) != ASX__EXEC_PARKED ||
+        !region->fast || rt->hot_most != ASX__HOT_LEAVE || rt->turn_left <= 1 ||
+        rt->next_up != NULL || rt->inline_streak >= ASX__INLINE_MOST || rt->over != NULL ||
+        pool != rt->pool)
+        return;
+    task->phase = ASX_TASK_COMPLETED;
+    task->w.status = ASX_OK;
+    asx__exec_set(task, ASX__EXEC_DONE);
+    rt->tasks_ended++;
+    region->n_ok++;
+    if (joiner->r.io != NULL)
+        asx__join_result(task, joiner->r.io);
+    task->joiner = NULL;
+    task->w.waits = NULL;
+    asx__task_recycle_plain(rt, task);
+    joiner->w.status = ASX_OK;
+    asx__exec_set(joiner, ASX__EXEC_RUNNING);
+    rt->inline_streak++;
+    rt->turn_left--;
+    rt->current = joiner;
+    asx__stack_release(pool, stack);
+    asx__fiber_jump_on(stack, joiner->u.fiber.stack, joiner->u.fiber.sp, ASX_OK);
+}
+
 _Noreturn void asx__fiber_main(void *arg, int ret)
 {
     asx__task *task = arg;
@@ -346,8 +388,10 @@ _Noreturn void asx__fiber_main(void *arg, int ret)
     for (;;) {
         asx_cx cx = { task, rt, asx__task_caps(task), 0 };
         asx_status st = fn(&cx, user);
-        if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st)))
+        if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st))) {
+            end_in_place(rt, task, st, stack, pool);
             end_slowly(rt, task, st);
+        }
         task = ASX__LIKELY(pool == rt->pool) ? next_fresh(rt) : NULL;
         if (ASX__UNLIKELY(task == NULL)) {
             task = fiber_over(rt, stack, pool);
@@ -384,8 +428,10 @@ _Noreturn void asx__fiber_main_shared(void *arg, int ret)
         if (ASX__UNLIKELY(rt->gate->behind == NULL))
             asx__end_of_fork(st);
         (void)asx__engine_enter(rt);
-        if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st)))
+        if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st))) {
+            end_in_place(rt, task, st, stack, pool);
             end_slowly(rt, task, st);
+        }
         task = ASX__LIKELY(pool == rt->pool) ? next_fresh(rt) : NULL;
         if (task == NULL) {
             task = fiber_over(rt, stack, pool);
@@ -535,7 +581,8 @@ static __attribute__((noinline)) void settle_slow(asx_runtime *rt, asx__task *ta
                                                   bool cancelled_before)
 {
     tell_leaving(rt, task);
-    task->flags &= ~(uint32_t)ASX__T_INLINE;
+    if (!keeps_place(rt, task))
+        task->flags &= ~(uint32_t)ASX__T_INLINE;
     if (task->w.waits != NULL && (task->flags & ASX__T_RENEWED) == 0)
         withdraw(rt, task);
     if (ASX__UNLIKELY((task->flags & ASX__T_CANCEL) && !cancelled_before) &&

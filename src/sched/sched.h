@@ -492,6 +492,8 @@ typedef struct asx__watch {
 /* ---- runtime ------------------------------------------------------------------------------- */
 
 #define ASX__TURN 64 /* dispatches between two looks at the clock */
+/* Dispatches in a row that may go before the lanes because of joins. */
+#define ASX__INLINE_MOST (4 * ASX__TURN)
 #define ASX__HOT 1u       /* values of `hot` */
 #define ASX__HOT_LEAVE 2u
 #define ASX__STACK_CLASSES 12

@@ -169,26 +169,6 @@ static asx_status outcome_status(const asx__task *task, asx_status returned)
     }
 }
 
-static asx_outcome outcome_of(const asx__task *task)
-{
-    asx_outcome outcome = { (asx_outcome_kind)task->outcome, (asx_status)task->w.status,
-                            asx__serial(task->generation) };
-    return outcome;
-}
-
-static void join_result(const asx__task *task, asx_join_result *result)
-{
-    result->outcome = outcome_of(task);
-    result->value = task->outcome <= ASX_OUTCOME_ERR && (task->flags & ASX__T_VALUE)
-                        ? task->r.value
-                        : 0;
-}
-
-typedef struct join_io {
-    asx__task *target;
-    asx_join_result *result;
-} join_io;
-
 /* Hands the result to a parked joiner; true: the record is done with. */
 static bool hand_to_joiner(asx_runtime *rt, asx__task *task)
 {
@@ -198,9 +178,8 @@ static bool hand_to_joiner(asx_runtime *rt, asx__task *task)
     task->joiner = NULL;
     task->flags &= ~(uint32_t)ASX__T_JOINER;
     if ((joiner->flags & ASX__T_POLL) == 0) {
-        join_io *io = joiner->r.io;
-        if (io->result != NULL)
-            join_result(task, io->result);
+        if (joiner->r.io != NULL)
+            asx__join_result(task, joiner->r.io);
         if (rt->tracing)
             asx__journal_as(rt, joiner, ASX_EVENT_TASK_JOIN, asx__serial(task->generation),
                             task->outcome, (uint64_t)(int64_t)task->w.status, rt->running_seq);
@@ -317,7 +296,7 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
         rt->running_seq = asx__journal(rt, ASX_EVENT_TASK_COMPLETE, asx__serial(task->generation),
                                        task->outcome, (uint64_t)(int64_t)task->w.status, 0);
     region->busy++; /* a failure may cancel the region, which must not close before we are done */
-    asx__region_child_ended(rt, region, task, outcome_of(task));
+    asx__region_child_ended(rt, region, task, asx__outcome_of(task));
     if (ASX__UNLIKELY(task->extra != NULL && task->extra->links != NULL))
         asx__task_links_fire(rt, task, task->outcome == ASX_OUTCOME_ERR ||
                                            task->outcome == ASX_OUTCOME_PANICKED);
@@ -336,9 +315,7 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned)
 /* What a task that waits in a join waits for. */
 static asx__task *target_of(const asx__task *joiner)
 {
-    if (joiner->flags & ASX__T_POLL)
-        return (asx__task *)(void *)joiner->node.next;
-    return ((join_io *)joiner->r.io)->target;
+    return (asx__task *)(void *)joiner->node.next; /* it stands in no list */
 }
 
 static void join_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
@@ -385,14 +362,22 @@ static bool would_deadlock(asx_runtime *rt, const asx__task *caller, const asx__
     return false;
 }
 
+/* Would the child run next anyway, and others after it? Then they all run one after the other, and
+ * the joiner finds that those it joins next have ended. */
+static inline bool leads_others(const asx_runtime *rt, const asx__task *child)
+{
+    const asx__node *list = &rt->ready.queue[0];
+    return child->node.prev == list && child->node.next != list;
+}
+
 /* A child that has not started may run in the joiner's place. */
 static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
 {
     uint32_t special = ASX__T_CANCEL | ASX__T_TIMED | ASX__T_METERED | ASX__T_PINNED;
-    if (rt->config.no_join_inline || rt->next_up != NULL || rt->inline_streak >= ASX__TURN ||
+    if (rt->config.no_join_inline || rt->next_up != NULL ||
         child->phase != ASX_TASK_CREATED || (child->flags & special) != 0 ||
         (joiner->flags & special) != 0 || child->priority != joiner->priority ||
-        asx__exec_state(child) != ASX__EXEC_RUNNABLE)
+        asx__exec_state(child) != ASX__EXEC_RUNNABLE || leads_others(rt, child))
         return;
     asx__dequeue(rt, child);
     child->flags |= ASX__T_INLINE;
@@ -400,9 +385,45 @@ static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
     rt->hot = 0;
 }
 
+/* The same when nobody has to be asked, fibers both: may the child, which has not started, run in
+ * the joiner's place at once? What stands before the lanes, or has to be looked at between two
+ * dispatches, goes the long way. */
+static inline bool goes_in_place(const asx_runtime *rt, const asx__task *joiner,
+                                 const asx__task *child)
+{
+    const uint32_t plain = ASX__T_HANDLE | ASX__T_STARTED | ASX__T_INLINE | ASX__T_JOINER;
+    return child->flags == ASX__T_HANDLE && (joiner->flags & ~plain) == 0 &&
+           rt->hot_most == ASX__HOT_LEAVE && rt->turn_left > 1 && rt->next_up == NULL &&
+           rt->inline_streak < ASX__INLINE_MOST && rt->pool->free != NULL && rt->over == NULL &&
+           !rt->in_cleanup && !rt->config.no_join_inline && !leads_others(rt, child);
+}
+
+static asx_status join_in_place(asx_runtime *rt, asx__task *joiner, asx__task *child,
+                                asx_join_result *ret_result)
+{
+    ASX__DEBUG_ASSERT(child->phase == ASX_TASK_CREATED && child->joiner == NULL);
+    ASX__DEBUG_ASSERT(asx__exec_state(child) == ASX__EXEC_RUNNABLE); /* F2 */
+    asx__list_remove(&child->node);
+    child->joiner = joiner;
+    child->flags = ASX__T_HANDLE | ASX__T_STARTED | ASX__T_JOINER | ASX__T_INLINE;
+    child->phase = ASX_TASK_RUNNING;
+    asx__fiber_bind(rt, child, asx__stack_acquire(rt->pool));
+    asx__exec_set(child, ASX__EXEC_RUNNING);
+    rt->inline_streak++;
+    rt->turn_left--;
+    rt->current = child;
+    joiner->node.next = &child->node;
+    joiner->w.waits = &rt->join_wait;
+    joiner->r.io = ret_result;
+    asx__exec_set(joiner, ASX__EXEC_PARKED);
+    return asx__switch_to(joiner, child);
+}
+
 static inline __attribute__((always_inline)) asx_status
 join_wait(asx_runtime *rt, asx__task *task, asx__task *child, asx_join_result *ret_result)
 {
+    if (goes_in_place(rt, task, child))
+        return join_in_place(rt, task, child, ret_result);
     if (child->joiner != NULL && child->joiner != task)
         return ASX_E_BUSY;
     if (would_deadlock(rt, task, child))
@@ -410,14 +431,12 @@ join_wait(asx_runtime *rt, asx__task *task, asx__task *child, asx_join_result *r
     asx_status st = asx__wait_prepare(rt, task, &rt->join_wait);
     if (st < 0)
         return st;
-    join_io io = { child, ret_result };
-    if (task->flags & ASX__T_POLL)
-        task->node.next = &child->node; /* it stands in no list */
+    task->node.next = &child->node;
     rt->join_wait.serial = asx__serial(child->generation);
     child->joiner = task;
     child->flags |= ASX__T_JOINER;
     run_inline(rt, task, child);
-    return asx__wait_on(rt, task, &rt->join_wait, &io);
+    return asx__wait_on(rt, task, &rt->join_wait, ret_result);
 }
 
 static asx_status join_inside(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
@@ -458,7 +477,7 @@ static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task
     if (child->phase != ASX_TASK_COMPLETED)
         return join_wait(rt, task, child, ret_result);
     if (ret_result != NULL)
-        join_result(child, ret_result);
+        asx__join_result(child, ret_result);
     if (ASX__UNLIKELY(rt->tracing))
         asx__journal(rt, ASX_EVENT_TASK_JOIN, asx__serial(child->generation), child->outcome,
                      (uint64_t)(int64_t)child->w.status, 0);
@@ -503,7 +522,7 @@ static __attribute__((noinline)) asx_status join_gate(asx_cx *cx, const asx_task
                 return join_waits(rt, task, child, ret_result);
             }
             if (ret_result != NULL)
-                join_result(child, ret_result);
+                asx__join_result(child, ret_result);
             child->w.waits = NULL;
             asx__task_recycle_plain(rt, child);
             asx__lessee_out(w);
@@ -522,17 +541,13 @@ asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_res
                       handle->task_ == NULL))
         return join_gate(cx, handle, ret_result);
     asx__task *child = handle->task_;
-    uint64_t generation = handle->id.generation;
-    /* Its own record, ended with nothing left to look after, and no cancel pending here. When there
-     * is a journal every task has an extra part. */
-    if (ASX__UNLIKELY(handle->id.word >> 32 != ASX__TASK_WORD >> 32 ||
-                      child->generation != generation || child->phase != ASX_TASK_COMPLETED ||
-                      (child->flags & (ASX__T_EXTRA | ASX__T_CANCEL)) != 0 ||
-                      (task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) != 0 ||
-                      child->region->rt != rt))
+    if (ASX__UNLIKELY(!joins_plainly(task, child, handle) || child->region->rt != rt))
         return join_slow(cx, handle, ret_result);
+    if (child->phase != ASX_TASK_COMPLETED)
+        return goes_in_place(rt, task, child) ? join_in_place(rt, task, child, ret_result)
+                                              : join_slow(cx, handle, ret_result);
     if (ret_result != NULL)
-        join_result(child, ret_result);
+        asx__join_result(child, ret_result);
     child->w.waits = NULL;
     asx__task_recycle_plain(rt, child);
     return ASX_OK;

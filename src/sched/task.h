@@ -89,4 +89,32 @@ static inline bool asx__task_finish_plain(asx_runtime *rt, asx__task *task, asx_
     return true;
 }
 
+static inline asx_outcome asx__outcome_of(const asx__task *task)
+{
+    asx_outcome outcome = { (asx_outcome_kind)task->outcome, (asx_status)task->w.status,
+                            asx__serial(task->generation) };
+    return outcome;
+}
+
+/* A fresh fiber gets its stack; asx__fiber_main() takes function and argument from the record. */
+static inline void asx__fiber_bind(const asx_runtime *rt, asx__task *task, asx__stack *stack)
+{
+    task->w.start = task->u.fresh.fn;
+    task->r.io = task->u.fresh.arg;
+    stack->owner = task;
+    task->u.fiber.stack = stack;
+    task->u.fiber.sp = asx__fiber_make(
+        asx__stack_top(stack),
+        ASX__LIKELY(rt->gate == NULL) ? asx__fiber_main : asx__fiber_main_shared, task);
+}
+
+/* What whoever joins the task gets. */
+static inline void asx__join_result(const asx__task *task, asx_join_result *result)
+{
+    result->outcome = asx__outcome_of(task);
+    result->value = task->outcome <= ASX_OUTCOME_ERR && (task->flags & ASX__T_VALUE)
+                        ? task->r.value
+                        : 0;
+}
+
 #endif

@@ -1,6 +1,8 @@
 /* Joining: who may, how often, and what runs in the joiner's place. */
 #include "support_kit.h"
 
+#include "sched/sched.h"
+
 #include <string.h>
 
 typedef struct joined {
@@ -289,6 +291,152 @@ ASX_TEST(nor_once_its_child_that_is_a_poll_task_gave_way)
 {
     asx_test_one_worker("who has run when a yield returns");
     in_all_modes(inline_poll_ends, "c0 a c1 a' joiner", "a c0 a' c1 joiner");
+}
+
+/* A child that joins a child of its own has not given way: the tree is walked in depth. */
+typedef struct node {
+    const char *name;
+    struct node *below;
+} node;
+
+static asx_status walks(asx_cx *cx, void *arg)
+{
+    node *me = arg;
+    asx_region r;
+    CHECK_STATUS(asx_cx_region(cx, &r), ASX_OK);
+    for (node *n = me->below; n != NULL && n->name != NULL; n++) {
+        asx_task t;
+        asx_join_result result;
+        CHECK_STATUS(asx_spawn_task(&r, NULL, walks, n, &t), ASX_OK);
+        CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
+        CHECK_EQ(result.value, strlen(n->name));
+    }
+    say("%s", me->name);
+    return asx_task_set_value(cx, strlen(me->name));
+}
+
+typedef struct polled {
+    node *me;
+    asx_task child;
+    bool joining;
+} polled;
+
+static asx_poll walks_poll(asx_cx *cx, void *arg)
+{
+    polled *p = arg;
+    asx_region r;
+    CHECK_STATUS(asx_cx_region(cx, &r), ASX_OK);
+    for (; p->me->below->name != NULL; p->me->below++) {
+        if (!p->joining)
+            CHECK_STATUS(asx_spawn_task(&r, NULL, walks, p->me->below, &p->child), ASX_OK);
+        asx_status st = asx_join(cx, &p->child, NULL);
+        p->joining = st == ASX_E_WOULD_BLOCK;
+        if (p->joining)
+            return ASX_POLL_PENDING;
+        CHECK_STATUS(st, ASX_OK);
+    }
+    say("%s", p->me->name);
+    return ASX_POLL_READY;
+}
+
+static asx_status in_depth(asx_cx *cx, void *arg)
+{
+    node leaves[] = { { "1", NULL }, { "2", NULL }, { NULL, NULL } };
+    node nodes[] = { { "a", leaves }, { "b", leaves }, { NULL, NULL } };
+    node root = { "root", nodes };
+    polled top = { .me = &root };
+    asx_region r;
+    asx_task t;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "other", says, "other"), ASX_OK);
+    if (arg == NULL)
+        CHECK_STATUS(asx_spawn_task(&r, NULL, walks, &root, &t), ASX_OK);
+    else
+        CHECK_STATUS(asx_spawn_poll_task(&r, NULL, walks_poll, &top, &t), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    say("joiner");
+    return asx_region_close(&r, ASX_OK);
+}
+
+static asx_status in_depth_poll(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return in_depth(cx, cx);
+}
+
+ASX_TEST(a_tree_of_tasks_that_join_each_other_is_walked_in_depth)
+{
+    asx_test_one_worker("who runs next");
+    in_all_modes(in_depth, "1 2 a 1 2 b root joiner other",
+                 "other 1 2 a 1 2 b root joiner");
+    in_all_modes(in_depth_poll, "1 2 a 1 2 b root joiner other",
+                 "other 1 2 a 1 2 b root joiner");
+}
+
+/* The first in its lane runs next anyway, and those behind it after it. */
+static asx_status first_of_many(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task t;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, says, "child", &t), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", says, "a"), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "b", says, "b"), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    say("joiner");
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_child_that_is_first_in_its_lane_runs_there_and_its_joiner_waits_for_its_turn)
+{
+    asx_test_one_worker("who runs next");
+    in_all_modes(first_of_many, "child a b joiner", "child a b joiner");
+}
+
+/* However long a tree is walked, the lanes get one dispatch in between now and then. */
+enum { ROUNDS = 4000 };
+
+typedef struct patient {
+    unsigned turns;
+    bool over;
+} patient;
+
+static asx_status takes_turns(asx_cx *cx, void *arg)
+{
+    patient *p = arg;
+    for (; !p->over; p->turns++)
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+    return ASX_OK;
+}
+
+static asx_status joins_many(asx_cx *cx, void *arg)
+{
+    patient p = { 0, false };
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "patient", takes_turns, &p), ASX_OK);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        asx_task t;
+        CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &t), ASX_OK);
+        CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    }
+    p.over = true;
+    /* Two dispatches each, the child and its joiner. */
+    CHECK(p.turns >= 2 * ROUNDS / ASX__INLINE_MOST - 2);
+    CHECK(p.turns <= 2 * ROUNDS / ASX__INLINE_MOST + 2);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(joins_that_run_children_in_place_keep_nobody_from_its_turn)
+{
+    asx_test_one_worker("who runs next");
+    for (int i = 0; i < 4; i++) {
+        asx_runtime_config config = kit_config(i & 1 ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
+        config.trace = (i & 2) != 0;
+        CHECK_STATUS(kit_run(&config, joins_many, NULL), ASX_OK);
+    }
 }
 
 /* Higher priority, a deadline or a pending cancel keep a child in its own lane. */
