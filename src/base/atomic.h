@@ -150,10 +150,11 @@ static inline void asx__cpu_relax(void)
 bool asx__futex_wait(asx__atomic_u32 *word, uint32_t expected, uint64_t deadline_ns);
 /* Wakes up to `count` sleepers. The word may lie in memory that is gone already. */
 void asx__futex_wake(asx__atomic_u32 *word, uint32_t count);
-/* CLOCK_MONOTONIC, for deadlines. */
-uint64_t asx__futex_clock_ns(void);
 
 #endif
+
+/* CLOCK_MONOTONIC, for deadlines. */
+uint64_t asx__futex_clock_ns(void);
 
 /* ---- the names ------------------------------------------------------------------------------ */
 
