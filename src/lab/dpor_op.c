@@ -282,7 +282,8 @@ static void run_permit(asx__work *w)
             put(w, asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL)));
             return;
         }
-        asx__work_finds(w, ASX__FOUND_CLOSED);
+        asx__work_finds(w, ASX__FOUND_CLOSED); /* whoever claims next is told so, not how many do */
+        return;
     }
     uint64_t claims = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
     asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claims - 1);

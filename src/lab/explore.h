@@ -32,6 +32,7 @@ typedef struct asx__lab_task {
     uint32_t made;       /* channels and locks */
     uint32_t opened;     /* regions */
     uint64_t ticket;     /* its place in what it waits for */
+    uint64_t joins;      /* serial of whom it waits for by a join that is no operation; or 0 */
     uint32_t timer;      /* the engine's number of its own deadline; NONE: it has none */
     size_t seen;         /* tasks and regions when that was announced */
     const char *site;    /* where its last operation that said so stands; NULL: none did */

@@ -449,6 +449,16 @@ static asx_status join_inside(asx_cx *cx, const asx_task *handle, asx_join_resul
     return in.task_ != NULL ? asx_join(cx, &in, ret_result) : ASX_E_STALE_HANDLE;
 }
 
+/* Somebody has joined it before. In an explored runtime that depends on an order that nothing
+ * decides, so it is a join all the same; only its answer is another. */
+static asx_status join_late(asx_runtime *rt, asx__task *task, const asx_task *handle,
+                            asx_status refusal)
+{
+    asx__turn(rt, task, ASX__TURN_JOIN, asx__serial(handle->id.generation), 0);
+    asx_status st = asx__checkpoint(rt, task);
+    return st < 0 ? st : refusal;
+}
+
 static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task *handle,
                                                       asx_join_result *ret_result)
 {
@@ -463,7 +473,7 @@ static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task
         return ASX_E_STALE_HANDLE;
     st = asx__task_resolve(handle, &child);
     if (ASX__UNLIKELY(st < 0))
-        return st;
+        return st == ASX_E_STALE_HANDLE && rt->seam != NULL ? join_late(rt, task, handle, st) : st;
     if (ASX__UNLIKELY(child->region->rt != rt))
         return ASX_E_STALE_HANDLE;
     if (child == task)

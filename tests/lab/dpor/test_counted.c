@@ -8,7 +8,7 @@
  *   l u k      mutex: lock, unlock; try, and unlock if it has it
  *   d w        read-write lock: read and unlock; write and unlock
  *   a e        semaphore: acquire, release
- *   c h j      cancel the first task; checkpoint; join the first task
+ *   c h j i    cancel the first task; checkpoint; join the first task; join the second
  *   x X        load a cell, store into it; z: add to it
  *   n N        sleep for one millisecond, for two
  *   2 3        choose among so many; ?: choose among two, and go on or end
@@ -43,7 +43,7 @@ typedef struct world {
     asx_mutex mutex;
     asx_rwlock rwlock;
     asx_semaphore semaphore;
-    asx_task first;
+    asx_task first, second;
     int x;
 } world;
 
@@ -118,6 +118,8 @@ static asx_status other_op(asx_cx *cx, world *w, char op)
         return asx_checkpoint(cx);
     case 'j':
         return asx_join(cx, &w->first, NULL);
+    case 'i':
+        return asx_join(cx, &w->second, NULL);
     case 'x':
         (void)asx_lab_load(cx, &w->x);
         return ASX_OK;
@@ -175,8 +177,9 @@ static void run(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_channel_try_send(&w->tx, cx, &message), ASX_OK);
     for (int i = 0; i < TASKS && c->task[i] != NULL; i++) {
         char *word = (char *)(uintptr_t)c->task[i];
-        if (i == 0)
-            CHECK_STATUS(asx_spawn_task(r, NULL, act, word, &w->first), ASX_OK);
+        asx_task *handle = i == 0 ? &w->first : &w->second;
+        if (i < 2)
+            CHECK_STATUS(asx_spawn_task(r, NULL, act, word, handle), ASX_OK);
         else
             CHECK_STATUS(asx_spawn(r, "t", act, word), ASX_OK);
     }
@@ -284,6 +287,7 @@ ASX_TEST(a_cancel_meets_each_point_and_other_cancels)
     COUNT(2, T("r", "c", "s"));
     COUNT(3, T("lu", "c", "lu")); /* told; or it has it, before the other or after */
     COUNT(3, T("hx", "c", "X"));  /* told; or not, and the load is before the store or after */
+    COUNT(3, T("w", "c"));        /* told before it has asked, before it has it, or not */
 }
 
 ASX_TEST(a_join_comes_after_the_end)
@@ -291,6 +295,20 @@ ASX_TEST(a_join_comes_after_the_end)
     COUNT(1, T("X", "jx"));
     COUNT(2, T("X", "j", "x"));
     COUNT(1, T("h", "j", "j"));
+    COUNT(1, T("X", "jx", "jx")); /* both come after it: none is refused because of the other */
+    COUNT(2, T("X", "jz", "jz"));
+}
+
+/* Who joins whom in a circle waits for ever, whoever comes first. */
+ASX_TEST(joins_in_a_circle_are_a_deadlock)
+{
+    counted c = { T("Xi", "jx"), .classes = 1 };
+    asx_explore_options options = { .mode = ASX_EXPLORE_OPTIMAL };
+    for (options.seed = 0; options.seed < 11; options.seed++) {
+        asx_explore_result r = classes_explore(run, &c, &options);
+        CHECK_EQ(r.totals.executions, 1);
+        CHECK_EQ(r.totals.deadlocks, 1);
+    }
 }
 
 /* Equal deadlines come at once; those of later ones come after all that comes before. */

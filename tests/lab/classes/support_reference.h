@@ -1,0 +1,97 @@
+/* A second opinion about numbers of classes: small programs, and what the table of conflicts says
+ * of them, counted without the explorer, its engine or the runtime.
+ *
+ * A program is a few tasks, each a list of steps. Objects are there at first: two cells, two
+ * mutexes, a read-write lock, a semaphore, a channel with permits, a channel of many receivers. A
+ * step that fails (a try, a cas, a load of zero) jumps over the `skip` steps behind it. A task
+ * that is told that it is cancelled, and one that has come to its end, gives back what it holds
+ * and ends.
+ *
+ * The *reference* goes through all orders. An *event* is a step that was done, with its accesses;
+ * it is summed up with the last write before it of each object that it accesses, and a set of
+ * events is the sum of these, whatever their order. Two orders of the same sum are the same class,
+ * and must have led to the same state: if not, the table lacks a conflict (`sound`). So what
+ * follows such a sum is gone through once, and there are far fewer of them than orders.
+ */
+#ifndef TESTS_LAB_CLASSES_REFERENCE_H
+#define TESTS_LAB_CLASSES_REFERENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REF_OP_LIST(X)                                                                             \
+    X(LOAD) X(STORE) X(FETCH_ADD) X(CAS)                                                           \
+    X(LOCK) X(TRY_LOCK) X(UNLOCK)                                                                  \
+    X(READ) X(TRY_READ) X(WRITE) X(TRY_WRITE) X(RW_UNLOCK)                                         \
+    X(ACQUIRE) X(TRY_ACQUIRE) X(RELEASE) X(UNITS)                                                  \
+    X(SEND) X(TRY_SEND) X(RECV) X(TRY_RECV)                                                        \
+    X(RESERVE) X(TRY_RESERVE) X(COMMIT) X(ABORT) X(RX_DROP)                                        \
+    X(MANY_SEND) X(MANY_TRY_SEND) X(MANY_RECV) X(MANY_TRY_RECV) X(MANY_CLOSE)                      \
+    X(CHECKPOINT) X(CANCEL) X(CANCEL_ALL) X(MASK) X(UNMASK)                                        \
+    X(JOIN) X(SCOPE) X(SLEEP) X(CHOOSE)
+
+typedef enum ref_op {
+#define REF_ENUM_(name) REF_##name,
+    REF_OP_LIST(REF_ENUM_)
+#undef REF_ENUM_
+    REF_OP_COUNT
+} ref_op;
+
+enum {
+    REF_TASKS = 6,  /* those that are started at first, then those that a SCOPE starts */
+    REF_STEPS = 16, /* of a task */
+    REF_QUEUE = 24, /* messages ever sent to one channel */
+};
+
+typedef struct ref_step {
+    uint8_t op;
+    uint8_t arg;  /* which cell, mutex, task; how many units, milliseconds, answers */
+    uint8_t skip; /* if it fails, so many of the next */
+} ref_step;
+
+typedef struct ref_program {
+    int tasks, started; /* the first `started` at once */
+    int len[REF_TASKS];
+    ref_step code[REF_TASKS][REF_STEPS];
+    int capacity, filled;  /* of the channel; messages in it at first */
+    int many;              /* capacity of the other */
+    int units;             /* of the semaphore */
+    bool drops;            /* every task that sends has a sender of its own, and drops it */
+    bool adversarial;
+    bool faults;           /* cancel at every point, or not */
+} ref_program;
+
+/* Objects that are accessed. */
+enum {
+    REF_CELLS,
+    REF_MUTEXES = REF_CELLS + 2,
+    REF_RWLOCK = REF_MUTEXES + 2,
+    REF_SEMAPHORE,
+    REF_TAIL,
+    REF_HEAD,
+    REF_CLAIMS,
+    REF_CLOSED,
+    REF_SENDERS,
+    REF_SLOTS,
+    REF_MANY_TAIL = REF_SLOTS + 2,
+    REF_MANY_HEAD,
+    REF_MANY_CLOSED,
+    REF_MANY_SLOTS,
+    REF_FLAGS = REF_MANY_SLOTS + REF_QUEUE,
+    REF_OBJECTS = REF_FLAGS + REF_TASKS
+};
+
+typedef struct ref_count {
+    bool counted;       /* false: too large */
+    bool sound;
+    uint64_t classes, deadlocks;
+    uint64_t prefixes;  /* different ones */
+} ref_count;
+
+/* Leaves out the accesses of one object (REF_OBJECTS: of none). */
+void ref_classes(const ref_program *p, int blind, ref_count *ret_count);
+bool ref_is_point(int op);
+const char *ref_op_name(int op);
+void ref_print(const ref_program *p);
+
+#endif

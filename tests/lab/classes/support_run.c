@@ -1,0 +1,277 @@
+/* The programs of support_reference.h on a real runtime, and how they are drawn. */
+#define ASX_LAB 1
+#include "support_run.h"
+
+#include <string.h>
+
+#include <asx/asx.h>
+
+typedef struct world {
+    const ref_program *p;
+    asx_region region;
+    asx_channel_sender tx[REF_TASKS];
+    asx_channel_receiver rx;
+    asx_mpmc_sender many_tx;
+    asx_mpmc_receiver many_rx;
+    asx_mutex mutex[2];
+    asx_rwlock rwlock;
+    asx_semaphore semaphore;
+    asx_task task[REF_TASKS];
+    int cell[2];
+} world;
+
+typedef struct hand {
+    int number;
+    asx_send_permit permit;
+    asx_mutex_guard mutex[2];
+    asx_rwlock_guard rwlock;
+    asx_semaphore_permit units;
+    bool has_permit, has_mutex[2], has_rwlock, has_units, has_tx;
+} hand;
+
+static world the_world;
+
+static asx_status act(asx_cx *cx, void *arg);
+
+static asx_status do_cell(asx_cx *cx, world *w, hand *h, ref_step step)
+{
+    int *cell = &w->cell[step.arg & 1];
+    switch (step.op) {
+    case REF_LOAD:
+        return asx_lab_load(cx, cell) != 0 ? ASX_OK : ASX_E_NOT_FOUND;
+    case REF_STORE:
+        asx_lab_store(cx, cell, h->number + 1);
+        return ASX_OK;
+    case REF_FETCH_ADD:
+        (void)asx_lab_fetch_add(cx, cell, 1);
+        return ASX_OK;
+    default:
+        return asx_lab_cas(cx, cell, step.arg >> 1 & 3, step.arg >> 3) ? ASX_OK : ASX_E_NOT_FOUND;
+    }
+}
+
+static asx_status do_lock(asx_cx *cx, world *w, hand *h, ref_step step)
+{
+    asx_status st;
+    switch (step.op) {
+    case REF_LOCK:
+    case REF_TRY_LOCK:
+        st = step.op == REF_LOCK
+                 ? asx_mutex_lock(&w->mutex[step.arg], cx, &h->mutex[step.arg])
+                 : asx_mutex_try_lock(&w->mutex[step.arg], cx, &h->mutex[step.arg]);
+        h->has_mutex[step.arg] |= st == ASX_OK;
+        return st;
+    case REF_UNLOCK:
+        h->has_mutex[step.arg] = false;
+        return asx_mutex_unlock(&h->mutex[step.arg]);
+    case REF_RW_UNLOCK:
+        h->has_rwlock = false;
+        return asx_rwlock_unlock(&h->rwlock);
+    case REF_READ:
+        st = asx_rwlock_read(&w->rwlock, cx, &h->rwlock);
+        break;
+    case REF_TRY_READ:
+        st = asx_rwlock_try_read(&w->rwlock, cx, &h->rwlock);
+        break;
+    case REF_WRITE:
+        st = asx_rwlock_write(&w->rwlock, cx, &h->rwlock);
+        break;
+    default:
+        st = asx_rwlock_try_write(&w->rwlock, cx, &h->rwlock);
+        break;
+    }
+    h->has_rwlock |= st == ASX_OK;
+    return st;
+}
+
+static asx_status do_semaphore(asx_cx *cx, world *w, hand *h, ref_step step)
+{
+    asx_status st;
+    switch (step.op) {
+    case REF_UNITS:
+        return asx_semaphore_add(&w->semaphore, step.arg);
+    case REF_RELEASE:
+        h->has_units = false;
+        return asx_semaphore_release(&h->units);
+    default:
+        st = step.op == REF_ACQUIRE
+                 ? asx_semaphore_acquire(&w->semaphore, cx, step.arg, &h->units)
+                 : asx_semaphore_try_acquire(&w->semaphore, cx, step.arg, &h->units);
+        h->has_units |= st == ASX_OK;
+        return st;
+    }
+}
+
+static asx_status do_channel(asx_cx *cx, world *w, hand *h, ref_step step)
+{
+    asx_channel_sender *tx = &w->tx[w->p->drops ? h->number : 0];
+    int message = h->number;
+    asx_status st;
+    switch (step.op) {
+    case REF_SEND:
+        return asx_channel_send(tx, cx, &message);
+    case REF_TRY_SEND:
+        return asx_channel_try_send(tx, cx, &message);
+    case REF_RECV:
+        return asx_channel_recv(&w->rx, cx, &message);
+    case REF_TRY_RECV:
+        return asx_channel_try_recv(&w->rx, &message);
+    case REF_RESERVE:
+    case REF_TRY_RESERVE:
+        st = step.op == REF_RESERVE ? asx_channel_reserve(tx, cx, &h->permit)
+                                    : asx_channel_try_reserve(tx, cx, &h->permit);
+        h->has_permit |= st == ASX_OK;
+        return st;
+    case REF_COMMIT:
+        h->has_permit = false;
+        return asx_send_permit_send(&h->permit, &message);
+    case REF_ABORT:
+        h->has_permit = false;
+        return asx_send_permit_abort(&h->permit);
+    default:
+        return asx_channel_receiver_drop(&w->rx);
+    }
+}
+
+static asx_status do_many(asx_cx *cx, world *w, hand *h, ref_step step)
+{
+    int message = h->number;
+    switch (step.op) {
+    case REF_MANY_SEND:
+        return asx_mpmc_send(&w->many_tx, cx, &message);
+    case REF_MANY_TRY_SEND:
+        return asx_mpmc_try_send(&w->many_tx, cx, &message);
+    case REF_MANY_RECV:
+        return asx_mpmc_recv(&w->many_rx, cx, &message);
+    case REF_MANY_TRY_RECV:
+        return asx_mpmc_try_recv(&w->many_rx, cx, &message);
+    default:
+        return asx_mpmc_close(&w->many_tx);
+    }
+}
+
+/* Starts a task in a region of its own, and waits for it. */
+static asx_status scope(asx_cx *cx, world *w, int number)
+{
+    asx_region r;
+    asx_status st = asx_region_open(cx, &r, NULL);
+    if (st < 0)
+        return st;
+    (void)asx_spawn(&r, "inner", act, &w->task[number]);
+    return asx_region_close(&r, ASX_OK);
+}
+
+static asx_status do_task(asx_cx *cx, world *w, ref_step step)
+{
+    switch (step.op) {
+    case REF_CHECKPOINT:
+        return asx_checkpoint(cx);
+    case REF_CANCEL:
+        return asx_task_cancel(&w->task[step.arg], NULL);
+    case REF_CANCEL_ALL:
+        return asx_region_cancel(&w->region, NULL);
+    case REF_MASK:
+        return asx_mask_begin(cx, 100);
+    case REF_UNMASK:
+        return asx_mask_end(cx);
+    case REF_JOIN:
+        return asx_join(cx, &w->task[step.arg], NULL);
+    case REF_SCOPE:
+        return scope(cx, w, step.arg);
+    case REF_SLEEP:
+        return asx_sleep(cx, step.arg * ASX_MS);
+    default:
+        (void)asx_lab_choose(cx, step.arg);
+        return ASX_OK;
+    }
+}
+
+static asx_status operate(asx_cx *cx, hand *h, ref_step step)
+{
+    world *w = &the_world;
+    if (step.op <= REF_CAS)
+        return do_cell(cx, w, h, step);
+    if (step.op <= REF_RW_UNLOCK)
+        return do_lock(cx, w, h, step);
+    if (step.op <= REF_UNITS)
+        return do_semaphore(cx, w, h, step);
+    if (step.op <= REF_RX_DROP)
+        return do_channel(cx, w, h, step);
+    if (step.op <= REF_MANY_CLOSE)
+        return do_many(cx, w, h, step);
+    return do_task(cx, w, step);
+}
+
+static void give_back(hand *h)
+{
+    if (h->has_permit)
+        (void)asx_send_permit_abort(&h->permit);
+    if (h->has_units)
+        (void)asx_semaphore_release(&h->units);
+    if (h->has_rwlock)
+        (void)asx_rwlock_unlock(&h->rwlock);
+    for (int i = 1; i >= 0; i--)
+        if (h->has_mutex[i])
+            (void)asx_mutex_unlock(&h->mutex[i]);
+    if (h->has_tx)
+        (void)asx_channel_sender_drop(&the_world.tx[h->number]);
+}
+
+static bool sends(const ref_program *p, int number)
+{
+    for (int i = 0; i < p->len[number]; i++) {
+        int op = p->code[number][i].op;
+        if (op == REF_SEND || op == REF_TRY_SEND || op == REF_RESERVE || op == REF_TRY_RESERVE)
+            return true;
+    }
+    return false;
+}
+
+/* The place of a task's handle tells which it is. */
+static asx_status act(asx_cx *cx, void *arg)
+{
+    const ref_program *p = the_world.p;
+    hand h;
+    memset(&h, 0, sizeof h);
+    h.number = (int)((asx_task *)arg - the_world.task);
+    h.has_tx = p->drops && sends(p, h.number);
+    for (int pc = 0; pc < p->len[h.number]; pc++) {
+        ref_step step = p->code[h.number][pc];
+        asx_status st = operate(cx, &h, step);
+        if (st == ASX_E_CANCELLED)
+            break;
+        if (st < 0)
+            pc += step.skip;
+    }
+    give_back(&h);
+    return ASX_OK;
+}
+
+void ref_run(asx_cx *cx, void *program)
+{
+    world *w = &the_world;
+    asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
+    asx_region home;
+    int message = 0;
+    memset(w, 0, sizeof *w);
+    const ref_program *p = w->p = program;
+    (void)asx_region_open(cx, &home, &collect);
+    (void)asx_channel_create(&home, sizeof(int), (size_t)p->capacity, &w->tx[0], &w->rx);
+    (void)asx_mpmc_create(&home, sizeof(int), (size_t)p->many, &w->many_tx, &w->many_rx);
+    for (int i = 0; i < 2; i++)
+        (void)asx_mutex_create(&home, "m", &w->mutex[i]);
+    (void)asx_rwlock_create(&home, "l", &w->rwlock);
+    (void)asx_semaphore_create(&home, "s", (uint64_t)p->units, &w->semaphore);
+    for (int i = 0; i < p->filled; i++)
+        (void)asx_channel_try_send(&w->tx[0], cx, &message);
+    for (int i = 1; i < p->tasks && p->drops; i++)
+        if (sends(p, i))
+            (void)asx_channel_sender_clone(&w->tx[0], &w->tx[i]);
+    if (p->drops && !sends(p, 0))
+        (void)asx_channel_sender_drop(&w->tx[0]);
+    (void)asx_region_open(cx, &w->region, &collect);
+    for (int i = 0; i < p->started; i++)
+        (void)asx_spawn_task(&w->region, NULL, act, &w->task[i], &w->task[i]);
+    (void)asx_region_close(&w->region, ASX_OK);
+    (void)asx_region_close(&home, ASX_OK);
+}

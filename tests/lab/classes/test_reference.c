@@ -1,0 +1,185 @@
+/* Optimal exploration and brute force against a second opinion: as many executions as the
+ * reference counts classes, as many deadlocks, nothing redundant or blocked, whichever task goes by
+ * default. */
+#include "support_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+enum { CLASSES_MAX = 1000, INTERLEAVINGS_MAX = 600 };
+
+static uint64_t option(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static bool explored(ref_program *p, asx_explore_options options, asx_explore_result *r)
+{
+    options.clock = p->adversarial ? ASX_EXPLORE_ADVERSARIAL : ASX_EXPLORE_QUIESCENT;
+    options.faults = p->faults ? ASX_EXPLORE_FAULT_CANCEL : 0;
+    return asx_explore(&options, ref_run, p, r) == ASX_OK && r->status == ASX_OK;
+}
+
+static const char *compare_best(ref_program *p, const ref_count *ref, uint64_t seed)
+{
+    asx_explore_options options = { .mode = ASX_EXPLORE_OPTIMAL, .seed = seed,
+                                    .executions_max = ref->classes + 10 };
+    asx_explore_result r;
+    if (!explored(p, options, &r))
+        return "it cannot be explored";
+    if (r.totals.executions != ref->classes || !r.complete)
+        return "not as many executions as classes";
+    if (r.totals.redundant + r.totals.blocked != 0)
+        return "redundant or blocked";
+    return r.totals.deadlocks != ref->deadlocks ? "not as many deadlocks" : NULL;
+}
+
+/* What differs; NULL: nothing. */
+static const char *compare(ref_program *p, uint64_t defaults, ref_count *ref, bool *ret_brute)
+{
+    asx_explore_options all = { .mode = ASX_EXPLORE_DFS, .executions_max = INTERLEAVINGS_MAX };
+    asx_explore_result r;
+    const char *complaint = NULL;
+    ref_classes(p, REF_OBJECTS, ref);
+    if (!ref->sound)
+        return "two states of one class";
+    if (!ref->counted || ref->classes > CLASSES_MAX)
+        return NULL;
+    for (uint64_t seed = 0; seed < defaults && complaint == NULL; seed++)
+        complaint = compare_best(p, ref, seed);
+    if (complaint != NULL)
+        return complaint;
+    if (!explored(p, all, &r))
+        return "not all interleavings can be run";
+    *ret_brute = r.complete;
+    return r.complete && r.totals.classes != ref->classes ? "brute force differs" : NULL;
+}
+
+/* Leaves out what is not needed to show a complaint, and tells. */
+static void tell(ref_program *p)
+{
+    ref_count ref;
+    bool brute;
+    for (bool again = true; again;) {
+        again = false;
+        for (int t = 0; t < p->tasks && !again; t++)
+            for (int i = 0; i < p->len[t] && !again; i++) {
+                ref_program q;
+                again = ref_without(p, t, i, &q) && compare(&q, 11, &ref, &brute) != NULL;
+                if (again)
+                    *p = q;
+            }
+    }
+    const char *complaint = compare(p, 11, &ref, &brute);
+    fprintf(stderr, "%s; by the table there are %d\n", complaint, (int)ref.classes);
+    ref_print(p);
+}
+
+/* ASX_CLASSES_SEED and ASX_CLASSES_PROGRAMS: others, and more of them. */
+ASX_TEST_TIMEOUT(random_programs_have_as_many_classes_as_the_table_says, 3600)
+{
+    uint64_t seed = option("ASX_CLASSES_SEED", 1);
+    uint64_t programs = option("ASX_CLASSES_PROGRAMS", 2000 / asx_test_scale());
+    uint64_t counted = 0, brutes = 0, deadlocked = 0;
+    for (uint64_t i = 0; i < programs; i++) {
+        asx__rng rng;
+        ref_program p;
+        ref_count ref;
+        bool brute = false;
+        asx__rng_seed(&rng, seed + i);
+        ref_draw(&rng, &p);
+        const char *complaint = compare(&p, i % 8 == 0 ? 11 : 2, &ref, &brute);
+        if (complaint != NULL) {
+            fprintf(stderr, "seed %llu: %s\n", (unsigned long long)(seed + i), complaint);
+            ref_print(&p);
+            tell(&p);
+        }
+        CHECK(complaint == NULL);
+        counted += ref.counted && ref.classes <= CLASSES_MAX;
+        brutes += brute;
+        deadlocked += ref.deadlocks != 0;
+    }
+    CHECK(counted > programs * 3 / 4);
+    CHECK(brutes > programs / 2);
+    CHECK(deadlocked > programs / 10);
+}
+
+/* ---- the reference itself ------------------------------------------------------------------- */
+
+static ref_count count(const ref_program *p)
+{
+    ref_count ref;
+    ref_classes(p, REF_OBJECTS, &ref);
+    CHECK(ref.counted && ref.sound);
+    return ref;
+}
+
+static void add(ref_program *p, int number, int op, int arg)
+{
+    p->code[number][p->len[number]++] = (ref_step){ (uint8_t)op, (uint8_t)arg, 0 };
+}
+
+static ref_program program(int tasks)
+{
+    return (ref_program){ .tasks = tasks, .started = tasks, .capacity = 1, .many = 1 };
+}
+
+/* cas of the first cell */
+static int from_to(int from, int to)
+{
+    return from << 1 | to << 3;
+}
+
+ASX_TEST(the_reference_counts_what_is_published)
+{
+    static const uint64_t rotations[] = { 2, 5, 14 };
+    for (int n = 2; n <= 5; n++) {
+        ref_program readers = program(n + 1), rotate = program(n);
+        add(&readers, 0, REF_STORE, 0);
+        for (int i = 1; i <= n; i++)
+            add(&readers, i, REF_LOAD, 0);
+        CHECK_EQ(count(&readers).classes, 1u << n);
+        for (int i = 0; i < n; i++)
+            add(&rotate, i, REF_CAS, from_to(i, i + 1));
+        if (n <= 4) /* `from` has two bits */
+            CHECK_EQ(count(&rotate).classes, rotations[n - 2]);
+    }
+    ref_program table = program(2); /* two who eat, left fork first */
+    for (int i = 0; i < 2; i++) {
+        add(&table, i, REF_LOCK, i);
+        add(&table, i, REF_LOCK, 1 - i);
+        add(&table, i, REF_UNLOCK, 1 - i);
+        add(&table, i, REF_UNLOCK, i);
+    }
+    CHECK_EQ(count(&table).classes, 3);
+    CHECK_EQ(count(&table).deadlocks, 1);
+}
+
+/* A table without one of these is seen to be another. Others are told by what the steps that access
+ * them find: which slot was emptied, that a channel was closed. */
+ASX_TEST_TIMEOUT(a_conflict_that_is_left_out_shows, 60)
+{
+    static const int objects[] = { REF_CELLS, REF_MUTEXES, REF_RWLOCK,   REF_SEMAPHORE,
+                                   REF_TAIL,  REF_CLAIMS,  REF_MANY_TAIL, REF_FLAGS };
+    for (size_t k = 0; k < sizeof objects / sizeof *objects; k++) {
+        bool differs = false;
+        for (uint64_t seed = 1; seed < 2000 && !differs; seed++) {
+            asx__rng rng;
+            ref_program p;
+            ref_count whole, blind;
+            asx__rng_seed(&rng, seed);
+            ref_draw(&rng, &p);
+            ref_classes(&p, REF_OBJECTS, &whole);
+            ref_classes(&p, objects[k], &blind);
+            differs = whole.counted && blind.counted &&
+                      (blind.classes != whole.classes || !blind.sound);
+        }
+        if (!differs)
+            fprintf(stderr, "object %d\n", objects[k]);
+        CHECK(differs);
+    }
+}
