@@ -192,7 +192,7 @@ static void expedite(asx_runtime *rt, asx__task *task, uint8_t priority)
         (exec == ASX__EXEC_YIELDED || asx__take_back(rt, task, exec)))
         task->w.status = ASX_E_CANCELLED; /* it has got nothing that it would keep */
     if (queued)
-        asx__enqueue(rt, task);
+        asx__enqueue_again(rt, task);
     else if (asx__exec_state(task) != ASX__EXEC_PARKED)
         asx__engine_call_in(rt, task);
     else if (!asx__task_masked(task) && !waits_uncancellably(rt, task))
@@ -242,7 +242,7 @@ static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason
         task->priority = cleanup.priority;
         task->flags |= ASX__T_RAISED;
         if (queued)
-            asx__enqueue(rt, task);
+            asx__enqueue_again(rt, task);
     }
 }
 

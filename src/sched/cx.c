@@ -8,6 +8,7 @@
  * has just ended still fires: it finds the task not asleep and does nothing.
  */
 #include "sched/engine.h"
+#include "sched/hot.h"
 
 /* ---- identity ------------------------------------------------------------------------------- */
 
@@ -90,19 +91,11 @@ static asx_timer_handle *sleep_handle(asx__task *task)
     return task->flags & ASX__T_POLL ? &task->sleep : task->r.io;
 }
 
-/* Does it wait for this? A poll task may not have got to park yet: with several workers its
- * function goes on while others wake it. */
-static bool waits_for(const asx__task *task, const asx__waitable *waitable)
-{
-    unsigned exec = asx__exec_state(task);
-    return (exec == ASX__EXEC_PARKED || exec == ASX__EXEC_PARKING) && task->w.waits == waitable;
-}
-
 static void sleep_fired(void *arg)
 {
     asx__task *task = arg;
     asx_runtime *rt = task->region->rt;
-    if (waits_for(task, &rt->sleep_wait))
+    if (asx__waits_for(task, &rt->sleep_wait))
         asx__wake(rt, task, ASX_OK, true);
 }
 
@@ -236,7 +229,7 @@ static void wake_cell(struct asx__waker_cell *cell)
     asx__task *task = cell->task;
     if (task == NULL)
         return;
-    if (waits_for(task, &rt->external_wait))
+    if (asx__waits_for(task, &rt->external_wait))
         asx__wake(rt, task, ASX_OK, true);
     else
         task->flags |= ASX__T_EXTERNAL;

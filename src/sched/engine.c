@@ -8,6 +8,7 @@
  */
 #include "sched/engine.h"
 
+#include "sched/hot.h"
 #include "sched/lessee.h"
 
 #include <string.h>
@@ -87,14 +88,26 @@ static void load(asx_runtime *rt, const asx__registers *r)
 static void become(asx_runtime *rt, asx__engine *e, asx__worker *worker)
 {
     put_away(rt, &e->loaded->r);
-    asx__local_put_away(rt, e->loaded);
     load(rt, &worker->r);
-    asx__local_load(rt, worker);
+    asx__local_become(rt, e->loaded, worker);
     if (!asx__list_empty(&worker->pinned) || asx__worker_is(worker, ASX__WORKER_DRAINING))
         rt->hot = 0; /* asx__pick() has to be asked */
     e->loaded = worker;
     /* F1: nobody else runs what this worker runs. */
-    ASX__DEBUG_ASSERT(rt->current == NULL || !asx__is_queued(rt->current));
+    ASX__DEBUG_ASSERT(rt->current == NULL || (!asx__is_queued(rt->current) &&
+                                              !asx__runs_elsewhere(rt, rt->current)));
+}
+
+bool asx__runs_elsewhere(const asx_runtime *rt, const asx__task *task)
+{
+    const asx__engine *e = rt->engine;
+    for (uint32_t i = 0; e != NULL && i < e->workers_max; i++) {
+        const asx__worker *w = &e->workers[i];
+        if (w != e->loaded && (w->r.current == task || w->r.next_up == task ||
+                               w->r.handoff == task))
+            return true;
+    }
+    return false;
 }
 
 /* ---- entering ------------------------------------------------------------------------------- */
@@ -259,6 +272,7 @@ __attribute__((noinline)) asx_status asx__engine_left(asx_runtime *rt, asx_statu
 {
     asx__engine *e = rt->engine;
     ASX__DEBUG_ASSERT(asx__engine_is_mine(rt));
+    ASX__DEBUG_ASSERT(rt->current == NULL || asx__exec_is_on(rt->current->exec)); /* F5 */
     if (ASX__UNLIKELY(!e->lock.leased || may_wake(rt, e)))
         return left_slow(rt, st);
     asx__store_relaxed(&e->owner, NULL);

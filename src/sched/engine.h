@@ -260,8 +260,7 @@ uint64_t asx__engine_spare_ids(const asx_runtime *rt);
 
 void asx__local_init(asx__worker *worker, uint64_t seed);
 /* The first ready list is the loaded worker's own. */
-void asx__local_put_away(asx_runtime *rt, asx__worker *worker);
-void asx__local_load(asx_runtime *rt, asx__worker *worker);
+void asx__local_become(asx_runtime *rt, asx__worker *before, asx__worker *now);
 /* The loaded worker's list becomes anybody's; it takes over what is anybody's. */
 void asx__local_give_back(asx_runtime *rt);
 void asx__local_adopt(asx_runtime *rt);

@@ -129,7 +129,7 @@ void asx__enqueue_slow(asx_runtime *rt, asx__task *task)
 
 void asx__dequeue(asx_runtime *rt, asx__task *task)
 {
-    ASX__DEBUG_ASSERT(asx__is_queued(task));
+    ASX__DEBUG_ASSERT(asx__is_queued(task)); /* F2 */
     if (rt->next_up == task)
         rt->next_up = NULL;
     else if (rt->handoff == task)
@@ -142,8 +142,10 @@ void asx__dequeue(asx_runtime *rt, asx__task *task)
 
 static asx__task *take(asx__node *node)
 {
+    asx__task *task = (asx__task *)node;
     asx__list_remove(node);
-    return (asx__task *)node;
+    ASX__DEBUG_ASSERT(asx__is_queued(task)); /* F2 */
+    return task;
 }
 
 /* The laboratory lets the seed choose among equals. */

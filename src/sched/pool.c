@@ -156,6 +156,8 @@ static void free_the_stuck(asx_runtime *rt)
 static void count_pressure(asx__pool *pool, int64_t pressure)
 {
     asx_pool_stats *counts = &pool->counts;
+    /* It does not stay negative: somebody is idle then, and who looks at that ends its looking. */
+    ASX__DEBUG_ASSERT(pressure >= 0 || pool->dull_looks < DULL_LOOKS);
     counts->looks++;
     counts->pressure = pressure;
     if (pressure > counts->pressure_max)

@@ -35,7 +35,7 @@ static bool charge(asx_runtime *rt, asx__task *task)
                                        (uint64_t)asx__lane_of(task), task->priority, cause);
     }
     unsigned exec = asx__exec_state(task);
-    asx__exec_set(task, ASX__EXEC_RUNNING);
+    asx__exec_run(rt, task);
     if ((task->flags & ASX__T_CANCEL) == 0) {
         if (task->flags & (ASX__T_METERED | ASX__T_TIMED))
             asx__budget_charge(rt, task);
@@ -73,6 +73,12 @@ static asx__stack_pool *pool_of(asx_runtime *rt, const asx__task *task)
     return task->extra != NULL && task->extra->stack_class != 0
                ? &rt->pools[task->extra->stack_class - 1]
                : rt->pool;
+}
+
+bool asx__was_charged(const asx_runtime *rt, const asx__task *task)
+{
+    uint32_t charged = ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED;
+    return task->exec == ASX__EXEC_RUNNING && (rt->tracing || (task->flags & charged) != 0);
 }
 
 /* Created -> Running, unless it was cancelled before. */
@@ -219,7 +225,7 @@ static asx_status leave(asx_runtime *rt, asx__task *task)
     for (;;) {
         asx__task *next = next_fiber(rt);
         if (next == task) { /* it yielded, and it is its turn again */
-            asx__exec_set(task, ASX__EXEC_RUNNING);
+            asx__exec_run(rt, task);
             rt->current = task;
             return (asx_status)task->w.status;
         }
@@ -230,7 +236,7 @@ static asx_status leave(asx_runtime *rt, asx__task *task)
         }
         if ((next->flags & ASX__T_STARTED) == 0 && !bind_stack(rt, next))
             continue;
-        asx__exec_set(next, ASX__EXEC_RUNNING);
+        asx__exec_run(rt, next);
         rt->current = next;
         return asx__switch_to(task, next);
     }
@@ -270,7 +276,7 @@ static void inherit_stack(asx_runtime *rt, asx__task *next, asx__stack *stack)
     next->r.io = next->u.fresh.arg;
     stack->owner = next;
     next->u.fiber.stack = stack;
-    asx__exec_set(next, ASX__EXEC_RUNNING);
+    asx__exec_run(rt, next);
     rt->current = next;
 }
 
@@ -294,7 +300,7 @@ static __attribute__((noinline)) asx__task *fiber_over(asx_runtime *rt, asx__sta
             if (!bind_stack(rt, next))
                 continue;
         }
-        asx__exec_set(next, ASX__EXEC_RUNNING);
+        asx__exec_run(rt, next);
         break;
     }
     rt->current = next;
@@ -366,8 +372,10 @@ static inline void end_in_place(asx_runtime *rt, asx__task *task, asx_status st,
     task->joiner = NULL;
     task->w.waits = NULL;
     asx__task_recycle_plain(rt, task);
+    asx__exec_claim(joiner);
     joiner->w.status = ASX_OK;
-    asx__exec_set(joiner, ASX__EXEC_RUNNING);
+    asx__exec_queue(joiner);
+    asx__exec_run(rt, joiner);
     rt->inline_streak++;
     rt->turn_left--;
     rt->current = joiner;
@@ -405,7 +413,7 @@ _Noreturn void asx__fiber_main(void *arg, int ret)
         task->u.fiber.stack = stack;
         task->flags |= ASX__T_STARTED;
         task->phase = ASX_TASK_RUNNING;
-        asx__exec_set(task, ASX__EXEC_RUNNING);
+        asx__exec_run(rt, task);
         rt->current = task;
     }
 }
@@ -476,9 +484,7 @@ asx_status asx__park(asx_runtime *rt, asx__task *task, asx__waitable *waitable, 
         return park_with_value(rt, task, waitable, io);
     if (rt->hot && (task->flags & ASX__T_INLINE) == 0)
         return asx__park_fiber(rt, task, waitable, io);
-    task->w.waits = waitable;
-    task->r.io = io;
-    asx__exec_set(task, ASX__EXEC_PARKED);
+    asx__park_in(task, waitable, io);
     if (rt->tracing)
         journal_park(rt, task, waitable);
     return asx__leave_slow(rt, task);
@@ -535,7 +541,7 @@ void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant)
     if (ASX__UNLIKELY(rt->tracing))
         journal_wake(rt, task, status);
     if (ASX__LIKELY((task->flags & ASX__T_POLL) == 0)) {
-        ASX__DEBUG_ASSERT(asx__exec_state(task) == ASX__EXEC_PARKED);
+        asx__exec_claim(task);
         task->w.status = status;
         asx__enqueue(rt, task);
         return;
@@ -547,18 +553,19 @@ void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant)
     if (asx__exec_state(task) == ASX__EXEC_PARKED)
         asx__enqueue(rt, task);
     else
-        asx__exec_set(task, ASX__EXEC_WAKING); /* still on the processor: run_poll queues it */
+        asx__exec_wake_running(task); /* run_poll queues it */
 }
 
 void asx__wake_next(asx_runtime *rt, asx__task *task, asx_status status)
 {
     if (rt->tracing)
         journal_wake(rt, task, status);
+    asx__exec_claim(task);
     if (task->flags & ASX__T_POLL)
         task->w.waits = NULL;
     else
         task->w.status = status;
-    asx__exec_set(task, ASX__EXEC_RUNNABLE);
+    asx__exec_queue(task);
     rt->next_up = task;
     rt->hot = false;
 }
@@ -597,7 +604,7 @@ static __attribute__((noinline)) void settle_slow(asx_runtime *rt, asx__task *ta
         give_way(rt, task);
         break;
     case ASX__EXEC_PARKING:
-        asx__exec_set(task, ASX__EXEC_PARKED);
+        asx__exec_park(task);
         if (rt->tracing)
             journal_park(rt, task, task->w.waits);
         break;
@@ -605,7 +612,7 @@ static __attribute__((noinline)) void settle_slow(asx_runtime *rt, asx__task *ta
         if (task->extra != NULL && task->extra->waker != NULL &&
             (task->flags & ASX__T_EXTERNAL) == 0) {
             task->w.waits = &rt->external_wait;
-            asx__exec_set(task, ASX__EXEC_PARKED);
+            asx__exec_park(task);
             if (rt->tracing)
                 journal_park(rt, task, task->w.waits);
         } else {
@@ -627,7 +634,7 @@ static inline void settle_pending(asx_runtime *rt, asx__task *task, bool cancell
     if (ASX__UNLIKELY(!rt->hot))
         settle_slow(rt, task, cancelled_before);
     else if (renewed && exec == ASX__EXEC_PARKING)
-        asx__exec_set(task, ASX__EXEC_PARKED);
+        asx__exec_park(task);
     else if ((renewed && exec == ASX__EXEC_WAKING) ||
              ((flags & SETTLED_SLOWLY) == 0 && exec == ASX__EXEC_RUNNING && task->w.waits == NULL))
         asx__enqueue(rt, task);
@@ -682,7 +689,7 @@ static inline __attribute__((always_inline)) void poll_all(asx_runtime *rt, asx_
 {
     do {
         uint32_t flags = task->flags;
-        asx__exec_set(task, ASX__EXEC_RUNNING);
+        asx__exec_run(rt, task);
         rt->current = task;
         rt->yield_due = (flags & ASX__T_YIELDED) != 0;
         task->flags = flags & ~(uint32_t)(ASX__T_RENEWED | ASX__T_YIELDED);
@@ -771,7 +778,7 @@ static void dispatch(asx_runtime *rt, asx__task *task)
     }
     if ((task->flags & ASX__T_STARTED) == 0 && !bind_stack(rt, task))
         return;
-    asx__exec_set(task, ASX__EXEC_RUNNING);
+    asx__exec_run(rt, task);
     rt->current = task;
     asx__fiber_switch_on(rt->host, task->u.fiber.stack, &rt->host_sp, task->u.fiber.sp,
                          (int)task->w.status);

@@ -38,6 +38,7 @@
 #include "fiber/fiber.h"
 #include "kernel/kernel.h"
 #include "time/time.h"
+#include "sched/exec.h"
 #include "sched/inbox.h"
 #include "sched/seam.h"
 #include "trace/trace.h"
@@ -231,20 +232,6 @@ typedef struct asx__registry {
 } asx__registry;
 
 /* ---- tasks --------------------------------------------------------------------------------- */
-
-/* Execution state; task->exec. */
-enum asx__exec {
-    ASX__EXEC_INIT,
-    ASX__EXEC_RUNNABLE,
-    ASX__EXEC_RUNNING,
-    ASX__EXEC_PARKING,
-    ASX__EXEC_PARKED,
-    ASX__EXEC_WAKING,
-    ASX__EXEC_DONE,
-    ASX__EXEC_CANCELLED,
-    ASX__EXEC_YIELDED,  /* runnable, and nothing was handed over to it */
-    ASX__EXEC_PERMITTED /* runnable fiber whose waker wrote a permit or guard to where r.io is */
-};
 
 enum asx__task_flags {
     ASX__T_POLL = 1u << 0,       /* vehicle: poll function */
@@ -695,8 +682,7 @@ static inline unsigned asx__exec_state(const asx__task *task)
 /* In a lane, or next_up, or handoff. */
 static inline bool asx__is_queued(const asx__task *task)
 {
-    unsigned state = asx__exec_state(task);
-    return state == ASX__EXEC_RUNNABLE || state >= ASX__EXEC_YIELDED;
+    return asx__exec_is_queued(asx__exec_state(task));
 }
 
 static inline int asx__lane_of(const asx__task *task)
@@ -970,6 +956,7 @@ static inline asx_status asx__cx_enter(const asx_cx *cx, uint32_t caps, asx__tas
     asx_runtime *rt = cx->rt_;
     if (ASX__UNLIKELY(rt->current != task || task == NULL)) /* nobody runs, and nobody asks */
         return ASX_E_WRONG_CONTEXT;
+    ASX__DEBUG_ASSERT(asx__exec_is_on(task->exec)); /* F5 */
     if (ASX__UNLIKELY((cx->caps_ & caps) != caps))
         return ASX_E_CAPABILITY;
     *ret_task = task;

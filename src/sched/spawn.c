@@ -425,7 +425,7 @@ static inline asx__region *plain_region(const asx_region *handle)
 
 static __attribute__((noinline)) asx_status enqueue_fresh(asx_runtime *rt, asx__task *task)
 {
-    asx__enqueue(rt, task);
+    asx__enqueue_again(rt, task);
     return ASX_OK;
 }
 
@@ -502,7 +502,7 @@ static ALWAYS_INLINE asx__region *leased_region(const asx_region *handle, const 
 
 static __attribute__((noinline)) asx_status enqueue_leased(asx_runtime *rt, asx__task *task)
 {
-    asx__enqueue(rt, task);
+    asx__enqueue_again(rt, task);
     return asx__lessee_wakes(rt->engine->loaded, ASX_OK);
 }
 

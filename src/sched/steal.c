@@ -1,18 +1,17 @@
 /* steal.c - whose work is whose, and how it changes hands.
  *
- * What a worker makes runnable, plain and of priority 0, goes to a list of its own: while it is in
- * the engine that is the first ready list, otherwise `local`. All other lanes are everyone's.
- * What threads make runnable that are no workers is injected: the visitor's list. A worker that has
- * nothing takes from what was injected, then from the other workers in the order of steal.h, the
- * oldest first and no more than BATCH; at last it takes what somebody keeps for itself to run next
- * (next_up), which that one may not come to for long.
+ * What a worker makes runnable, plain and of priority 0, goes to a list of its own: local.h. All
+ * other lanes are everyone's. What threads make runnable that are no workers is injected: the
+ * visitor's list. A worker that has nothing takes from what was injected, then from the other
+ * workers in the order of steal.h, the oldest first and no more than BATCH; at last it takes what
+ * somebody keeps for itself to run next (next_up), which that one may not come to for long.
  *
- * All of it happens with the engine held, so lists will do: a deque that can be robbed without a
- * lock (deque.h) pays off when finding work needs no engine, and here it does.
+ * All of it happens with the engine held.
  */
 #include "sched/steal.h"
 #include "sched/engine.h"
 #include "sched/hot.h"
+#include "sched/local.h"
 
 #define BATCH 16u
 
@@ -23,19 +22,6 @@ void asx__local_init(asx__worker *w, uint64_t seed)
     asx__scan_seed(&w->rng, seed, w->index);
 }
 
-/* Appends all of `from`, which is empty then. */
-static void move_all(asx__node *from, asx__node *to)
-{
-    if (asx__list_empty(from))
-        return;
-    asx__node *first = from->next, *last = from->prev;
-    first->prev = to->prev;
-    to->prev->next = first;
-    last->next = to;
-    to->prev = last;
-    asx__list_init(from);
-}
-
 static void hint(asx_runtime *rt)
 {
     if (asx__list_empty(&rt->ready.queue[0]))
@@ -44,25 +30,20 @@ static void hint(asx_runtime *rt)
     rt->ready.words |= 1u;
 }
 
-void asx__local_put_away(asx_runtime *rt, asx__worker *w)
+void asx__local_become(asx_runtime *rt, asx__worker *before, asx__worker *now)
 {
-    move_all(&rt->ready.queue[0], &w->local);
-}
-
-void asx__local_load(asx_runtime *rt, asx__worker *w)
-{
-    move_all(&w->local, &rt->ready.queue[0]);
+    asx__local_exchange(&rt->ready.queue[0], &before->local, &now->local);
     hint(rt);
 }
 
 void asx__local_give_back(asx_runtime *rt)
 {
-    move_all(&rt->ready.queue[0], &rt->engine->visitor.local);
+    asx__local_move(&rt->ready.queue[0], &rt->engine->visitor.local);
 }
 
 void asx__local_adopt(asx_runtime *rt)
 {
-    move_all(&rt->engine->visitor.local, &rt->ready.queue[0]);
+    asx__local_move(&rt->engine->visitor.local, &rt->ready.queue[0]);
     hint(rt);
 }
 
@@ -87,10 +68,10 @@ static void tell_steal(asx_runtime *rt, const asx__worker *thief, const asx__wor
 static uint32_t take_some(asx_runtime *rt, asx__node *from, const asx__worker *victim)
 {
     uint32_t n = 0;
-    for (; n < BATCH && !asx__list_empty(from); n++) {
-        asx__task *task = (asx__task *)asx__list_pop_front(from);
-        ASX__DEBUG_ASSERT(asx__is_queued(task)); /* F2 */
-        asx__list_push_back(&rt->ready.queue[0], &task->node);
+    for (; n < BATCH; n++) {
+        const asx__task *task = asx__local_rob(from, &rt->ready.queue[0]);
+        if (task == NULL)
+            break;
         if (victim != NULL)
             tell_steal(rt, rt->engine->loaded, victim, task);
     }
@@ -104,7 +85,7 @@ static asx__task *take_next_up(asx_runtime *rt, asx__worker *victim)
     asx__task *task = victim->r.next_up;
     victim->r.next_up = NULL;
     task->flags &= ~(uint32_t)ASX__T_INLINE;
-    asx__enqueue(rt, task);
+    asx__enqueue_again(rt, task);
     return task;
 }
 
@@ -128,7 +109,7 @@ void asx__local_drain(asx_runtime *rt, asx__worker *w)
         moved++;
     rt->engine->stolen += moved; /* they go to other workers, whoever that will be */
     rt->engine->pool.counts.handed_on += moved;
-    move_all(&w->local, &rt->ready.queue[0]); /* the visitor's, now */
+    asx__local_move(&w->local, &rt->ready.queue[0]); /* the visitor's, now */
     hint(rt);
     if (w->r.next_up != NULL)
         (void)take_next_up(rt, w);

@@ -408,14 +408,12 @@ static asx_status join_in_place(asx_runtime *rt, asx__task *joiner, asx__task *c
     child->flags = ASX__T_HANDLE | ASX__T_STARTED | ASX__T_JOINER | ASX__T_INLINE;
     child->phase = ASX_TASK_RUNNING;
     asx__fiber_bind(rt, child, asx__stack_acquire(rt->pool));
-    asx__exec_set(child, ASX__EXEC_RUNNING);
+    asx__exec_run(rt, child);
     rt->inline_streak++;
     rt->turn_left--;
     rt->current = child;
     joiner->node.next = &child->node;
-    joiner->w.waits = &rt->join_wait;
-    joiner->r.io = ret_result;
-    asx__exec_set(joiner, ASX__EXEC_PARKED);
+    asx__park_in(joiner, &rt->join_wait, ret_result);
     return asx__switch_to(joiner, child);
 }
 

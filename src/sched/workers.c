@@ -400,7 +400,7 @@ static void give_back(asx_runtime *rt)
         if (kept[i] == NULL)
             continue;
         kept[i]->flags &= ~(uint32_t)ASX__T_INLINE;
-        asx__enqueue(rt, kept[i]);
+        asx__enqueue_again(rt, kept[i]);
     }
     asx__local_give_back(rt);
 }

@@ -78,8 +78,9 @@ static asx_status yield_step(void *rt_, void *task_, void *next_)
     (void)asx__list_pop_front(&rt->ready.queue[0]);
     asx__list_push_back(&rt->ready.queue[0], &task->node);
     task->w.status = ASX_OK;
+    asx__exec_queue(task);
     asx__exec_set(task, ASX__EXEC_YIELDED);
-    asx__exec_set(next, ASX__EXEC_RUNNING);
+    asx__exec_run(rt, next);
     rt->current = next;
     return asx__switch_to(task, next);
 }
@@ -125,8 +126,9 @@ asx_status asx_yield(asx_cx *cx)
     (void)asx__list_pop_front(list);
     asx__list_push_back(list, &task->node);
     task->w.status = ASX_OK;
+    asx__exec_queue(task);
     asx__exec_set(task, ASX__EXEC_YIELDED);
-    asx__exec_set(next, ASX__EXEC_RUNNING);
+    asx__exec_run(rt, next);
     rt->current = next;
     return asx__switch_to(task, next);
 }
