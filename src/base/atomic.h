@@ -7,7 +7,7 @@
  * Two implementations. The ordinary one is C11. A test that defines ASX__MODEL_ATOMICS as the name
  * of a header, before it includes anything of asx, gets that header's instead: there each access
  * is a step of a schedule that an explorer chooses, and a load may see older values as far as the
- * orders allow. The very same sources of deque, wake word, sleep and channels run on both. Such a
+ * orders allow. The very same sources of locks, sleep and channels run on both. Such a
  * header defines ASX__ATOMIC_INIT, _LOAD, _STORE, _EXCHANGE, _CAS, _RMW and _FENCE,
  * asx__cpu_relax(), asx__futex_wait() and asx__futex_wake(); with ASX__MODEL_LOCKS also asx__lock.
  *

@@ -20,7 +20,8 @@
  * a receiver becomes a waiter in the step that finds nothing. Close wakes every waiting receiver,
  * for whom there is nothing left by the third invariant, and no sender.
  *
- * tests/model runs these steps on model atomics with wake words, and splits them to see it fail.
+ * tests/model/test_mpmc.c runs these steps on model atomics, with waiters that park and are woken
+ * as in a shared runtime, and splits them to see it fail.
  */
 #ifndef ASX_SYNC_MPMC_CORE_H
 #define ASX_SYNC_MPMC_CORE_H

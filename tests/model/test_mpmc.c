@@ -1,12 +1,19 @@
-/* A channel of many senders and receivers on model atomics: the steps of mpmc_core.h under a lock,
- * waiters parked and woken by their wake words.
+/* A channel of many senders and receivers on model atomics: the steps of mpmc_core.h with the
+ * engine held, waiters parked and woken as a shared runtime does it (hot.h), workers rung for
+ * (bell.h).
  *
  * Every message whose send was admitted is received once; every other send says that the channel is
  * closed and its message is never seen; nobody sleeps for ever. */
 #define ASX__MODEL_ATOMICS "model/model.h"
 #define ASX__MODEL_LOCKS
-#include "sched/wakeword.h"
+#define ASX__BELL_LOOKS 1u
+#define ASX__BELL_PAUSE() ((void)0)
+#define ASX__BELL_CLOCK_NS() UINT64_MAX
+#include "sched/bell.h"
+#include "sched/hot.h"
 #include "sync/mpmc_core.h"
+
+#include <string.h>
 
 #include "harness.h"
 
@@ -21,16 +28,18 @@ enum {
     CLOSE_DISCARDS = 8,  /* close throws out what was admitted */
 };
 
+/* A thread that is the worker of one task. */
 typedef struct user {
-    asx__node node;          /* first */
-    asx__wakeword word;
-    asx__atomic_u32 queue;   /* 1: in the run queue */
-    uint64_t ticket;         /* under the lock */
+    asx__task task;          /* first: its node is the waiter */
+    asx__bell bell;
     model_data message;      /* sent, or received */
     bool closed;             /* what its waker said */
 } user;
 
-static asx__lock lock;
+static asx__lock engine;
+static asx_runtime rt;
+static asx__waitable wait;
+static const asx__waitable_ops wait_ops = { .kind = 1 };
 static asx__mpmc_core core;
 static model_data ring[RING];
 static user users[THREADS];
@@ -40,14 +49,17 @@ static unsigned faults;
 
 static void reset(void)
 {
-    asx__lock_init(&lock);
+    asx__lock_init(&engine);
+    memset(&rt, 0, sizeof rt);
+    asx__list_init(&rt.ready.queue[0]);
+    rt.hot = ASX__HOT;
+    wait.ops = &wait_ops;
     asx__mpmc_core_init(&core, capacity);
     for (unsigned i = 0; i < THREADS; i++) {
         user *u = &users[i];
-        asx__wakeword_init(&u->word);
-        asx__wakeword_spawn(&u->word);
-        asx__wakeword_run(&u->word);
-        asx__atomic_init(&u->queue, 0u);
+        memset(&u->task, 0, sizeof u->task);
+        u->task.exec = ASX__EXEC_RUNNING;
+        asx__bell_init(&u->bell, ASX__WORKER_ACTIVE);
         u->closed = false;
         model_write(&u->message, 0);
     }
@@ -60,88 +72,88 @@ static user *self(void)
     return &users[model_self()];
 }
 
-static void enqueue(user *u)
+/* Inside: the waiter has been taken off the list. */
+static void wake(user *u)
 {
-    asx__wakeword_ready(&u->word);
-    MODEL_ASSERT(asx__exchange_release(&u->queue, 1u) == 0);
-    asx__futex_wake(&u->queue, 1);
+    asx__wake_fiber(&rt, &u->task);
+    asx__bell_ring(&u->bell);
 }
 
-/* The waiter has been taken off the list, under the lock, and its ticket read there. */
-static void wake(user *u, uint64_t ticket)
+/* Leaves, and comes back when its task has been taken out of its lane. */
+static void sleep_until_run(user *u)
 {
-    if (asx__wakeword_wake(&u->word, ticket))
-        enqueue(u);
+    while (!asx__is_queued(&u->task)) {
+        uint32_t seen = asx__bell_lie_down(&u->bell, false);
+        asx__lock_drop(&engine);
+        (void)asx__bell_sleep(&u->bell, seen, ASX__FUTEX_FOREVER);
+        asx__lock_take(&engine);
+    }
+    asx__list_remove(&u->task.node);
+    asx__exec_run(&rt, &u->task);
+    asx__bell_set(&u->bell, ASX__WORKER_ACTIVE);
 }
 
-/* The running user has become a waiter. */
-static void park(user *u, uint64_t ticket)
-{
-    if (asx__wakeword_park_commit(&u->word, ticket))
-        enqueue(u);
-    while (asx__load_acquire(&u->queue) == 0)
-        (void)asx__futex_wait(&u->queue, 0, ASX__FUTEX_FOREVER);
-    asx__store_relaxed(&u->queue, 0u);
-    asx__wakeword_run(&u->word);
-}
-
-/* A step of the running user, under the lock; it begins to park before it can be found. */
+/* A step of the running task, inside; if it waits, it has parked. */
 static asx__mpmc_effect step(user *u, bool sends)
 {
     bool open_before = true;
     if (faults & LOOKS_FIRST) {
-        asx__lock_take(&lock);
         open_before = !core.closed;
-        asx__lock_drop(&lock);
+        asx__lock_drop(&engine);
+        asx__lock_take(&engine);
     }
-    asx__lock_take(&lock);
     bool closed = core.closed;
     if ((faults & LOOKS_FIRST) && sends)
         core.closed = !open_before;
-    u->ticket = asx__wakeword_park_begin(&u->word);
-    asx__node *node = faults & WAITS_LATER ? NULL : &u->node;
+    asx__node *node = faults & WAITS_LATER ? NULL : &u->task.node;
     asx__mpmc_effect e =
         sends ? asx__mpmc_core_send(&core, node) : asx__mpmc_core_recv(&core, node);
-    if (e.step != ASX__MPMC_WAIT)
-        asx__wakeword_park_abort(&u->word);
     core.closed = closed;
     if ((faults & WAITS_LATER) && e.step == ASX__MPMC_WAIT) {
-        asx__lock_drop(&lock);
-        asx__lock_take(&lock);
-        asx__mpmc_core_link(&core, &u->node, sends);
+        asx__lock_drop(&engine);
+        asx__lock_take(&engine);
+        asx__mpmc_core_link(&core, &u->task.node, sends);
     }
+    if (e.step == ASX__MPMC_WAIT)
+        asx__park_in(&u->task, &wait, NULL);
     return e;
+}
+
+/* Leaves after a step, which may have woken somebody; before that the task waits, if it has to. */
+static void leave(user *u, asx__mpmc_step what, user *woken)
+{
+    if (woken != NULL)
+        wake(woken);
+    if (what == ASX__MPMC_WAIT)
+        sleep_until_run(u);
+    asx__lock_drop(&engine);
+    if (woken != NULL)
+        asx__bell_rouse(&woken->bell);
 }
 
 static void send(void)
 {
     user *u = self();
     model_write(&u->message, 7);
+    asx__lock_take(&engine);
     asx__mpmc_effect e = step(u, true);
     user *other = (user *)(void *)e.waiter;
-    uint64_t ticket = other != NULL ? other->ticket : 0;
-    uint64_t own = u->ticket;
     admitted += e.step <= ASX__MPMC_WAIT;
     refused += e.step == ASX__MPMC_CLOSED;
     if (e.step == ASX__MPMC_RING)
         model_write(&ring[0], model_read(&u->message));
     if (e.step == ASX__MPMC_HAND)
         model_write(&other->message, model_read(&u->message));
-    asx__lock_drop(&lock);
-    if (other != NULL)
-        wake(other, ticket);
-    if (e.step == ASX__MPMC_WAIT)
-        park(u, own);
+    leave(u, e.step, other);
 }
 
 /* False: closed. */
 static bool recv(void)
 {
     user *u = self();
+    asx__lock_take(&engine);
     asx__mpmc_effect e = step(u, false);
     user *other = (user *)(void *)e.waiter;
-    uint64_t ticket = other != NULL ? other->ticket : 0;
-    uint64_t own = u->ticket;
     if (e.step == ASX__MPMC_RING) {
         model_write(&u->message, model_read(&ring[0]));
         model_write(&ring[0], 0);
@@ -150,11 +162,7 @@ static bool recv(void)
     }
     if (e.step == ASX__MPMC_HAND)
         model_write(&u->message, model_read(&other->message));
-    asx__lock_drop(&lock);
-    if (other != NULL)
-        wake(other, ticket);
-    if (e.step == ASX__MPMC_WAIT)
-        park(u, own);
+    leave(u, e.step, other);
     if (e.step == ASX__MPMC_CLOSED || u->closed)
         return false;
     MODEL_ASSERT(model_read(&u->message) == 7);
@@ -172,28 +180,25 @@ static void receive_all(void)
 static void close_channel(void)
 {
     user *woken[THREADS];
-    uint64_t tickets[THREADS];
     unsigned n = 0;
     asx__node *node;
-    asx__lock_take(&lock);
+    asx__lock_take(&engine);
     asx__mpmc_core_close(&core);
     while ((faults & CLOSE_NO_WAKE) == 0 && (node = asx__mpmc_core_pop(&core, false)) != NULL) {
         woken[n] = (user *)(void *)node;
         woken[n]->closed = true;
-        tickets[n] = woken[n]->ticket;
         n++;
     }
     if (faults & CLOSE_DISCARDS) {
         core.head = core.tail;
-        while ((node = asx__mpmc_core_pop(&core, true)) != NULL) {
-            woken[n] = (user *)(void *)node;
-            tickets[n] = woken[n]->ticket;
-            n++;
-        }
+        while ((node = asx__mpmc_core_pop(&core, true)) != NULL)
+            woken[n++] = (user *)(void *)node;
     }
-    asx__lock_drop(&lock);
     for (unsigned i = 0; i < n; i++)
-        wake(woken[i], tickets[i]);
+        wake(woken[i]);
+    asx__lock_drop(&engine);
+    for (unsigned i = 0; i < n; i++)
+        asx__bell_rouse(&woken[i]->bell);
 }
 
 static void send_and_close(void)
