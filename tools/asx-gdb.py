@@ -139,10 +139,7 @@ class Task:
     def join_target(self):
         task = lookup_type("asx__task").pointer()
         try:
-            if self.poll:
-                target = self.record["node"]["next"].cast(task)
-            else:
-                target = self.record["r"]["io"].cast(task.pointer()).dereference()
+            target = self.record["node"]["next"].cast(task)
             return " task %d \"%s\"" % (serial(target["generation"]), text(target["name"], ""))
         except (gdb.error, gdb.MemoryError):
             return ""

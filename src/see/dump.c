@@ -94,11 +94,7 @@ static void put_wait(asx__look *look, const asx__task *task)
     asx__put(look, ": ");
     asx__put(look, asx__wait_str(ops.kind));
     if (ops.kind == ASX__WAIT_JOIN) {
-        const asx__task *target = (const asx__task *)(const void *)task->node.next;
-        if ((task->flags & ASX__T_POLL) == 0 &&
-            !asx__peek(look, task->r.io, &target, sizeof target))
-            return;
-        put_task_name(look, target);
+        put_task_name(look, (const asx__task *)(const void *)task->node.next);
     } else if (waitable.serial != 0) {
         asx__put(look, " ");
         asx__put_number(look, waitable.serial);
