@@ -174,8 +174,8 @@ static asx__task *pick_ready(asx_runtime *rt, asx__node *head)
 
 /* Many tasks are cancelled together, and the stack or the state of each was last touched long ago:
  * it is asked for while the one before runs. (The records lie one behind the other, more or less,
- * and the processor sees to them.) Of a stack that is what the wait has left on it and what the end
- * of the task will need below. One word is read and not just asked for: where a stack is must be
+ * and the processor sees to them.) Of a stack that is what the wait has left on it, up to its header
+ * if that is not far, and what the end of the task will need below. One word is read and not just asked for: where a stack is must be
  * looked up first, and processors do not do that for a mere hint. */
 static inline void prefetch_next(const asx__node *head)
 {
@@ -192,11 +192,11 @@ static inline void prefetch_next(const asx__node *head)
 #if !ASX__FIBER_ASAN && !ASX__FIBER_TSAN
     (void)*(const volatile char *)used;
 #endif
-    __builtin_prefetch((const void *)(used - 3 * LINE));
-    __builtin_prefetch((const void *)(used - 2 * LINE));
-    __builtin_prefetch((const void *)(used - LINE));
-    __builtin_prefetch((const void *)(used + LINE));
-    __builtin_prefetch((const void *)(used + 2 * LINE));
+    for (uintptr_t at = used - 3 * LINE; at < used + 3 * LINE; at += LINE)
+        __builtin_prefetch((const void *)at);
+    uintptr_t header = (uintptr_t)task->u.fiber.stack; /* at the upper end */
+    for (uintptr_t at = used + 3 * LINE; at <= header && at < used + 7 * LINE; at += LINE)
+        __builtin_prefetch((const void *)at);
 }
 
 static asx__task *pick_cancel(asx_runtime *rt, asx__node *head, bool fallback)
