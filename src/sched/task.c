@@ -417,11 +417,35 @@ static asx_status join_in_place(asx_runtime *rt, asx__task *joiner, asx__task *c
     return asx__switch_to(joiner, child);
 }
 
+/* Likewise for a poll task that joins, and a child of either kind: it goes next. */
+static inline bool polls_in_place(const asx_runtime *rt, const asx__task *joiner,
+                                  const asx__task *child)
+{
+    const uint32_t plain = ASX__T_HANDLE | ASX__T_STARTED | ASX__T_INLINE | ASX__T_JOINER;
+    return (child->flags & ~(uint32_t)ASX__T_POLL) == ASX__T_HANDLE &&
+           (joiner->flags & ~plain) == ASX__T_POLL && rt->hot_most != 0 && rt->next_up == NULL &&
+           asx__waits_for_nothing(rt, joiner) && !rt->config.no_join_inline &&
+           !leads_others(rt, child);
+}
+
+static asx_status join_poll_in_place(asx_runtime *rt, asx__task *joiner, asx__task *child)
+{
+    asx__dequeue(rt, child);
+    child->joiner = joiner;
+    child->flags |= ASX__T_JOINER | ASX__T_INLINE;
+    rt->next_up = child;
+    rt->hot = 0;
+    joiner->node.next = &child->node;
+    return asx__wait_poll(joiner, &rt->join_wait);
+}
+
 static inline __attribute__((always_inline)) asx_status
 join_wait(asx_runtime *rt, asx__task *task, asx__task *child, asx_join_result *ret_result)
 {
     if (goes_in_place(rt, task, child))
         return join_in_place(rt, task, child, ret_result);
+    if (polls_in_place(rt, task, child))
+        return join_poll_in_place(rt, task, child);
     if (child->joiner != NULL && child->joiner != task)
         return ASX_E_BUSY;
     if (would_deadlock(rt, task, child))
@@ -551,9 +575,13 @@ asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_res
     asx__task *child = handle->task_;
     if (ASX__UNLIKELY(!joins_plainly(task, child, handle) || child->region->rt != rt))
         return join_slow(cx, handle, ret_result);
-    if (child->phase != ASX_TASK_COMPLETED)
-        return goes_in_place(rt, task, child) ? join_in_place(rt, task, child, ret_result)
-                                              : join_slow(cx, handle, ret_result);
+    if (child->phase != ASX_TASK_COMPLETED) {
+        if (goes_in_place(rt, task, child))
+            return join_in_place(rt, task, child, ret_result);
+        if (polls_in_place(rt, task, child))
+            return join_poll_in_place(rt, task, child);
+        return join_slow(cx, handle, ret_result);
+    }
     if (ret_result != NULL)
         asx__join_result(child, ret_result);
     child->w.waits = NULL;
