@@ -349,6 +349,13 @@ static inline asx_runtime *asx__handle_runtime(asx_runtime *rt)
     return ASX__UNLIKELY(rt->gate != NULL) ? rt->gate : rt;
 }
 
+/* In the child of a fork a shared runtime is there in part: who finds it otherwise than through a
+ * gate, which is shut, asks this first. */
+static inline bool asx__is_shut(const asx_runtime *rt)
+{
+    return rt->gate->behind == NULL;
+}
+
 static inline bool asx__is_gate(const asx_runtime *rt)
 {
     return rt != NULL && rt->behind != NULL;

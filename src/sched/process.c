@@ -81,6 +81,9 @@ static void after_fork(bool child)
         if (!rt->fork_had_it)
             asx__engine_leave(rt, false);
     }
+    asx__thread *self = asx__thread_self();
+    if (child)
+        self->worker = NULL; /* a lease that it has would let it in past the gate */
     pthread_mutex_unlock(&asx__process.lock);
 }
 

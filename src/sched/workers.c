@@ -487,6 +487,8 @@ static asx_status conduct(asx__worker *w, asx_time until)
 static void go_on(asx__driving *driving)
 {
     asx__worker *w = asx__thread_self()->worker;
+    if (asx__is_shut(driving->rt))
+        asx__end_of_fork(ASX_OK);
     asx__stack_host_again(&w->host_stack);
     (void)asx__engine_enter(w->rt);
     asx__task_thread_ended(w->rt);

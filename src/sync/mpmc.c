@@ -452,6 +452,8 @@ static uint64_t take_turn(const asx_mpmc_sender *endpoint, asx__turn_kind kind, 
     do {                                                                                           \
         if ((endpoint) != NULL && (endpoint)->gate_ != NULL) {                                     \
             asx_runtime *rt_ = (endpoint)->gate_->behind;                                          \
+            if (ASX__UNLIKELY(rt_ == NULL))                                                        \
+                return ASX_E_WRONG_CONTEXT; /* in the child of a fork */                           \
             endpoint_type in = *(endpoint);                                                        \
             in.gate_ = NULL;                                                                       \
             asx_cx cx_;                                                                            \

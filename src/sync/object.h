@@ -244,6 +244,8 @@ void asx__sync_wake_all(asx__sync *s, asx_status status);
     do {                                                                                           \
         const asx__sync *of_ = (handle) != NULL ? (asx__sync *)(void *)(handle)->field : NULL;     \
         if (of_ != NULL && of_->home->gate != NULL && !asx__engine_is_mine(of_->home)) {           \
+            if (ASX__UNLIKELY(asx__is_shut(of_->home)))                                            \
+                return ASX_E_WRONG_CONTEXT;                                                        \
             asx_cx cx_;                                                                            \
             asx_cx *in_cx = asx__cx_inside(cx, of_->home, &cx_);                                   \
             (void)in_cx;                                                                           \

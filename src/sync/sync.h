@@ -417,6 +417,8 @@ static inline void asx__channel_seize(asx__channel *ch)
 #define ASX__THROUGH_TO(from, channel_, rt_expr, call)                                             \
     do {                                                                                           \
         asx_runtime *inside_ = (rt_expr);                                                          \
+        if (ASX__UNLIKELY(asx__is_shut(inside_)))                                                  \
+            return ASX_E_WRONG_CONTEXT;                                                            \
         bool had_it_ = (from) != ASX__GONE_IN && asx__engine_enter(inside_);                       \
         asx__channel *to_ = (channel_);                                                            \
         if (to_ != NULL)                                                                           \

@@ -262,6 +262,112 @@ ASX_TEST(in_the_child_of_a_fork_a_shared_runtime_refuses_and_the_parent_goes_on)
     CHECK_EQ(run(4, forks_many_times, NULL), ASX_OK);
 }
 
+typedef struct owned {
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_send_permit permit;
+    asx_mpmc_sender many_tx;
+    asx_mpmc_receiver many_rx;
+    asx_mutex mutex;
+    asx_mutex_guard guard;
+    asx_obligation promise;
+    asx_task task;
+} owned;
+
+static bool is_refused(asx_status st)
+{
+    return st == ASX_E_WRONG_CONTEXT || st == ASX_E_STALE_HANDLE || st == ASX_E_INVALID_ARGUMENT;
+}
+
+/* In the child. The first call that is not refused, from 1; 0: all are. */
+static int not_refused(asx_cx *cx, owned *o)
+{
+    asx_send_permit permit;
+    asx_channel_sender tx;
+    asx_mutex_guard guard;
+    int message = 7;
+    asx_status answers[] = {
+        asx_send_permit_send(&o->permit, &message),
+        asx_send_permit_abort(&o->permit),
+        asx_channel_try_reserve(&o->tx, cx, &permit),
+        asx_channel_try_send(&o->tx, cx, &message),
+        asx_channel_send(&o->tx, cx, &message),
+        asx_channel_try_recv(&o->rx, &message),
+        asx_channel_recv(&o->rx, cx, &message),
+        asx_channel_sender_clone(&o->tx, &tx),
+        asx_channel_sender_drop(&o->tx),
+        asx_channel_receiver_drop(&o->rx),
+        asx_mpmc_try_send(&o->many_tx, cx, &message),
+        asx_mpmc_try_recv(&o->many_rx, cx, &message),
+        asx_mpmc_close(&o->many_tx),
+        asx_mutex_unlock(&o->guard),
+        asx_mutex_try_lock(&o->mutex, cx, &guard),
+        asx_obligation_commit(&o->promise),
+        asx_task_cancel(&o->task, NULL),
+        asx_join(cx, &o->task, NULL),
+    };
+    for (int i = 0; i < (int)(sizeof answers / sizeof *answers); i++)
+        if (!is_refused(answers[i]))
+            return i + 1;
+    return 0;
+}
+
+static asx_status forks_with_objects(asx_cx *cx, void *arg)
+{
+    const int *calls = arg;
+    asx_region r;
+    owned o;
+    deserted ended = { 0 };
+    int message = 5;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, sizeof(int), 4, &o.tx, &o.rx), ASX_OK);
+    CHECK_EQ(asx_mpmc_create(&r, sizeof(int), 4, &o.many_tx, &o.many_rx), ASX_OK);
+    CHECK_EQ(asx_mutex_create(&r, "mutex", &o.mutex), ASX_OK);
+    CHECK_EQ(asx_mutex_lock(&o.mutex, cx, &o.guard), ASX_OK);
+    CHECK_EQ(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &o.promise), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, NULL, other, &ended, &o.task), ASX_OK);
+    for (int i = 0; i < *calls; i++) { /* a worker that is alone gets a lease */
+        CHECK_EQ(asx_channel_send(&o.tx, cx, &message), ASX_OK);
+        CHECK_EQ(asx_channel_recv(&o.rx, cx, &message), ASX_OK);
+    }
+    CHECK_EQ(asx_channel_reserve(&o.tx, cx, &o.permit), ASX_OK);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(not_refused(cx, &o));
+    CHECK(pid > 0);
+    CHECK_EQ(status_of(pid), 0);
+    CHECK_EQ(asx_send_permit_send(&o.permit, &message), ASX_OK); /* here nothing has happened */
+    CHECK_EQ(asx_channel_recv(&o.rx, cx, &message), ASX_OK);
+    CHECK_EQ(message, 5);
+    CHECK_EQ(asx_mutex_unlock(&o.guard), ASX_OK);
+    CHECK_EQ(asx_obligation_commit(&o.promise), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(in_the_child_of_a_fork_objects_of_a_shared_runtime_refuse_with_a_lease_and_without)
+{
+    int none = 0, many = asx_test_scale() > 1 ? 2000 : 200000;
+    CHECK_EQ(run(2, forks_with_objects, &none), ASX_OK);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(run(2, forks_with_objects, &many), ASX_OK);
+}
+
+/* Who ends its thread there ends the child. */
+static asx_status forks_and_ends_its_thread(asx_cx *cx, void *arg)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        pthread_exit(arg);
+    CHECK(pid > 0);
+    CHECK_EQ(status_of(pid), 0);
+    return asx_sleep(cx, ASX_MS);
+}
+
+ASX_TEST(in_the_child_of_a_fork_a_task_that_ends_its_thread_ends_the_child)
+{
+    CHECK_EQ(run(2, forks_and_ends_its_thread, NULL), ASX_OK);
+}
+
 typedef struct held {
     sem_t entered, go;
 } held;
