@@ -84,6 +84,8 @@
     X(FIRST_OF, "wait for the first")                                                              \
     X(LINK, "link")                                                                                \
     X(SET_UP, "set up")                                                                            \
+    X(TAKE_PLACE, "open where there is room")                                                      \
+    X(SETTLE, "settle obligation")                                                                 \
     X(SPAWN, "spawn")                                                                              \
     X(WAKE, "wake")                                                                                \
     X(WAIT_EXTERNAL, "wait to be woken")                                                           \
@@ -192,12 +194,20 @@ typedef enum asx__name_tag {
 #define ASX__NAME_TAG_OF(name) ((asx__name_tag)((name) >> 58 & 0xf))
 
 /* Of a region: part 0 is its flag. How many tasks are in it. Bit 0: it has begun to close, bit 1:
- * its set-up has failed. 1: its finalizers run, 2: it is closed. */
-enum { ASX__PART_PLACES = 1, ASX__PART_STOPPED = 2, ASX__PART_GONE = 3 };
+ * its set-up has failed. 1: its finalizers run, 2: it is closed. How many regions, how many
+ * obligations. */
+enum {
+    ASX__PART_PLACES = 1,
+    ASX__PART_STOPPED = 2,
+    ASX__PART_GONE = 3,
+    ASX__PART_REGIONS = 4,
+    ASX__PART_OBLIGATIONS = 6
+};
 /* Its flag. */
 enum { ASX__REGION_TIMED_OUT = 1, ASX__REGION_CLOSED = 2, ASX__REGION_CANCELLED = 4 };
-/* How a SPAWN goes: it waits for room; it fails, and nothing can be started there afterwards. */
-enum { ASX__START_WAITS = 1, ASX__START_FAILS = 2 };
+/* How a SPAWN goes: it waits for room; it fails, and nothing can be started there afterwards; what
+ * is made is a region. */
+enum { ASX__START_WAITS = 1, ASX__START_FAILS = 2, ASX__START_OPENS = 4 };
 /* `b` of a CLOSE_REGION: it is closed by the end of its finalizers, which begin now. */
 enum { ASX__CLOSE_BEGINS_FINALIZERS = 1 };
 

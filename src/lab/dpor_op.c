@@ -457,6 +457,8 @@ static void run_task(asx__work *w)
             asx__work_writes(w, name + ASX__PART_GONE, 1);
         else if (w->deed->enabled)
             close_region(w, name);
+        if (w->deed->enabled && w->op->other != 0)
+            asx__work_gives_back(w, w->op->other);
         break;
     case ASX__OP_STOP_REGION:
         state = asx__work_reads(w, asx__work_part(w, ASX__PART_STOPPED));

@@ -449,6 +449,32 @@ static void run_spawn(asx__work *w)
         w->deed->enabled = false;
 }
 
+/* a: how many there is room for. Whether the region is closing is not asked: the task is in it. */
+static void run_take_place(asx__work *w)
+{
+    uint64_t regions = asx__work_reads(w, w->op->name);
+    if (regions < w->op->a)
+        asx__work_writes(w, w->op->name, regions + 1);
+    else
+        asx__work_finds(w, ASX__FOUND_NOTHING);
+}
+
+/* other: how many there are, if there is room for so many; the target: whether its region is
+ * closed, if that may be. */
+static void run_settle(asx__work *w)
+{
+    const asx__op *op = w->op;
+    if (op->targets_len != 0 && asx__work_reads(w, op->targets[0]) == 2) {
+        asx__work_finds(w, ASX__FOUND_CLOSED);
+    } else if (asx__work_reads(w, op->name) != 0) {
+        asx__work_finds(w, ASX__FOUND_NOTHING);
+    } else {
+        asx__work_writes(w, op->name, 1);
+        if (op->other != 0)
+            asx__work_gives_back(w, op->other);
+    }
+}
+
 static void run_task_op(asx__work *w)
 {
     switch (w->op->kind) {
@@ -461,6 +487,12 @@ static void run_task_op(asx__work *w)
     case ASX__OP_SET_UP:
     case ASX__OP_SPAWN:
         run_spawn(w);
+        break;
+    case ASX__OP_TAKE_PLACE:
+        run_take_place(w);
+        break;
+    case ASX__OP_SETTLE:
+        run_settle(w);
         break;
     default:
         run_waker(w);

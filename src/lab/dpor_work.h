@@ -57,10 +57,21 @@ static inline void asx__work_adds(asx__work *w, uint64_t name, uint64_t change)
         w->deed->touches[w->deed->len++] = (asx__touch){ .name = name, .change = change };
 }
 
-/* Sets a flag: of a task, or of a region, where nothing can be started any more. */
+/* One of what there is room for so many of is gone. */
+static inline void asx__work_gives_back(asx__work *w, uint64_t places)
+{
+    asx__work_writes(w, places, w->state(w->ctx, places, w->op) - 1);
+}
+
+/* Sets a flag: of a task, or of a region, where nothing can be started any more. Or it is a place
+ * among the regions of one. */
 static inline void asx__work_cancels(asx__work *w, uint64_t flag)
 {
     bool region = ASX__NAME_TAG_OF(flag) == ASX__NAME_REGION;
+    if (region && (flag & ASX__PART_REGIONS) != 0) {
+        asx__work_gives_back(w, flag);
+        return;
+    }
     asx__work_writes(w, flag, region ? w->state(w->ctx, flag, w->op) | ASX__REGION_CANCELLED : 1);
 }
 

@@ -55,6 +55,8 @@ typedef struct asx__lab_thing {
     uint32_t type;       /* the event that told of it */
     uint64_t serial;
     uint64_t name;       /* for the engine */
+    uint64_t region;     /* serial, of an obligation */
+    bool counted;        /* an obligation that takes one of so many places */
 } asx__lab_thing;
 
 /* Whom a cancel reaches; kept until the execution ends. */
@@ -78,6 +80,8 @@ typedef struct asx__lab_region {
     asx__region *record; /* its own as long as the serial there is the same; NULL: never seen */
     bool closed;
     bool limited;        /* there is room for so many tasks only */
+    bool counts_regions; /* for so many regions */
+    bool counts_obligations;
 } asx__lab_region;
 
 /* Text that grows. */
@@ -118,7 +122,7 @@ typedef struct asx__explorer {
     size_t links_len, links_cap;
     size_t aims_seen;    /* tasks, links and regions that standing operations know of */
     bool timed;          /* somebody has waited for a time */
-    bool limits;         /* some region has room for so many tasks only */
+    bool limits;         /* some region has room for so many tasks or regions only */
     uint32_t due;        /* the clock, or a deadline: it was chosen already; NONE: nobody was */
     bool advancing;      /* the clock was moved and nobody has gone since */
     bool clearing;       /* it is over and its tasks are being ended */

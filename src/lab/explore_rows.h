@@ -27,6 +27,7 @@ typedef struct asx__turn_row {
 #define BROADCAST ASX_EVENT_BROADCAST_CREATE
 #define RECEIVER ASX_EVENT_BROADCAST_SUBSCRIBE
 #define MPMC ASX_EVENT_MPMC_CREATE
+#define OBLIGATION ASX_EVENT_OBLIGATION_RESERVE
 #define SENDER ASX_EVENT_CHANNEL_SENDER_DROP
 
 static const asx__turn_row rows[ASX__TURN_COUNT] = {
@@ -69,6 +70,8 @@ static const asx__turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_OPEN_REGION] = { ASX__OP_OPEN_REGION, 0, false },
     [ASX__TURN_SPAWN] = { ASX__OP_SPAWN, 0, false },
     [ASX__TURN_SET_UP] = { ASX__OP_SET_UP, 0, false },
+    [ASX__TURN_TAKE_PLACE] = { ASX__OP_TAKE_PLACE, 0, false },
+    [ASX__TURN_SETTLE] = { ASX__OP_SETTLE, OBLIGATION, false },
     [ASX__TURN_LINK] = { ASX__OP_LINK, 0, false },
     [ASX__TURN_FIRST_OF] = { ASX__OP_FIRST_OF, 0, true },
     [ASX__TURN_WAKE] = { ASX__OP_WAKE, 0, false },

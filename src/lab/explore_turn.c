@@ -34,17 +34,30 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
         return;
     uint64_t name = ASX__NAME(type == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL : ASX__NAME_LOCK,
                               task->id, task->made++);
-    x->things[x->things_len++] = (asx__lab_thing){ type, serial, name };
-    if (state != 0)
+    asx__lab_thing *thing = &x->things[x->things_len++];
+    *thing = (asx__lab_thing){ .type = type, .serial = serial, .name = name };
+    if (type == OBLIGATION) {
+        const asx__lab_region *region = asx__explorer_region(x, state);
+        thing->region = state;
+        thing->counted = region != NULL && region->counts_obligations;
+    } else if (state != 0) {
         asx__dpor_put(x->dpor, name, state);
+    }
+}
+
+/* NULL: it is not known. */
+static const asx__lab_thing *find_thing(const asx__explorer *x, uint32_t type, uint64_t serial)
+{
+    for (size_t i = x->things_len; i-- > 0;)
+        if (x->things[i].serial == serial && x->things[i].type == type)
+            return &x->things[i];
+    return NULL;
 }
 
 static uint64_t name_of_thing(const asx__explorer *x, uint32_t type, uint64_t serial)
 {
-    for (size_t i = x->things_len; i-- > 0;)
-        if (x->things[i].serial == serial && x->things[i].type == type)
-            return x->things[i].name;
-    return 0;
+    const asx__lab_thing *thing = find_thing(x, type, serial);
+    return thing != NULL ? thing->name : 0;
 }
 
 static uint64_t cancel_flag(uint32_t id)
@@ -247,8 +260,11 @@ void asx__explorer_opened(asx__explorer *x, asx__lab_region *region)
         if (is_record_of(record, region))
             region->record = record;
     }
-    region->limited = region->record != NULL && region->record->tasks_max != 0;
-    x->limits = x->limits || region->limited;
+    const asx__region *record = region->record;
+    region->limited = record != NULL && record->tasks_max != 0;
+    region->counts_regions = record != NULL && record->regions_max != 0;
+    region->counts_obligations = record != NULL && record->obligations_max != 0;
+    x->limits = x->limits || region->limited || region->counts_regions;
 }
 
 bool asx__explorer_finalizes(const asx__lab_region *region, uint64_t serial)
@@ -433,7 +449,10 @@ static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t reg
     if (!x->far_spawns && asx__explorer_task(x, r->owner) != self)
         asx__explorer_prepare(x, &x->far_spawns);
     op->name = flag;
-    op->other = op->a != 0 ? flag + ASX__PART_PLACES : 0;
+    op->other = op->a == 0                         ? 0
+                : op->kind == ASX__OP_SPAWN        ? flag + ASX__PART_PLACES
+                : (op->b & ASX__START_OPENS) != 0 ? flag + ASX__PART_REGIONS
+                                                   : flag + ASX__PART_OBLIGATIONS;
     if (x->cancels && op->a != 0 && (op->b & ASX__START_WAITS) != 0)
         op->cx = cancel_flag(self->id);
     return op->a != 0 || x->far_cancels || x->far_spawns;
@@ -476,6 +495,24 @@ static void add_linked(asx__explorer *x, const asx__lab_task *self, asx__op *op)
     }
 }
 
+static void add_target(asx__explorer *x, uint64_t name, asx__op *op)
+{
+    uint64_t *names = make_targets(x, (size_t)op->targets_len + 1);
+    if (names == NULL)
+        return;
+    if (op->targets_len != 0)
+        memcpy(names, op->targets, op->targets_len * sizeof *names);
+    names[op->targets_len++] = name;
+    op->targets = names;
+}
+
+/* Is there room for so many regions only? */
+static bool counts_regions(const asx__explorer *x, uint64_t serial)
+{
+    const asx__lab_region *region = asx__explorer_region(x, serial);
+    return region != NULL && region->counts_regions && flag_of_region(x, serial) != 0;
+}
+
 static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t region, uint64_t fails,
                      asx__op *op)
 {
@@ -494,7 +531,10 @@ static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t regio
     }
     if (op->b != 0)
         add_linked(x, self, op);
-    return x->cancels || limited;
+    bool gives = self->finalizes && own != NULL && counts_regions(x, own->parent);
+    if (gives)
+        add_target(x, flag_of_region(x, own->parent) + ASX__PART_REGIONS, op);
+    return x->cancels || limited || gives;
 }
 
 /* Its deadline may have come already, or somebody may have cancelled it. If it has finalizers it is
@@ -506,10 +546,13 @@ static bool make_close(asx__explorer *x, uint64_t serial, uint64_t how, asx__op 
                  ((how & ASX__CLOSE_TIMED) != 0 || region->timer != ASX__DPOR_NONE);
     op->name = flag_of_region(x, serial);
     op->b = (how & ASX__CLOSE_FINALIZES) != 0 ? ASX__CLOSE_BEGINS_FINALIZERS : 0;
+    bool gives = (how & ASX__CLOSE_GIVES_PLACE) != 0 && op->b == 0 && region != NULL &&
+                 flag_of_region(x, region->parent) != 0;
     if (op->name == 0 || (op->b != 0 && !x->far_spawns) ||
-        (!timed && !x->far_cancels && !x->far_spawns))
+        (!timed && !x->far_cancels && !x->far_spawns && !gives))
         return false;
     expect_cancels(x);
+    op->other = gives ? flag_of_region(x, region->parent) + ASX__PART_REGIONS : 0;
     lab_aim at = { .region = serial, .tag = ASX__NAME_FIN };
     op->targets = find_targets(x, &at, &op->targets_len);
     return true;
@@ -581,6 +624,12 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     case ASX__TURN_SET_UP:
     case ASX__TURN_SPAWN:
         return make_spawn(x, self, object, op);
+    case ASX__TURN_TAKE_PLACE:
+        op->name = flag_of_region(x, object);
+        if (op->name == 0)
+            return false;
+        op->name += ASX__PART_REGIONS;
+        return true;
     case ASX__TURN_WAKE:
         op->name = other != NULL ? ASX__NAME(ASX__NAME_WAKER, other->id, 0) : 0;
         return other != NULL && other->id != ASX__DPOR_NONE;
@@ -682,9 +731,39 @@ static void charge_poll(asx__explorer *x, asx__task *task)
     asx__budget_exhaust(x->rt, task, kind);
 }
 
+/* Does the task live in the region, or has it opened it? Then its close comes after all it does. */
+static bool is_near(const asx__explorer *x, const asx__lab_task *self, uint64_t region)
+{
+    const asx__lab_region *r = asx__explorer_region(x, region);
+    if (r == NULL || asx__explorer_task(x, r->owner) == self)
+        return true;
+    for (uint64_t serial = self->region; serial != 0;) {
+        if (serial == region)
+            return true;
+        r = asx__explorer_region(x, serial);
+        serial = r != NULL ? r->parent : 0;
+    }
+    return false;
+}
+
+static void complete_settle(asx__explorer *x, const asx__lab_task *self, uint64_t obligation,
+                            asx__op *op)
+{
+    const asx__lab_thing *thing = find_thing(x, OBLIGATION, obligation);
+    uint64_t flag = thing != NULL ? flag_of_region(x, thing->region) : 0;
+    if (flag == 0)
+        return;
+    op->other = thing->counted ? flag + ASX__PART_OBLIGATIONS : 0;
+    if (is_near(x, self, thing->region))
+        return;
+    if (!x->far_spawns)
+        asx__explorer_prepare(x, &x->far_spawns);
+    add_target(x, flag + ASX__PART_GONE, op);
+}
+
 /* What else the operation is about. */
 static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
-                        uint64_t a, uint64_t b, asx__op *op)
+                        uint64_t object, uint64_t a, uint64_t b, asx__op *op)
 {
     switch (kind) {
     case ASX__TURN_LOCK:
@@ -725,6 +804,9 @@ static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_k
         break;
     case ASX__TURN_BARRIER_WAIT:
         op->b = a;
+        break;
+    case ASX__TURN_SETTLE:
+        complete_settle(x, self, object, op);
         break;
     case ASX__TURN_BROADCAST_SEND:
         op->b = b;
@@ -818,7 +900,8 @@ static inline bool is_nothing(const asx__explorer *x, const asx__task *task, asx
     case ASX__TURN_STOP_REGION:
         return !x->far_spawns;
     case ASX__TURN_CLOSE_REGION:
-        return x->options->clock != ASX_EXPLORE_ADVERSARIAL && !x->far_cancels && !x->far_spawns;
+        return x->options->clock != ASX_EXPLORE_ADVERSARIAL && !x->far_cancels &&
+               !x->far_spawns && (a & ASX__CLOSE_GIVES_PLACE) == 0;
     case ASX__TURN_END:
         return a == 0 && !x->cancels && !x->limits;
     default:
@@ -843,7 +926,8 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     asx__op op = { .kind = rows[kind].kind, .a = a, .site = site };
     if (kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP)
         op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
-               ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u);
+               ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u) |
+               ((b & ASX__SPAWN_OPENS) != 0 ? ASX__START_OPENS : 0u);
     if (rows[kind].can_cancel && (task->flags & ASX__T_METERED) != 0) {
         charge_poll(x, task);
         self = asx__explorer_task(x, serial);
@@ -857,7 +941,7 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     }
     if (kind == ASX__TURN_SPAWN && asx__task_masked(task))
         op.cx = 0;
-    complete_op(x, self, kind, a, b, &op);
+    complete_op(x, self, kind, object, a, b, &op);
     if (op.kind == ASX__OP_WRITE_LOCK) {
         asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op.name, .cx = op.cx,
                             .site = op.site };

@@ -254,6 +254,8 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
     asx__task *task = cx->task_;
     if (ret_region == NULL || !options_ok(options))
         return ASX_E_INVALID_ARGUMENT;
+    if (scoped)
+        asx__place_in_turn(rt, parent);
     if (parent->regions_max != 0 && parent->live_regions >= parent->regions_max)
         return ASX_E_ADMISSION_CLOSED;
     asx__region *region;
@@ -330,7 +332,7 @@ asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_regio
 {
     if (cx != NULL && cx->rt_ != NULL && !asx__region_opens_in_turn(cx))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
-    (void)asx__made_in_turn(handle, ASX__TURN_SET_UP);
+    asx__counted_in_turn(handle, ASX__SPAWN_OPENS);
     return bury(ret_region, open_in(cx, handle, ret_region, options, site));
 }
 
@@ -794,7 +796,8 @@ asx_status asx__region_close_task(asx_runtime *rt, asx__region *region, asx_stat
         st = close_inner(rt, task, region);
         if (st < 0)
             return st;
-        region->in_turn = rt->seam != NULL && !region->unheard;
+        region->in_turn = rt->seam != NULL &&
+                          (!region->unheard || region->parent->regions_max != 0);
         region->busy += region->in_turn;
         ask_close(rt, region, region->body < 0 ? region->body : body, reason);
         if (ASX__UNLIKELY(region->in_turn))

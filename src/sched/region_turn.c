@@ -17,13 +17,34 @@ bool asx__region_opens_in_turn(const asx_cx *cx)
     return true;
 }
 
+void asx__counted_in_turn(const asx_region *region, uint32_t what)
+{
+    if (ASX__LIKELY(region == NULL || region->rt_ == NULL || region->rt_->seam == NULL))
+        return;
+    const asx_runtime *rt = region->rt_;
+    asx__region *r;
+    uint32_t max = 0;
+    if (asx__region_resolve(region, ASX_STATE_MASK_ALL, &r) == ASX_OK)
+        max = what == ASX__SPAWN_OPENS ? r->regions_max : r->obligations_max;
+    (void)asx__turn_on(rt, rt->current, ASX__TURN_SET_UP, asx__serial(region->id.generation), max,
+                       what);
+}
+
+void asx__place_in_turn(asx_runtime *rt, const asx__region *parent)
+{
+    if (ASX__UNLIKELY(rt->seam != NULL) && parent->regions_max != 0)
+        asx__turn(rt, rt->current, ASX__TURN_TAKE_PLACE, asx__serial(parent->generation),
+                  parent->regions_max);
+}
+
 /* Explored: a cancel or a time-out may come before the region is closed, which its result tells.
  * So it is closed by an operation, once everything in it has ended. */
 void asx__region_close_in_turn(asx_runtime *rt, asx__region *region)
 {
     bool timed = region->timeout_at != ASX_TIME_NEVER || region->deadline_at != ASX_TIME_NEVER;
+    bool place = region->parent != NULL && region->parent->regions_max != 0;
     asx__turn(rt, rt->current, ASX__TURN_CLOSE_REGION, asx__serial(region->generation),
-              (timed ? ASX__CLOSE_TIMED : 0u) |
+              (timed ? ASX__CLOSE_TIMED : 0u) | (place ? ASX__CLOSE_GIVES_PLACE : 0u) |
                   (region->finalizers != NULL ? ASX__CLOSE_FINALIZES : 0u));
     region->in_turn = false;
     region->busy--;

@@ -11,6 +11,13 @@ void asx__region_stop_in_turn(asx_runtime *rt, asx__region *region, bool cancels
 /* Before it is closed, which region->busy has kept it from. */
 void asx__region_close_in_turn(asx_runtime *rt, asx__region *region);
 
+/* Before a region is opened (`what`: ASX__SPAWN_OPENS) or an obligation reserved (0) in a region
+ * that others may have closed, and that may have room for so many; asked before the handle is
+ * resolved. */
+void asx__counted_in_turn(const asx_region *region, uint32_t what);
+/* Before a task opens a region in its own, which may have room for so many. */
+void asx__place_in_turn(asx_runtime *rt, const asx__region *parent);
+
 /* Before something is made in a region, which others may have closed or cancelled; asked before
  * the handle is resolved. NO_MEMORY: true if there is none, which sticks; SET_UP: false. */
 static inline bool asx__made_in_turn(const asx_region *region, asx__turn_kind what)

@@ -65,6 +65,8 @@ struct asx__task;
     X(NO_THREAD)     /* - ; likewise, blocking work is refused */                                  \
     X(SPAWN)         /* region's serial; how many tasks it has room for, 0: any; ASX__SPAWN_... */ \
     X(SET_UP)        /* likewise: something else is made in a region */                            \
+    X(TAKE_PLACE)    /* region's serial; how many regions it has room for: one is opened there */  \
+    X(SETTLE)        /* obligation's number */                                                     \
     X(LINK)          /* serials of two tasks */                                                    \
     X(FIRST_OF)      /* serial of the region whose tasks race */                                   \
     X(WAKE)          /* task's serial */                                                           \
@@ -95,7 +97,8 @@ struct asx__task;
     X(BROADCAST_RECV)    /* broadcast's serial; capacity; receiver's generation */                 \
     X(BROADCAST_TRY_RECV)                                                                          \
     X(SUBSCRIBE)         /* broadcast's serial */                                                  \
-    X(MADE)              /* no turn: something new has this generation; state; event that tells */ \
+    X(MADE)              /* no turn: something new has this generation; state, or the serial of an \
+                            obligation's region; event that tells */                               \
     X(UNSUBSCRIBE)       /* broadcast's serial; -; receiver's generation */                        \
     X(BROADCAST_CLOSE)                                                                             \
     X(MPMC_SEND)         /* channel's serial; capacity; endpoint's number */                       \
@@ -117,13 +120,15 @@ typedef enum asx__turn_kind {
 /* How a start goes. */
 enum {
     ASX__SPAWN_WAITS = 1, /* until there is room */
-    ASX__SPAWN_FAILS = 2  /* for lack of memory, which sticks to the region */
+    ASX__SPAWN_FAILS = 2, /* for lack of memory, which sticks to the region */
+    ASX__SPAWN_OPENS = 4  /* a region is opened there; else, SET_UP with a limit: an obligation */
 };
 
 /* What the close of a region depends on. */
 enum {
     ASX__CLOSE_TIMED = 1,    /* its deadline */
-    ASX__CLOSE_FINALIZES = 2 /* the end of its finalizers, which are still to come */
+    ASX__CLOSE_FINALIZES = 2, /* the end of its finalizers, which are still to come */
+    ASX__CLOSE_GIVES_PLACE = 4 /* its parent has room for so many regions */
 };
 
 /* How a task ends. */
