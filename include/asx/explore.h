@@ -38,8 +38,10 @@
  * joins and ends of tasks if the test cancels. docs/design/20-exploration.md names what is not
  * explored; what is seen of it ends the exploration with ASX_E_NOT_SUPPORTED.
  *
- * A cell is known by its address, or by its place on the stack of a task; it must not be at another
- * address in the next execution (memory that tasks allocate).
+ * A cell is known by its address, or by its place on the stack of a task or in memory of a region
+ * (asx_region_alloc()). Elsewhere it must not be at another address in the next execution (memory
+ * that tasks allocate), and such a test is explored by one process whatever `jobs` says, without
+ * checkpoints, if its tasks do more than access cells.
  */
 #ifndef ASX_EXPLORE_H
 #define ASX_EXPLORE_H
@@ -349,6 +351,7 @@ typedef struct asx_explore_result {
     const char *refused;     /* why the checkpoint was, else NULL; static. The status is then
                                 ASX_E_TRACE_CORRUPT, ASX_E_TRACE_VERSION or ASX_E_DIVERGED */
     const char *unsupported; /* name of the event that is not explored, else NULL; static */
+    const char *unsaved;     /* why there is no checkpoint, if one was wanted, else NULL; static */
 } asx_explore_result;
 
 /* Runs the test on a runtime of its own. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED,

@@ -185,7 +185,8 @@ typedef enum asx__name_tag {
     ASX__NAME_CLOCK,
     ASX__NAME_REGION,
     ASX__NAME_WAKER,
-    ASX__NAME_LINK     /* between two tasks */
+    ASX__NAME_LINK,    /* between two tasks */
+    ASX__NAME_MEMORY   /* a cell in memory of a region */
 } asx__name_tag;
 #define ASX__NAME_PART_BITS 28
 #define ASX__NAME(tag, task, nth)                                                                  \

@@ -461,8 +461,11 @@ bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
         self = asx__explorer_task(x, asx__serial(task->generation));
     if (self == NULL || (task->flags & ASX__T_POLL) != 0)
         return do_at_once(op, ret_found);
-    if (asx__dpor_is_wide(x->dpor) && op->object != NULL)
+    if (asx__dpor_is_wide(x->dpor) && op->object != NULL) {
         op->name = asx__explorer_cell_name(x, op->object);
+        if (op->name == 0 && x->tie != NULL && !x->elsewhere && !asx__tie_shares(x, op->object))
+            asx__explorer_prepare(x, &x->elsewhere);
+    }
     *ret_found = asx__explorer_stand(x, task, op);
     return true;
 }

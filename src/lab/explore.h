@@ -53,9 +53,9 @@ typedef struct asx__lab_known {
 /* Something that a task of the execution has made. */
 typedef struct asx__lab_thing {
     uint32_t type;       /* the event that told of it */
-    uint64_t serial;
+    uint64_t serial;     /* of memory its address */
     uint64_t name;       /* for the engine */
-    uint64_t region;     /* serial, of an obligation */
+    uint64_t region;     /* of an obligation its serial; of memory the size */
     bool counted;        /* an obligation that takes one of so many places */
 } asx__lab_thing;
 
@@ -103,6 +103,7 @@ typedef struct asx__explorer {
     bool far_cancels;    /* others than the owner cancel regions: late starts and closes are
                             operations too */
     bool far_spawns;     /* others than the owner start tasks: so is the beginning of a close */
+    bool elsewhere;      /* a cell is in memory that may be elsewhere in another process */
     uint32_t clock;      /* the engine's number of the clock; NONE: nobody has slept */
     asx_status status;
     uint32_t unsupported; /* event kind */

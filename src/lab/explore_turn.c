@@ -26,17 +26,19 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
                         uint64_t state)
 {
     asx__lab_task *task = asx__explorer_task(x, maker);
-    if (task == NULL ||
+    if (task == NULL || task->id == ASX__DPOR_NONE ||
         !asx__explorer_room(x, (void **)&x->things, &x->things_cap, x->things_len + 1,
                             sizeof *x->things))
         return;
-    if (task->id == ASX__DPOR_NONE)
-        return;
-    uint64_t name = ASX__NAME(type == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL : ASX__NAME_LOCK,
+    uint64_t name = ASX__NAME(type == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL
+                              : type == ASX__MADE_MEMORY       ? ASX__NAME_MEMORY
+                                                               : ASX__NAME_LOCK,
                               task->id, task->made++);
     asx__lab_thing *thing = &x->things[x->things_len++];
     *thing = (asx__lab_thing){ .type = type, .serial = serial, .name = name };
-    if (type == OBLIGATION) {
+    if (type == ASX__MADE_MEMORY) {
+        thing->region = state;
+    } else if (type == OBLIGATION) {
         const asx__lab_region *region = asx__explorer_region(x, state);
         thing->region = state;
         thing->counted = region != NULL && region->counts_obligations;
@@ -65,6 +67,18 @@ static uint64_t cancel_flag(uint32_t id)
     return ASX__NAME(ASX__NAME_CANCEL, id, 0);
 }
 
+/* In memory of a region; 0: it is not. What was given last counts: memory is used again. */
+static uint64_t name_in_memory(const asx__explorer *x, uint64_t at)
+{
+    for (size_t i = x->things_len; i-- > 0;) {
+        const asx__lab_thing *thing = &x->things[i];
+        if (thing->type == ASX__MADE_MEMORY && at - thing->serial < thing->region &&
+            at - thing->serial < UINT64_C(1) << ASX__NAME_PART_BITS)
+            return thing->name + (at - thing->serial);
+    }
+    return 0;
+}
+
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell)
 {
     for (size_t i = 0; i < x->tasks_len; i++) {
@@ -79,7 +93,7 @@ uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell)
             return ASX__NAME(ASX__NAME_STACK, id, 0) +
                    (uint64_t)((const char *)cell - stack->base);
     }
-    return 0;
+    return name_in_memory(x, (uintptr_t)cell);
 }
 
 /* ---- cancellation --------------------------------------------------------------------------- */

@@ -56,6 +56,7 @@ typedef struct keeper {
     asx_status status;   /* of the exploration */
     asx_status broken;   /* nothing can be said */
     uint32_t unsupported;
+    bool unsaved;        /* a checkpoint was wanted, and there cannot be one */
     uint64_t started_ns, before_ns, saved_ns;
     asx__bytes message;
 } keeper;
@@ -500,6 +501,10 @@ static void wait_for_messages(keeper *k)
 static asx_status save(keeper *k)
 {
     asx__bytes file = { 0 };
+    k->saved_ns = now_ns();
+    k->unsaved = (asx__load_relaxed(&k->common->features) & ASX__FEATURE_ELSEWHERE) != 0;
+    if (k->unsaved)
+        return ASX_OK;
     asx__saved c = { .sum = k->sum,
                           .classes = &k->classes,
                           .names = &k->common->names,
@@ -513,7 +518,6 @@ static asx_status save(keeper *k)
     if (st >= 0)
         st = k->options->on_checkpoint(k->options->ctx, file.at, file.len);
     free(file.at);
-    k->saved_ns = now_ns();
     return st;
 }
 
@@ -586,6 +590,8 @@ static void begin_again(keeper *k)
 {
     for (uint32_t i = 0; i < k->jobs; i++)
         end_worker(&k->workers[i], true);
+    if ((asx__load_relaxed(&k->common->features) & ASX__FEATURE_ELSEWHERE) != 0)
+        k->jobs = 1;
     while (k->batches != NULL) {
         batch *next = k->batches->next;
         drop_batch(k->batches);
@@ -664,6 +670,8 @@ static void run(keeper *k, asx_explore_result *ret_result)
         k->broken = save(k);
     if (k->broken < 0)
         return;
+    if (k->unsaved)
+        ret_result->unsaved = "a shared cell is in memory that will be elsewhere next time";
     progress_of(k, &ret_result->totals);
     ret_result->status = k->status;
     ret_result->stopped = stopped_by(k);

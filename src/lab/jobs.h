@@ -47,7 +47,8 @@ typedef enum asx__message {
 typedef enum asx__feature {
     ASX__FEATURE_CANCELS = 1,
     ASX__FEATURE_FAR_CANCELS = 2,
-    ASX__FEATURE_FAR_SPAWNS = 4
+    ASX__FEATURE_FAR_SPAWNS = 4,
+    ASX__FEATURE_ELSEWHERE = 8 /* one process only: names of cells mean nothing to others */
 } asx__feature;
 
 /* Of a worker, written by it but for `want`; all A. */
@@ -98,6 +99,9 @@ bool asx__message_send(int fd, asx__message kind, const void *bytes, size_t len)
 bool asx__message_receive(int fd, asx__message *ret_kind, asx__bytes *bytes);
 /* Gets the first piece of work; false: there is none. */
 bool asx__tie_begin(asx__explorer *x);
+/* Is the cell where it is in all workers: in the data of the program or of a library? What a test
+ * allocates may be anywhere. Where executions are drawn it makes no difference. */
+bool asx__tie_shares(const asx__explorer *x, const void *cell);
 /* An execution is over; before the engine hears of it. Does not return if all must begin again. */
 void asx__tie_before(asx__explorer *x);
 /* After it has: gives, tells, and gets more work when there is none left. */

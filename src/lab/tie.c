@@ -2,6 +2,7 @@
 #include "lab/jobs.h"
 
 #include <errno.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -98,7 +99,8 @@ static void share_features(asx__explorer *x)
 {
     uint32_t own = (x->cancels ? ASX__FEATURE_CANCELS : 0u) |
                    (x->far_cancels ? ASX__FEATURE_FAR_CANCELS : 0u) |
-                   (x->far_spawns ? ASX__FEATURE_FAR_SPAWNS : 0u);
+                   (x->far_spawns ? ASX__FEATURE_FAR_SPAWNS : 0u) |
+                   (x->elsewhere ? ASX__FEATURE_ELSEWHERE : 0u);
     if ((own & ~asx__load_relaxed(&x->tie->common->features)) != 0)
         (void)asx__fetch_or_relaxed(&x->tie->common->features, own);
 }
@@ -109,10 +111,29 @@ bool asx__tie_begin(asx__explorer *x)
     x->cancels = x->cancels || (features & ASX__FEATURE_CANCELS) != 0;
     x->far_cancels = (features & ASX__FEATURE_FAR_CANCELS) != 0;
     x->far_spawns = (features & ASX__FEATURE_FAR_SPAWNS) != 0;
+    x->elsewhere = (features & ASX__FEATURE_ELSEWHERE) != 0;
     if (x->tie->wide)
         asx__dpor_be_wide(x->dpor);
     share_features(x);
     return receive_work(x);
+}
+
+/* Stops at the object that has the address in its data. */
+static int has_cell(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    uint64_t at = (uintptr_t)ctx;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+            at - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) < info->dlpi_phdr[i].p_memsz)
+            return 1;
+    return 0;
+}
+
+bool asx__tie_shares(const asx__explorer *x, const void *cell)
+{
+    return asx__dpor_samples(x->dpor) ||
+           dl_iterate_phdr(has_cell, (void *)(uintptr_t)cell) != 0;
 }
 
 static bool allow_one(asx__common *common)

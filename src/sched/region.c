@@ -920,6 +920,8 @@ asx_status asx_region_alloc(const asx_region *handle, size_t size, void **ret_me
     void *memory = asx__region_memory(region, size);
     if (memory == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
+    (void)asx__turn_on(region->rt, region->rt->current, ASX__TURN_MADE, (uintptr_t)memory, size,
+                       ASX__MADE_MEMORY);
     *ret_memory = memory;
     return ASX_OK;
 }

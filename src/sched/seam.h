@@ -117,6 +117,9 @@ typedef enum asx__turn_kind {
     ASX__TURN_COUNT
 } asx__turn_kind;
 
+/* MADE: not an object but memory, at this address and of this size. */
+#define ASX__MADE_MEMORY UINT32_MAX
+
 /* How a start goes. */
 enum {
     ASX__SPAWN_WAITS = 1, /* until there is room */

@@ -175,7 +175,7 @@ static void print_rest(const request *r, const asx_explore_result *result)
     if (t->frontier != 0)
         printf("; %llu executions have alternatives that were not run", (ull)t->frontier);
     puts("");
-    if (r->checkpoint != NULL && result->status >= 0 &&
+    if (r->checkpoint != NULL && result->unsaved == NULL && result->status >= 0 &&
         result->stopped != ASX_EXPLORE_STOP_BOUND && result->stopped != ASX_EXPLORE_STOP_TOO_LONG)
         printf("%s: the rest is in %s; --resume %s\n", r->test->name, r->checkpoint,
                r->checkpoint);
@@ -184,6 +184,8 @@ static void print_rest(const request *r, const asx_explore_result *result)
 /* Why it ended before it was done, if something is wrong. */
 static void tell_trouble(const request *r, const asx_explore_result *result)
 {
+    if (result->unsaved != NULL)
+        fprintf(stderr, "%s: there is no checkpoint: %s\n", r->test->name, result->unsaved);
     if (result->refused != NULL)
         fprintf(stderr, "%s: cannot be resumed: %s\n", r->resume, result->refused);
     else if (result->status < 0)

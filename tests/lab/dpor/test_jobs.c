@@ -480,43 +480,88 @@ ASX_TEST(a_checkpoint_is_made_when_it_is_told_to_stop_and_now_and_then)
     free(k.bytes);
 }
 
-static int *elsewhere;
+static int *elsewhere, *allocated;
+static char *block;
 
 static asx_status touches(asx_cx *cx, void *arg)
 {
     pipes *p = arg;
     int message = 1;
-    (void)asx_lab_fetch_add(cx, elsewhere, 1);
     (void)asx_channel_send(&p->tx, cx, &message);
+    for (int i = 0; i < 4; i++)
+        (void)asx_lab_fetch_add(cx, &elsewhere[i % 2], 1);
     return ASX_OK;
 }
 
+/* `arg`: the cells are in memory of the region, else in what was allocated in the first execution
+ * of this process, in each at another address. */
 static void on_the_heap(asx_cx *cx, void *arg)
 {
     pipes p;
     asx_region r;
-    (void)arg;
-    *elsewhere = 0;
+    void *memory = NULL;
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    if (arg == NULL && allocated == NULL) {
+        block = malloc(20000);
+        CHECK(block != NULL);
+        allocated = (int *)(void *)(block + getpid() % 1000 * 16);
+    } else if (arg != NULL) {
+        CHECK_STATUS(asx_region_alloc(&r, 2 * sizeof *elsewhere, &memory), ASX_OK);
+    }
+    elsewhere = arg != NULL ? memory : allocated;
+    CHECK(elsewhere != NULL);
+    elsewhere[0] = elsewhere[1] = 0;
     CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, &p.tx, &p.rx), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_spawn(&r, "t", touches, &p), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
 }
 
+static void in_the_region(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    on_the_heap(cx, &elsewhere);
+}
+
 /* Its address would mean something else next time. */
 ASX_TEST(a_cell_that_is_not_in_the_program_keeps_a_checkpoint_from_being_made)
 {
     kept k = { 0 };
-    asx_explore_result result;
     asx_explore_options options = { .on_checkpoint = keep, .ctx = &k, .executions_max = 3 };
-    elsewhere = malloc(sizeof *elsewhere);
-    CHECK(elsewhere != NULL);
-    CHECK_STATUS(asx_explore(&options, on_the_heap, NULL, &result), ASX_E_NOT_SUPPORTED);
+    asx_explore_result result = run(&options, on_the_heap);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK(result.unsaved != NULL);
+    CHECK(!result.complete);
+    CHECK_EQ(result.totals.executions, 3);
     CHECK_EQ(k.count, 0);
     options.executions_max = 0;
-    CHECK(run(&options, on_the_heap).complete);
-    free(elsewhere);
+    result = run(&options, on_the_heap);
+    CHECK(result.complete && result.unsaved == NULL);
+}
+
+/* ... and in another process. */
+ASX_TEST(cells_in_allocated_memory_are_explored_by_one_process)
+{
+    asx_explore_options alone = { .jobs = 1 }, together = { .jobs = 3 };
+    asx_explore_result whole = run(&alone, in_the_region);
+    CHECK(whole.complete);
+    asx_explore_result parts = run(&together, on_the_heap);
+    same(&parts, &whole, true);
+}
+
+/* It is known as what its task was given. */
+ASX_TEST(a_cell_in_memory_of_a_region_is_known_in_every_process)
+{
+    asx_explore_options options = { .jobs = 1 };
+    asx_explore_result whole = run(&options, in_the_region);
+    CHECK(whole.complete);
+    uint64_t pieces, each = whole.totals.executions / 5 + 1;
+    options.jobs = 2;
+    asx_explore_result parts = run(&options, in_the_region);
+    same(&parts, &whole, true);
+    parts = in_pieces(options, in_the_region, each, &pieces);
+    same(&parts, &whole, true);
+    CHECK(pieces > 2 && parts.unsaved == NULL);
 }
 
 /* ---- estimates ------------------------------------------------------------------------------ */
