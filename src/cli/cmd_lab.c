@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,18 +57,34 @@ static int run_lab_program(char *const *argv)
     return code;
 }
 
+/* Where the program stands: at first, or behind options, and then it is the first that can be run.
+ * 0: nowhere. */
+static int find_program(int argc, char **argv)
+{
+    struct stat st;
+    if (argc < 2 || argv[1][0] != '-')
+        return argc < 2 ? 0 : 1;
+    for (int i = 2; i < argc; i++)
+        if (argv[i][0] != '-' && access(argv[i], X_OK) == 0 && stat(argv[i], &st) == 0 &&
+            S_ISREG(st.st_mode))
+            return i;
+    return 0;
+}
+
 int cli_explore(int argc, char **argv)
 {
-    if (argc < 2 || argv[1][0] == '-')
+    int program = find_program(argc, argv);
+    if (program == 0)
         return cli_error("usage: asx explore PROGRAM [OPTION ...] [TEST ...]");
     char **list = calloc((size_t)argc + 1, sizeof(*list));
     char explore[] = "--explore";
     if (list == NULL)
         return cli_error("out of memory");
-    list[0] = argv[1];
+    list[0] = argv[program];
     list[1] = explore;
-    for (int i = 2; i < argc; i++)
-        list[i] = argv[i];
+    for (int i = 1, to = 2; i < argc; i++)
+        if (i != program)
+            list[to++] = argv[i];
     int code = run_lab_program(list);
     free(list);
     return code;
@@ -104,24 +121,25 @@ static int replay_pack(char *path, char *program, bool gdb)
 
 int cli_replay(int argc, char **argv)
 {
-    bool gdb = argc == 3 && strcmp(argv[2], "--gdb") == 0;
-    char *text = NULL;
+    bool first = argc == 3 && strcmp(argv[1], "--gdb") == 0;
+    bool gdb = first || (argc == 3 && strcmp(argv[2], "--gdb") == 0);
+    char *text = NULL, *path = argv[1 + first];
     size_t len = 0;
     if (argc != 2 + gdb)
         return cli_error("usage: asx replay TRACE | asx replay PACK [--gdb]");
-    if (!cli_read_file(argv[1], &text, &len))
+    if (!cli_read_file(path, &text, &len))
         return CLI_USAGE;
     bool pack = strncmp(text, ASX__PACK_HEAD, ASX__PACK_HEAD_LEN) == 0;
     char *program = pack ? pack_value(text, "program") : NULL;
     int code;
     if (pack && program == NULL)
-        code = cli_error("%s: names no program", argv[1]);
+        code = cli_error("%s: names no program", path);
     else if (pack)
-        code = replay_pack(argv[1], program, gdb);
+        code = replay_pack(path, program, gdb);
     else if (gdb)
-        code = cli_error("%s: is not a crash pack, there is nothing to debug", argv[1]);
+        code = cli_error("%s: is not a crash pack, there is nothing to debug", path);
     else
-        code = cli_replay_trace(argv[1]);
+        code = cli_replay_trace(path);
     free(program);
     free(text);
     return code;

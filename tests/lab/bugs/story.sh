@@ -25,6 +25,9 @@ expect() {
 }
 
 expect found 1 '^account_bad: schedule [0-9]*: failed: a == 5 ' "$asx" explore "$program" account_bad
+expect found-too 1 '^account_bad: execution [0-9]*: failed: a == 5 ' \
+    "$asx" explore --mode optimal "$program" account_bad
+expect nothing-to-run 2 'usage: asx explore' "$asx" explore --mode optimal account_bad
 expect lanes 1 '^1 deposit  *2 withdraw' "$asx" explore "$program" account_bad
 expect where 1 '^load x0 -> 0 .*support_cells.c:[0-9]' "$asx" explore "$program" account_bad
 expect shrunk 1 'shrunk from .* to 8 steps of 2 tasks with 2 switches' \
@@ -47,6 +50,7 @@ sed 's,^program .*,program ./no-such-program,' asx-account_bad.pack >gone.pack
 expect program-gone 2 'no-such-program' "$asx" replay gone.pack
 if command -v gdb >/dev/null 2>&1; then
     expect debugged 0 '^#0 .*asx_lab_failed_here .*a == 5' "$asx" replay asx-account_bad.pack --gdb
+    expect debugged-too 0 '^#0 .*asx_lab_failed_here .*a == 5' "$asx" replay --gdb asx-account_bad.pack
 fi
 expect deadlock 1 'deadlock: .*cycle: ' "$asx" explore "$program" --no-pack lock_order_bad
 [ ! -e asx-lock_order_bad.pack ] || { echo "--no-pack: there is one"; bad=1; }

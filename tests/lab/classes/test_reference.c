@@ -83,7 +83,7 @@ static void tell(ref_program *p)
 ASX_TEST_TIMEOUT(random_programs_have_as_many_classes_as_the_table_says, 3600)
 {
     uint64_t seed = option("ASX_CLASSES_SEED", 1);
-    uint64_t programs = option("ASX_CLASSES_PROGRAMS", 2000 / asx_test_scale());
+    uint64_t programs = option("ASX_CLASSES_PROGRAMS", 1500 / asx_test_scale());
     uint64_t counted = 0, brutes = 0, deadlocked = 0;
     for (uint64_t i = 0; i < programs; i++) {
         asx__rng rng;
