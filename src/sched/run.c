@@ -675,6 +675,7 @@ static inline asx__task *next_up_poll(asx_runtime *rt)
 {
     asx__task *task = rt->next_up;
     if (task == NULL || rt->hot_most == 0 || rt->turn_left == 0 || rt->finished ||
+        rt->inline_streak >= ASX__INLINE_MOST || /* one of the lanes comes before it */
         (task->flags & (ASX__T_NOT_DIRECT & ~(uint32_t)ASX__T_INLINE)) != ASX__T_POLL)
         return NULL;
     rt->turn_left--;

@@ -429,6 +429,55 @@ static asx_status joins_many(asx_cx *cx, void *arg)
     return asx_region_close(&r, ASX_OK);
 }
 
+typedef struct repeated {
+    asx_region *region;
+    asx_task child;
+    unsigned joined;
+    bool joining;
+} repeated;
+
+static asx_poll ends_at_once(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    return ASX_POLL_READY;
+}
+
+static asx_poll joins_polls(asx_cx *cx, void *arg)
+{
+    repeated *p = arg;
+    for (; p->joined < ROUNDS; p->joined++) {
+        if (!p->joining)
+            CHECK_STATUS(asx_spawn_poll_task(p->region, NULL, ends_at_once, NULL, &p->child),
+                         ASX_OK);
+        asx_status st = asx_join(cx, &p->child, NULL);
+        p->joining = st == ASX_E_WOULD_BLOCK;
+        if (p->joining)
+            return ASX_POLL_PENDING;
+        CHECK_STATUS(st, ASX_OK);
+    }
+    return ASX_POLL_READY;
+}
+
+/* The one in between may be of the other kind. */
+static asx_status joins_many_polls(asx_cx *cx, void *arg)
+{
+    patient p = { 0, false };
+    asx_region r;
+    asx_task t;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    repeated many = { .region = &r };
+    CHECK_STATUS(asx_spawn(&r, "patient", takes_turns, &p), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, joins_polls, &many, &t), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    p.over = true;
+    CHECK_EQ(many.joined, ROUNDS);
+    CHECK(p.turns >= 2 * ROUNDS / ASX__INLINE_MOST - 2);
+    CHECK(p.turns <= 2 * ROUNDS / ASX__INLINE_MOST + 2);
+    return asx_region_close(&r, ASX_OK);
+}
+
 ASX_TEST(joins_that_run_children_in_place_keep_nobody_from_its_turn)
 {
     asx_test_one_worker("who runs next");
@@ -436,6 +485,7 @@ ASX_TEST(joins_that_run_children_in_place_keep_nobody_from_its_turn)
         asx_runtime_config config = kit_config(i & 1 ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
         config.trace = (i & 2) != 0;
         CHECK_STATUS(kit_run(&config, joins_many, NULL), ASX_OK);
+        CHECK_STATUS(kit_run(&config, joins_many_polls, NULL), ASX_OK);
     }
 }
 
