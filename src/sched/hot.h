@@ -108,7 +108,7 @@ static inline void asx__enqueue_again(asx_runtime *rt, asx__task *task)
     asx__lane_put(rt, task);
 }
 
-/* asx__wake() of a fiber whose wait has succeeded. */
+/* asx__wake() of a fiber whose wait has succeeded; one worker. */
 static inline void asx__wake_fiber(asx_runtime *rt, asx__task *task)
 {
     if (ASX__UNLIKELY(!rt->hot)) {
@@ -120,7 +120,7 @@ static inline void asx__wake_fiber(asx_runtime *rt, asx__task *task)
     asx__enqueue(rt, task);
 }
 
-/* asx__wake() of a poll task without a grant. */
+/* asx__wake() of a poll task without a grant; likewise. */
 static inline void asx__wake_poll(asx_runtime *rt, asx__task *task)
 {
     if (ASX__UNLIKELY(!rt->hot)) {

@@ -166,8 +166,10 @@ static void count_turn(asx_runtime *rt)
     rt->turn_left = ASX__TURN;
     rt->turn_slow = 0;
     rt->turns++;
-    if (ASX__UNLIKELY(rt->engine != NULL))
+    if (ASX__UNLIKELY(rt->engine != NULL)) {
         asx__worker_turns(rt->engine->loaded);
+        rt->slot_left = ASX__SLOT_MOST;
+    }
     ASX__AUDIT_ASSERT(asx__lanes_are_valid(rt));
 }
 
@@ -536,6 +538,25 @@ static void journal_wake(asx_runtime *rt, asx__task *task, asx_status status)
         task->extra->wake_seq = seq;
 }
 
+/* With several workers, whom the running task wakes goes first: it uses what that one has just
+ * written, and it is still in the cache. One at a time, and others that it wakes go to the end as
+ * ever; and so often in a turn (slot_left, always 0 for one worker, whose order is promised), so
+ * that two who wake each other keep nobody from its turn. */
+static void enqueue_woken(asx_runtime *rt, asx__task *task)
+{
+    asx__node *list = &rt->ready.queue[0];
+    bool first = rt->slot_left != 0 && rt->hot && rt->current != NULL && list->next != rt->slot &&
+                 (task->flags & ASX__T_OTHER_LANE) == 0;
+    if (ASX__LIKELY(!first)) {
+        asx__enqueue(rt, task);
+        return;
+    }
+    asx__exec_queue(task);
+    rt->slot = &task->node;
+    rt->slot_left--;
+    asx__list_push_front(list, &task->node);
+}
+
 void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant)
 {
     if (ASX__UNLIKELY(rt->tracing))
@@ -543,7 +564,7 @@ void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant)
     if (ASX__LIKELY((task->flags & ASX__T_POLL) == 0)) {
         asx__exec_claim(task);
         task->w.status = status;
-        asx__enqueue(rt, task);
+        enqueue_woken(rt, task);
         return;
     }
     if (grant)
@@ -551,7 +572,7 @@ void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant)
     else
         task->w.waits = NULL;
     if (asx__exec_state(task) == ASX__EXEC_PARKED)
-        asx__enqueue(rt, task);
+        enqueue_woken(rt, task);
     else
         asx__exec_wake_running(task); /* run_poll queues it */
 }

@@ -479,6 +479,8 @@ typedef struct asx__watch {
 /* ---- runtime ------------------------------------------------------------------------------- */
 
 #define ASX__TURN 64 /* dispatches between two looks at the clock */
+/* Tasks of a turn that may go first because the running one has woken them: several workers only. */
+#define ASX__SLOT_MOST (ASX__TURN / 4)
 /* Dispatches in a row that may go before the lanes because of joins. */
 #define ASX__INLINE_MOST (4 * ASX__TURN)
 #define ASX__HOT 1u       /* values of `hot` */
@@ -595,6 +597,8 @@ struct asx_runtime {
     asx__task *next_up;    /* goes next, before the lanes (join) */
     uint32_t inline_streak; /* dispatches in a row that went before the lanes */
     uint32_t turn_slow;    /* dispatches of this turn that were counted one by one */
+    uint32_t slot_left;    /* tasks that may go first in this turn because they were woken ... */
+    const asx__node *slot; /* ... and the last one that does; it may be gone */
     bool endless;          /* the loop is not to stop after so many dispatches */
     asx_runtime_config config;
     uint16_t number;

@@ -72,9 +72,9 @@ static inline bool takes_directly(const asx__channel *ch, const asx__task *task)
 }
 
 /* Sends 8 bytes for which a claim is taken to the receiver, which waits; nobody else does, and
- * there is no journal. A fiber takes them directly, a poll task finds them in the queue. False:
- * neither, and nothing has changed. */
-static inline bool hand_over(asx__channel *ch, const void *message)
+ * there is no journal. A fiber takes them directly, a poll task finds them in the queue. `shared`:
+ * the runtime has several workers. False: neither, and nothing has changed. */
+static inline bool hand_over(asx__channel *ch, const void *message, bool shared)
 {
     asx__task *to = ch->receiver;
     if (ASX__UNLIKELY(to->w.waits != &ch->waits[ASX__CHANNEL_RECV] ||
@@ -86,12 +86,14 @@ static inline bool hand_over(asx__channel *ch, const void *message)
     ch->receiver = NULL;
     ch->send_slow = 0;
     ch->tail = tail + 1;
-    if (poll) {
-        asx__wake_poll(ch->rt, to);
-    } else {
+    if (!poll)
         ch->head = tail + 1; /* it was empty */
+    if (shared)
+        asx__wake(ch->rt, to, ASX_OK, false);
+    else if (poll)
+        asx__wake_poll(ch->rt, to);
+    else
         asx__wake_fiber(ch->rt, to);
-    }
     return true;
 }
 
@@ -559,7 +561,7 @@ static NOINLINE asx_status permit_send_other(const asx_send_permit *permit, cons
 static NOINLINE asx_status permit_to_parked(asx__channel *ch, asx__obligation *o,
                                             const void *message)
 {
-    if (ASX__UNLIKELY(!hand_over(ch, message)))
+    if (ASX__UNLIKELY(!hand_over(ch, message, false)))
         return permit_send_slow(ch, o, message);
     asx__store_relaxed(&o->object, NULL);
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
@@ -572,8 +574,11 @@ static asx_status permit_send_inside(const asx_send_permit *permit, const void *
     asx__obligation *o = permit->record_;
     asx__channel *ch = permit->channel_;
     if (message != NULL && ch->send_slow == ASX__SEND_PARKED &&
-        asx__obligation_id(o) == permit->obligation_ && asx__obligation_object(o) == ch)
-        return permit_to_parked(ch, o, message);
+        asx__obligation_id(o) == permit->obligation_ && asx__obligation_object(o) == ch &&
+        hand_over(ch, message, true)) {
+        asx__store_relaxed(&o->object, NULL);
+        return ASX_OK;
+    }
     return permit_send_other(permit, message);
 }
 
@@ -603,7 +608,7 @@ static NOINLINE asx_status permit_send_refused(asx_send_permit *permit, const vo
             asx__lessee_out(w);
             return ASX_OK;
         }
-        if (ch->send_slow == ASX__SEND_PARKED && hand_over(ch, message)) {
+        if (ch->send_slow == ASX__SEND_PARKED && hand_over(ch, message, true)) {
             asx__store_relaxed(&o->object, NULL);
             return asx__lessee_wakes(w, ASX_OK);
         }
@@ -710,7 +715,7 @@ static NOINLINE asx_status send_slow(const asx_channel_sender *sender, asx__chan
 static NOINLINE asx_status send_to_parked(const asx_channel_sender *sender, asx__channel *ch,
                                           asx__task *task, const void *message)
 {
-    if (ASX__UNLIKELY(!hand_over(ch, message)))
+    if (ASX__UNLIKELY(!hand_over(ch, message, ch->rt->engine != NULL)))
         return send_slow(sender, ch, task, message);
     ch->claims++;
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
