@@ -174,16 +174,18 @@ static asx__task *pick_ready(asx_runtime *rt, asx__node *head)
 
 /* Many tasks are cancelled together, and the stack or the state of each was last touched long ago:
  * it is asked for while the one before runs. (The records lie one behind the other, more or less,
- * and the processor sees to them.) Of a stack that is what the wait has left on it, up to its header
- * if that is not far, and what the end of the task will need below. One word is read and not just asked for: where a stack is must be
- * looked up first, and processors do not do that for a mere hint. */
-static inline void prefetch_next(const asx__node *head)
+ * and the processor sees to them.) Of a stack that is what the wait has left on it, up to its
+ * header if that is not far, and what the end of the task will need below. One word is read and not
+ * just asked for: where a stack is must be looked up first, and processors do not do that for a
+ * mere hint. Whoever leaves may stand there itself already; where its stack ends is not known
+ * yet. */
+static inline void prefetch_next(const asx_runtime *rt, const asx__node *head)
 {
     enum { LINE = 64 };
     const asx__node *node = head->next->next;
-    if (node == head)
-        return;
     const asx__task *task = (const asx__task *)(const void *)node;
+    if (node == head || task == rt->current)
+        return;
     uintptr_t used = (uintptr_t)task->u.fiber.sp; /* or a poll task's state, or an argument */
     if ((task->flags & (ASX__T_POLL | ASX__T_STARTED)) != ASX__T_STARTED) {
         __builtin_prefetch((const void *)used);
@@ -201,7 +203,7 @@ static inline void prefetch_next(const asx__node *head)
 
 static asx__task *pick_cancel(asx_runtime *rt, asx__node *head, bool fallback)
 {
-    prefetch_next(head);
+    prefetch_next(rt, head);
     rt->turn_slow++;
     rt->timed_streak = 0;
     if (fallback) {

@@ -613,3 +613,34 @@ ASX_TEST(a_mask_ends_with_its_task)
     asx_test_one_worker("who has run when a yield returns");
     kit_everywhere(in_used_records, NULL, ASX_OK);
 }
+
+/* ---- giving way in the cancel lane ---------------------------------------------------------- */
+
+static asx_status gives_way_masked(asx_cx *cx, void *arg)
+{
+    CHECK_EQ((uintptr_t)arg, 1);
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    return asx_checkpoint(cx);
+}
+
+/* The second goes on where the first has ended, and gives way before it has ever left: it stands
+ * behind the third, and where its stack ends is known nowhere. */
+static asx_status three_cancelled(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "ends", kit_returns, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "second", gives_way_masked, (void *)1), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "third", gives_way_masked, (void *)1), ASX_OK);
+    CHECK_STATUS(asx_region_cancel(&r, NULL), ASX_OK);
+    (void)asx_region_close(&r, ASX_OK);
+    return ASX_OK;
+}
+
+ASX_TEST(a_cancelled_task_gives_way_on_a_stack_that_it_took_over)
+{
+    kit_everywhere(three_cancelled, NULL, ASX_OK);
+}
