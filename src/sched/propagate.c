@@ -22,7 +22,12 @@
  */
 #include "sched/engine.h"
 
-#define PIECE 64u /* tasks and regions: a microsecond or two */
+/* Tasks and regions: a microsecond or two. In debug builds few: every walk is interrupted. */
+#if ASX_ASSERT_LEVEL > 0
+#define PIECE 2u
+#else
+#define PIECE 64u
+#endif
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
