@@ -72,10 +72,12 @@ static user *self(void)
     return &users[model_self()];
 }
 
-/* Inside: the waiter has been taken off the list. */
+/* Inside: the waiter has been taken off the list; what asx__wake() does with a fiber. */
 static void wake(user *u)
 {
-    asx__wake_fiber(&rt, &u->task);
+    asx__exec_claim(&u->task);
+    u->task.w.status = ASX_OK;
+    asx__enqueue(&rt, &u->task);
     asx__bell_ring(&u->bell);
 }
 

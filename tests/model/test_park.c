@@ -188,6 +188,14 @@ static void worker(void)
 
 /* ---- who wakes it --------------------------------------------------------------------------- */
 
+/* Inside: what asx__wake() does with a fiber. */
+static void wake(asx__task *woken)
+{
+    asx__exec_claim(woken);
+    woken->w.status = ASX_OK;
+    asx__enqueue(&rt, woken);
+}
+
 static void come(unsigned event)
 {
     enter();
@@ -196,7 +204,7 @@ static void come(unsigned event)
     if ((faults & TWO_CLAIMS) == 0)
         waiter[event] = NULL;
     if (woken != NULL)
-        asx__wake_fiber(&rt, woken);
+        wake(woken);
     leave();
 }
 
@@ -220,7 +228,7 @@ static void late_waker(void)
                                       : asx__waits_for(&task, &events[0]);
     if (its_own) {
         waiter[at] = NULL;
-        asx__wake_fiber(&rt, &task);
+        wake(&task);
     }
     leave();
 }
