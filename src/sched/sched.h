@@ -479,7 +479,7 @@ typedef struct asx__watch {
 /* ---- runtime ------------------------------------------------------------------------------- */
 
 #define ASX__TURN 64 /* dispatches between two looks at the clock */
-/* Tasks of a turn that may go first because the running one has woken them: several workers only. */
+/* Tasks of a turn that may go first because the running one has woken them: several workers. */
 #define ASX__SLOT_MOST (ASX__TURN / 4)
 /* Dispatches in a row that may go before the lanes because of joins. */
 #define ASX__INLINE_MOST (4 * ASX__TURN)
