@@ -21,7 +21,7 @@ asx__dpor *asx__dpor_create(const asx__dpor_options *options)
         return NULL;
     d->options = *options;
     d->prefer = d->clock = ASX__DPOR_NONE;
-    d->stride = 8;
+    d->stride = ASX__CLOCK_LANES;
     d->share = 1;
     d->wide = options->mode == ASX__DPOR_SOURCE;
     d->sampling = options->mode >= ASX__DPOR_RANDOM && options->mode <= ASX__DPOR_SAMPLE;
@@ -116,8 +116,7 @@ uint32_t asx__dpor_spawn(asx__dpor *d, uint32_t parent)
     uint32_t task = asx__dpor_name(d, parent, d->tasks[parent].children++);
     if (task == ASX__DPOR_NONE)
         return task;
-    memcpy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, parent),
-           d->stride * sizeof *d->task_clocks);
+    asx__clock_copy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, parent), d->stride);
     enter(d, task);
     return task;
 }
@@ -162,8 +161,7 @@ static uint32_t hidden_task(asx__dpor *d, uint32_t owner, uint32_t nth)
     uint32_t task = asx__dpor_name(d, owner, nth);
     if (task == ASX__DPOR_NONE || d->tasks[task].present)
         return task;
-    memcpy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, owner),
-           d->stride * sizeof *d->task_clocks);
+    asx__clock_copy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, owner), d->stride);
     enter(d, task);
     return task;
 }
@@ -185,7 +183,8 @@ uint32_t asx__dpor_done(const asx__dpor *d, uint32_t task)
 
 void asx__dpor_joined(asx__dpor *d, uint32_t task, uint32_t ended)
 {
-    asx__clock_join(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, ended), d->stride);
+    if (task != ended)
+        asx__clock_join(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, ended), d->stride);
 }
 
 void asx__dpor_ended(asx__dpor *d, uint32_t task)
@@ -520,7 +519,7 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
                                 .prev_write = ASX__DPOR_NONE,
                                 .objects = (uint32_t)d->objects.len };
     event->by_default = step >= d->plan.len || d->plan.at[step].by_default;
-    memcpy(clock, asx__dpor_task_clock(d, task), d->stride * sizeof *clock);
+    asx__clock_copy(clock, asx__dpor_task_clock(d, task), d->stride);
     uint64_t found;
     if (op->object == NULL) {
         found = event->choice = asx__dpor_choice_of(d, op->a);
@@ -555,7 +554,7 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
     k->done++;
     k->pending = false;
     clock[task] = k->done;
-    memcpy(asx__dpor_task_clock(d, task), clock, d->stride * sizeof *clock);
+    asx__clock_copy(asx__dpor_task_clock(d, task), clock, d->stride);
     event->term = class_term(d, event);
     d->class_sum += event->term;
     if (d->prefer == task && step >= d->plan.len)

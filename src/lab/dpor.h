@@ -212,6 +212,11 @@ enum { ASX__START_WAITS = 1, ASX__START_FAILS = 2, ASX__START_OPENS = 4 };
 /* `b` of a CLOSE_REGION: it is closed by the end of its finalizers, which begin now. */
 enum { ASX__CLOSE_BEGINS_FINALIZERS = 1 };
 
+/* `b` of an operation on a channel: in this test nobody drops a sender or the receiver of one, so
+ * that `closed` need not be looked at; nobody has permits, acks or evicts, so that `claims` is
+ * `tail` and need not be kept. */
+enum { ASX__CHANNEL_STAYS = 1, ASX__CHANNEL_IS_PLAIN = 2 };
+
 /* Parts of a channel. */
 enum {
     ASX__PART_CLOSED,

@@ -139,7 +139,7 @@ static void redo_wide(asx__dpor *d, uint32_t step, const asx__op *op)
 {
     asx__wide_event *w = &d->wide_events[step];
     uint64_t name = op->object != NULL ? asx__op_name(op) : 0;
-    w->op = *op;
+    w->op.targets = op->targets; /* all else is the same */
     for (uint32_t i = w->accesses; i < w->accesses + w->len; i++) {
         const asx__access *access = &d->accesses.at[i];
         asx__dpor_object *object = &d->objects.at[access->object];
@@ -190,8 +190,7 @@ uint64_t asx__again_commit(asx__dpor *d, uint32_t task)
         redo_narrow(d, step, &k->op);
     k->done++;
     k->pending = false;
-    memcpy(asx__dpor_task_clock(d, task), asx__dpor_clock(d, step),
-           d->stride * sizeof *d->clocks);
+    asx__clock_copy(asx__dpor_task_clock(d, task), asx__dpor_clock(d, step), d->stride);
     d->class_sum += event->term;
     if (d->wide)
         return event->found;

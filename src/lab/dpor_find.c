@@ -215,7 +215,7 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
 static bool turn_round(asx__dpor *d, const mover *m, uint32_t early)
 {
     take_away(d, early);
-    if (m->at < d->events_len)
+    if (m->at < d->events_len && !d->marks.at[m->at]) /* if it comes after e, so does the rest */
         take_away(d, m->at);
     bool simple = try_without(d, m, early);
     memset(d->marks.at + early, 0, d->events_len - early);
@@ -305,14 +305,29 @@ static uint32_t take_last(asx__dpor *d, const mover *m)
     return last;
 }
 
+/* Does it never do more with `other` than look at it: the sender through which it sends? */
+static bool only_looks_at_other(asx__op_kind kind)
+{
+    return (kind >= ASX__OP_SEND && kind <= ASX__OP_EVICT) || kind == ASX__OP_RESERVE ||
+           kind == ASX__OP_TRY_RESERVE;
+}
+
+static bool is_written(const asx__dpor *d, uint64_t name)
+{
+    uint32_t object = asx__dpor_object_find(d, name);
+    return object != ASX__DPOR_NONE && d->objects.at[object].last_write != ASX__DPOR_NONE;
+}
+
+/* What nobody writes in this execution matters to nobody who only looks at it. */
 static void find_hard(asx__dpor *d, const mover *m)
 {
-    memcpy(d->past, m->before, d->stride * sizeof *d->past);
+    asx__clock_copy(d->past, m->before, d->stride);
     d->cursors.len = 0;
     add_cursor(d, m, asx__op_name(m->op));
-    if (m->op->cx != 0)
+    if (m->op->cx != 0 && is_written(d, m->op->cx))
         add_cursor(d, m, m->op->cx);
-    if (m->op->other != 0)
+    if (m->op->other != 0 &&
+        (!only_looks_at_other(m->op->kind) || is_written(d, m->op->other)))
         add_cursor(d, m, m->op->other);
     for (uint32_t i = 0; i < m->op->targets_len; i++)
         add_cursor(d, m, m->op->targets[i]);
@@ -348,7 +363,7 @@ static void find_plain(asx__dpor *d, const mover *m)
     }
     if (d->races.len > 1)
         qsort(d->races.at, d->races.len, sizeof *d->races.at, compare_down);
-    memcpy(d->past, m->before, d->stride * sizeof *d->past);
+    asx__clock_copy(d->past, m->before, d->stride);
     size_t kept = 0;
     for (size_t i = 0; i < d->races.len; i++) {
         uint32_t e = d->races.at[i];
@@ -380,11 +395,11 @@ static void find_choices(asx__dpor *d, uint32_t event)
 static void find_of_event(asx__dpor *d, uint32_t event)
 {
     const asx__wide_event *f = &d->wide_events[event];
-    mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op,
-                f->short_cut ? NULL : asx__dpor_clock(d, event) };
     bool old = event < d->branch_at && !d->nodes.at[event].again;
     if (old && f->answers <= 1)
         return;
+    mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op,
+                f->short_cut ? NULL : asx__dpor_clock(d, event) };
     d->nodes.at[event].again = false;
     if (f->answers > 1)
         find_choices(d, event);

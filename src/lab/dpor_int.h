@@ -299,10 +299,24 @@ static inline bool asx__clock_has(const uint32_t *clock, const asx__dpor_event *
     return clock[event->task] >= event->ordinal;
 }
 
-static inline void asx__clock_join(uint32_t *clock, const uint32_t *other, uint32_t stride)
+/* Rows are so many counters long, or a multiple of it: what can be done to them at a time is. */
+#define ASX__CLOCK_LANES 8u
+
+static inline void asx__clock_join(uint32_t *restrict clock, const uint32_t *restrict other,
+                                   uint32_t stride)
 {
-    for (uint32_t i = 0; i < stride; i++)
-        clock[i] = clock[i] > other[i] ? clock[i] : other[i];
+    for (const uint32_t *end = clock + stride; clock != end;
+         clock += ASX__CLOCK_LANES, other += ASX__CLOCK_LANES)
+        for (unsigned k = 0; k < ASX__CLOCK_LANES; k++)
+            clock[k] = clock[k] > other[k] ? clock[k] : other[k];
+}
+
+static inline void asx__clock_copy(uint32_t *restrict clock, const uint32_t *restrict other,
+                                   uint32_t stride)
+{
+    for (const uint32_t *end = clock + stride; clock != end;
+         clock += ASX__CLOCK_LANES, other += ASX__CLOCK_LANES)
+        memcpy(clock, other, ASX__CLOCK_LANES * sizeof *clock);
 }
 
 static inline uint64_t asx__task_bit(uint32_t task)

@@ -193,10 +193,20 @@ static uint64_t slot(const asx__work *w, uint64_t number)
     return w->op->name + ASX__PART_SLOT + number % w->op->a;
 }
 
+/* What is said about the ends of the channel; 0 if that can be nothing else. */
+static uint64_t closed_state(asx__work *w)
+{
+    return (w->op->b & ASX__CHANNEL_STAYS) != 0
+               ? 0
+               : asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED));
+}
+
 /* Is there room for one more claim? Its number is *ret_claim. */
 static bool has_room(asx__work *w, uint64_t *ret_claim)
 {
-    uint64_t claim = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
+    bool plain = (w->op->b & ASX__CHANNEL_IS_PLAIN) != 0;
+    uint64_t claim = asx__work_reads(w, asx__work_part(w, plain ? ASX__PART_TAIL
+                                                                : ASX__PART_CLAIMS));
     *ret_claim = claim;
     return asx__work_reads(w, slot(w, claim)) / 2 == claim / w->op->a;
 }
@@ -223,14 +233,16 @@ static void run_send(asx__work *w)
     uint64_t claim;
     if (is_dropped(w))
         return;
-    if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & RX_GONE) {
+    if (closed_state(w) & RX_GONE) {
         asx__work_finds(w, ASX__FOUND_CLOSED);
         return;
     }
+    bool plain = (w->op->b & ASX__CHANNEL_IS_PLAIN) != 0;
     bool some = has_room(w, &claim);
-    uint64_t tail = asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL));
-    if (some) {
+    uint64_t tail = plain ? claim : asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL));
+    if (some && !plain)
         asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claim + 1);
+    if (some) {
         put(w, tail);
         return;
     }
@@ -263,7 +275,7 @@ static void run_reserve(asx__work *w)
     uint64_t claim;
     if (is_dropped(w))
         return;
-    if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & RX_GONE) {
+    if (closed_state(w) & RX_GONE) {
         asx__work_finds(w, ASX__FOUND_CLOSED);
         return;
     }
@@ -278,7 +290,7 @@ static void run_reserve(asx__work *w)
 static void run_permit(asx__work *w)
 {
     if (w->op->kind == ASX__OP_PERMIT_SEND) {
-        if ((asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & RX_GONE) == 0) {
+        if ((closed_state(w) & RX_GONE) == 0) {
             put(w, asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL)));
             return;
         }
@@ -292,7 +304,11 @@ static void run_permit(asx__work *w)
 /* Nothing is queued: can something still come? */
 static void run_empty(asx__work *w)
 {
-    if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & TX_GONE) {
+    if (closed_state(w) & TX_GONE) {
+        if ((w->op->b & ASX__CHANNEL_IS_PLAIN) != 0) {
+            asx__work_finds(w, ASX__FOUND_CLOSED);
+            return;
+        }
         uint64_t claims = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
         uint64_t tail = asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL));
         if (claims - tail == asx__work_reads(w, asx__work_part(w, ASX__PART_UNACKED))) {

@@ -138,7 +138,7 @@ bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks)
     }
     if (tasks <= d->stride)
         return true;
-    uint32_t stride = d->stride != 0 ? d->stride * 2 : 8;
+    uint32_t stride = d->stride != 0 ? d->stride * 2 : ASX__CLOCK_LANES;
     uint32_t used = d->events_len > d->repeated ? d->events_len : d->repeated;
     while (stride < tasks)
         stride *= 2;

@@ -203,7 +203,7 @@ static void note_late(const sequence *s, size_t at)
 static void cut(const sequence *s)
 {
     asx__dpor *d = s->d;
-    memcpy(d->need, s->needs, d->stride * sizeof *d->need);
+    asx__clock_copy(d->need, s->needs, d->stride);
     for (size_t i = s->len; i-- > 0;) {
         if (s->events[i] == ASX__DPOR_NONE)
             continue;

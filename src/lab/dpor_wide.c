@@ -92,18 +92,25 @@ static bool room_for_event(asx__dpor *d)
                           sizeof *d->wide_events);
 }
 
-static void join_event(asx__dpor *d, uint32_t *clock, uint32_t access)
+static inline void join_event(asx__dpor *d, uint32_t *clock, uint32_t access)
 {
     uint32_t event = d->accesses.at[access].event;
     if (!asx__clock_has(clock, &d->events[event]))
         asx__clock_join(clock, asx__dpor_clock(d, event), d->stride);
 }
 
-/* The event is the last of the group of that name so far. */
+/* Room for so many accesses, each of an object of its own. */
+static bool room_for_accesses(asx__dpor *d, size_t count)
+{
+    return ASX__VEC_ROOM(d, d->accesses, count) && ASX__VEC_ROOM(d, d->prints, count) &&
+           ASX__VEC_ROOM(d, d->links, count);
+}
+
+/* The event is the last of the group of that name so far. There is room. */
 static void note_group(asx__dpor *d, uint32_t step, uint64_t name)
 {
     uint32_t number = asx__dpor_object_of(d, name);
-    if (number == ASX__DPOR_NONE || !ASX__VEC_ROOM(d, d->links, 1))
+    if (ASX__UNLIKELY(number == ASX__DPOR_NONE))
         return;
     asx__dpor_object *group = &d->objects.at[number];
     if (group->last != ASX__DPOR_NONE && d->links.at[group->last].event == step)
@@ -114,19 +121,18 @@ static void note_group(asx__dpor *d, uint32_t step, uint64_t name)
     group->state |= asx__task_bit(d->events[step].task);
 }
 
-/* Notes one access and returns the sum over the class for it: which write it comes after. */
-static uint64_t note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op *op,
-                            uint64_t sum)
+/* Notes one access, for which there is room, and returns the sum over the class for it: which write
+ * it comes after. `cell`: the memory of this object; NULL: it has none. */
+static inline __attribute__((always_inline)) uint64_t
+note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op *cell, uint64_t sum)
 {
     uint32_t *clock = asx__dpor_clock(d, step);
     uint32_t number = asx__dpor_object_of(d, touch->name);
-    if (number == ASX__DPOR_NONE || !ASX__VEC_ROOM(d, d->accesses, 1) ||
-        !ASX__VEC_ROOM(d, d->prints, 1))
+    if (ASX__UNLIKELY(number == ASX__DPOR_NONE))
         return sum;
     asx__dpor_object *object = &d->objects.at[number];
-    bool in_memory = op->object != NULL && touch->name == asx__op_name(op);
-    uint64_t before = in_memory ? asx__state_read(op->object, op->size) : object->state;
-    uint32_t self = (uint32_t)d->accesses.len;
+    uint64_t before = cell != NULL ? asx__state_read(cell->object, cell->size) : object->state;
+    uint32_t self = (uint32_t)d->accesses.len++;
     if (touch->writes)
         for (uint32_t a = object->last; a != object->last_write; a = d->accesses.at[a].prev)
             join_event(d, clock, a);
@@ -135,7 +141,7 @@ static uint64_t note_access(asx__dpor *d, uint32_t step, const asx__touch *touch
         join_event(d, clock, object->last_write);
         after = asx__event_word(d, &d->events[d->accesses.at[object->last_write].event]);
     }
-    d->accesses.at[d->accesses.len++] = (asx__access){
+    d->accesses.at[self] = (asx__access){
         .event = step, .object = number, .prev = object->last, .prev_write = object->last_write,
         .before = before, .after = touch->after, .change = touch->change, .writes = touch->writes,
     };
@@ -144,8 +150,8 @@ static uint64_t note_access(asx__dpor *d, uint32_t step, const asx__touch *touch
     if (touch->writes)
         object->last_write = self;
     object->state = touch->writes ? touch->after : before + touch->change;
-    if (in_memory && object->state != before)
-        asx__state_write(op->object, op->size, object->state);
+    if (cell != NULL && object->state != before)
+        asx__state_write(cell->object, cell->size, object->state);
     return asx__hash_absorb(asx__hash_absorb(sum, after), touch->writes);
 }
 
@@ -175,10 +181,13 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     if (deed->all)
         order_all(d, step);
     uint64_t before = 0; /* no name of a group */
+    uint64_t cell = wide->op.object != NULL ? asx__op_name(&wide->op) : 0; /* no name either */
+    if (ASX__UNLIKELY(!room_for_accesses(d, deed->len)))
+        return;
     for (size_t i = 0; i < deed->len; i++) {
         const asx__touch *touch = &deed->touches[i];
         uint64_t group = asx__group_of(touch->name);
-        sum = note_access(d, step, touch, &wide->op, sum);
+        sum = note_access(d, step, touch, touch->name == cell ? &wide->op : NULL, sum);
         if (group != before)
             note_group(d, step, group);
         before = group;
@@ -212,8 +221,8 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
                                 .prev = ASX__DPOR_NONE, .prev_write = ASX__DPOR_NONE,
                                 .objects = (uint32_t)d->objects.len };
     *wide = (asx__wide_event){ .answers = 1, .plain = asx__op_is_plain(&k->op) };
-    memcpy(clock, asx__dpor_task_clock(d, task), d->stride * sizeof *clock);
-    memcpy(d->pre_clocks + (size_t)step * d->stride, clock, d->stride * sizeof *clock);
+    asx__clock_copy(clock, asx__dpor_task_clock(d, task), d->stride);
+    asx__clock_copy(d->pre_clocks + (size_t)step * d->stride, clock, d->stride);
     bool known = d->deed_of == &k->op && d->deed_at == step; /* since it was chosen */
     d->deed_of = NULL;
     if (k->op.answers != NULL) {
@@ -236,7 +245,7 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     k->done++;
     k->pending = false;
     clock[task] = k->done;
-    memcpy(asx__dpor_task_clock(d, task), clock, d->stride * sizeof *clock);
+    asx__clock_copy(asx__dpor_task_clock(d, task), clock, d->stride);
     d->events_len++;
     return event->found;
 }
@@ -244,11 +253,12 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
 void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
 {
     asx__touch touch = { .name = name, .after = state, .writes = true };
-    static const asx__op none = { .kind = ASX__OP_CHOOSE };
     if (d->events_len <= d->repeated || !d->wide) /* none, or it is what was done before */
         return;
+    if (!room_for_accesses(d, 1))
+        return;
     asx__wide_event *wide = &d->wide_events[d->events_len - 1];
-    uint64_t term = asx__hash_avalanche(note_access(d, d->events_len - 1, &touch, &none, name));
+    uint64_t term = asx__hash_avalanche(note_access(d, d->events_len - 1, &touch, NULL, name));
     d->events[d->events_len - 1].term += term;
     d->class_sum += term;
     d->deed_of = NULL;

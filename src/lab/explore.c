@@ -362,7 +362,9 @@ static bool do_at_once(const asx__op *op, uint64_t *ret_found)
 
 static bool is_alone(asx_runtime *rt)
 {
-    return rt->next_up == NULL && asx__lanes_are_empty(rt);
+    if (rt->next_up != NULL)
+        return false;
+    return (rt->ready.words | rt->timed_len | rt->cancel.words) == 0 || asx__lanes_are_empty(rt);
 }
 
 /* Nobody else is runnable, so that it need not wait in a lane; the cancelled have rules there. */
@@ -380,13 +382,13 @@ static void wake(asx__explorer *x, uint32_t id)
 static void begin_time(asx__explorer *x)
 {
     x->timed = true;
-    asx__dpor_put(x->dpor, ASX__NAME(ASX__NAME_CLOCK, 0, 0), x->rt->now);
+    asx__dpor_put(x->dpor, ASX__NAME(ASX__NAME_CLOCK, 0, 0), asx__explorer_time(x, x->rt->now));
 }
 
 /* When the clock will move next, if nobody can go before; withdrawn if nothing waits for it. */
 static void announce_clock(asx__explorer *x)
 {
-    uint64_t next = asx__next_deadline(x->rt);
+    uint64_t next = asx__explorer_time(x, asx__next_deadline(x->rt));
     for (size_t i = 0; i < x->tasks_len; i++) {
         const asx__op *op = asx__dpor_pending(x->dpor, x->tasks[i].id);
         bool waits = op != NULL && ((op->kind == ASX__OP_SLEEP && op->b == 0) ||
@@ -625,6 +627,7 @@ static void begin(asx__explorer *x)
     x->links_len = x->aims_seen = 0;
     asx__explorer_forget_targets(x);
     x->advancing = x->timed = x->limits = false;
+    x->began = x->rt->now;
     x->clock = x->due = ASX__DPOR_NONE;
     x->clearing = false;
     x->more = false;
@@ -682,7 +685,7 @@ static void clear_away(asx__explorer *x)
 /* Nobody can go before the next deadline: the clock moves to it, and what is due then happens. */
 static void advance(asx__explorer *x)
 {
-    asx_time next = asx__dpor_pending(x->dpor, x->clock)->a;
+    asx_time next = x->began + asx__dpor_pending(x->dpor, x->clock)->a;
     (void)asx__dpor_commit(x->dpor, x->clock);
     x->advancing = true;
     if (next > x->rt->now && asx__virtual_clock_set(&x->rt->virtual_, next) == ASX_OK)
@@ -844,6 +847,7 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     x.fn = fn;
     x.arg = arg;
     x.cancels = (o->faults & ASX_EXPLORE_FAULT_CANCEL) != 0;
+    x.drops = x.claims = o->schedule != NULL; /* one run: it is not begun twice for them */
     asx_status st = run(&x);
     if (st >= 0 && o->sink != NULL)
         st = asx_runtime_trace_write(x.rt, o->sink, o->ctx);

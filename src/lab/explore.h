@@ -104,6 +104,8 @@ typedef struct asx__explorer {
                             operations too */
     bool far_spawns;     /* others than the owner start tasks: so is the beginning of a close */
     bool elsewhere;      /* a cell is in memory that may be elsewhere in another process */
+    bool drops;          /* ends of channels are dropped: all others look whether they are */
+    bool claims;         /* there are permits, acks or evictions: claims are not messages sent */
     uint32_t clock;      /* the engine's number of the clock; NONE: nobody has slept */
     asx_status status;
     uint32_t unsupported; /* event kind */
@@ -122,6 +124,7 @@ typedef struct asx__explorer {
     asx__lab_link *links;
     size_t links_len, links_cap;
     size_t aims_seen;    /* tasks, links and regions that standing operations know of */
+    asx_time began;      /* when it did: the engine counts from there, as in the one before */
     bool timed;          /* somebody has waited for a time */
     bool limits;         /* some region has room for so many tasks or regions only */
     uint32_t due;        /* the clock, or a deadline: it was chosen already; NONE: nobody was */
@@ -177,6 +180,12 @@ static inline asx__lab_region *asx__explorer_region(const asx__explorer *x, uint
         if (x->regions[i].serial == serial)
             return &x->regions[i];
     return NULL;
+}
+
+/* A time as the engine knows it. */
+static inline uint64_t asx__explorer_time(const asx__explorer *x, asx_time time)
+{
+    return time == ASX_TIME_NEVER ? time : time > x->began ? time - x->began : 0;
 }
 
 /* False: no memory, and the exploration ends. */

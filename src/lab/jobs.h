@@ -48,7 +48,9 @@ typedef enum asx__feature {
     ASX__FEATURE_CANCELS = 1,
     ASX__FEATURE_FAR_CANCELS = 2,
     ASX__FEATURE_FAR_SPAWNS = 4,
-    ASX__FEATURE_ELSEWHERE = 8 /* one process only: names of cells mean nothing to others */
+    ASX__FEATURE_ELSEWHERE = 8, /* one process only: names of cells mean nothing to others */
+    ASX__FEATURE_DROPS = 16,
+    ASX__FEATURE_CLAIMS = 32
 } asx__feature;
 
 /* Of a worker, written by it but for `want`; all A. */

@@ -100,7 +100,8 @@ static void share_features(asx__explorer *x)
     uint32_t own = (x->cancels ? ASX__FEATURE_CANCELS : 0u) |
                    (x->far_cancels ? ASX__FEATURE_FAR_CANCELS : 0u) |
                    (x->far_spawns ? ASX__FEATURE_FAR_SPAWNS : 0u) |
-                   (x->elsewhere ? ASX__FEATURE_ELSEWHERE : 0u);
+                   (x->elsewhere ? ASX__FEATURE_ELSEWHERE : 0u) |
+                   (x->drops ? ASX__FEATURE_DROPS : 0u) | (x->claims ? ASX__FEATURE_CLAIMS : 0u);
     if ((own & ~asx__load_relaxed(&x->tie->common->features)) != 0)
         (void)asx__fetch_or_relaxed(&x->tie->common->features, own);
 }
@@ -112,6 +113,8 @@ bool asx__tie_begin(asx__explorer *x)
     x->far_cancels = (features & ASX__FEATURE_FAR_CANCELS) != 0;
     x->far_spawns = (features & ASX__FEATURE_FAR_SPAWNS) != 0;
     x->elsewhere = (features & ASX__FEATURE_ELSEWHERE) != 0;
+    x->drops = (features & ASX__FEATURE_DROPS) != 0;
+    x->claims = (features & ASX__FEATURE_CLAIMS) != 0;
     if (x->tie->wide)
         asx__dpor_be_wide(x->dpor);
     share_features(x);

@@ -400,8 +400,11 @@ void asx__weak_relax(asx__weak *w, const asx__weak_access *a)
     memcpy(targets, t->looked_at, len * sizeof *targets);
     w->targets_len += len;
     t->looked = 0;
+    const asx__explorer *x = asx__explorer_of(t->cx->rt_);
+    asx_time soon = t->cx->rt_->now + 1;
     asx__op op = { .kind = ASX__OP_RELAX, .name = ASX__NAME(ASX__NAME_CLOCK, 0, 0),
-                   .a = t->cx->rt_->now + 1, .targets = targets, .targets_len = len };
+                   .a = x != NULL ? asx__explorer_time(x, soon) : soon, .targets = targets,
+                   .targets_len = len };
     (void)stand(w, a, &op);
 }
 
