@@ -10,9 +10,10 @@ target_link_libraries(asx_lab_main PUBLIC asx_static PRIVATE $<BUILD_INTERFACE:a
 target_include_directories(asx_lab_main PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_compile_definitions(asx_lab_main PUBLIC ASX_LAB=1 PRIVATE _GNU_SOURCE)
 
-set(lab_programs "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_programs.c")
-if(ASX_TESTS AND EXISTS "${lab_programs}")
-  add_executable(lab-dpor "${lab_programs}")
+file(GLOB lab_programs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_programs.c"
+  "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_kinds.c")
+if(ASX_TESTS AND lab_programs)
+  add_executable(lab-dpor ${lab_programs})
   set_target_properties(lab-dpor PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_link_libraries(lab-dpor PRIVATE asx_lab_main asx_flags)

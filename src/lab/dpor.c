@@ -76,6 +76,8 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->kept.at);
     free(d->links.at);
     free(d->cursors.at);
+    free(d->by_task.at);
+    free(d->starts.at);
     free(d->need);
     free(d);
 }

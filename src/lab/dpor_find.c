@@ -19,14 +19,16 @@
  *
  * If f does not come after e then q would do without e what f did: nothing that f looked at is
  * changed by what is taken away, and nothing that comes later and is left changes it either, or it
- * would come after f. So e is passed over, unless f did less than it might have done.
+ * would come after f. So only what f comes after, and q did not before, is looked at, unless f did
+ * less than it might have done. All that the f of one task look at is not more than the execution.
  *
  * Cost. An f is looked at in the execution in which it is new, and again only if q would do there
  * what f did not: then what came later matters. It always matters where there are several answers:
- * what goes with another one is all that came beside it. Candidates for e are found by going back
- * over the events that access the same group of objects (a channel with all its parts, a lock, a
- * flag), the last first. If f can come before e, then whatever comes before e is left for the
- * execution in which it does. So mostly there are as many as tasks that compete with q there.
+ * what goes with another one is all that came beside it. Where f did less than it might have done,
+ * or was not done, candidates for e are found by going back over the events that access the same
+ * group of objects (a channel with all its parts, a lock, a flag). The last comes first. If f can
+ * come before e, then whatever comes before e is left for the execution in which it does. So mostly
+ * there are as many as tasks that compete with q there.
  */
 #include "lab/dpor_int.h"
 
@@ -264,9 +266,8 @@ static void add_cursor(asx__dpor *d, const mover *m, uint64_t name)
         d->cursors.at[d->cursors.len++] = (asx__cursor){ link_before(d, m, group), others };
 }
 
-/* Goes back to the next event before f that is not of its task, not in d->past and could matter. It
- * ends where all that other tasks did is in the past, which is known if each of them has a bit of
- * its own. */
+/* Goes back to the next event before f that is not of its task and not in d->past. It ends where
+ * all that other tasks did is in the past, which is known if each of them has a bit of its own. */
 static void move_cursor(asx__dpor *d, const mover *m, asx__cursor *c)
 {
     for (; c->link != ASX__DPOR_NONE; c->link = d->links.at[c->link].prev) {
@@ -274,11 +275,8 @@ static void move_cursor(asx__dpor *d, const mover *m, asx__cursor *c)
         const asx__dpor_event *event = &d->events[k];
         if (k >= m->at || event->task == m->task)
             continue;
-        if (!asx__clock_has(d->past, event)) {
-            if (m->after == NULL || asx__clock_has(m->after, event))
-                return;
-            continue;
-        }
+        if (!asx__clock_has(d->past, event))
+            return;
         c->tasks &= ~asx__task_bit(event->task);
         if (c->tasks == 0 && d->tasks_len <= 64)
             c->link = ASX__DPOR_NONE;
@@ -319,9 +317,8 @@ static bool is_written(const asx__dpor *d, uint64_t name)
 }
 
 /* What nobody writes in this execution matters to nobody who only looks at it. */
-static void find_hard(asx__dpor *d, const mover *m)
+static void add_cursors(asx__dpor *d, const mover *m)
 {
-    asx__clock_copy(d->past, m->before, d->stride);
     d->cursors.len = 0;
     add_cursor(d, m, asx__op_name(m->op));
     if (m->op->cx != 0 && is_written(d, m->op->cx))
@@ -331,12 +328,76 @@ static void find_hard(asx__dpor *d, const mover *m)
         add_cursor(d, m, m->op->other);
     for (uint32_t i = 0; i < m->op->targets_len; i++)
         add_cursor(d, m, m->op->targets[i]);
-    for (uint32_t e = take_last(d, m); e != ASX__DPOR_NONE; e = take_last(d, m)) {
-        if (d->wide_events[e].all || !is_related(d, m->op, e))
+}
+
+/* Sorts the events by task. False: no memory. */
+static bool sort_events(asx__dpor *d)
+{
+    uint32_t tasks = d->tasks_len;
+    d->by_task.len = d->starts.len = 0;
+    if (!ASX__VEC_ROOM(d, d->by_task, d->events_len) ||
+        !ASX__VEC_ROOM(d, d->starts, 2 * (size_t)tasks + 1))
+        return false;
+    memset(d->starts.at, 0, (tasks + 1) * sizeof *d->starts.at);
+    for (uint32_t k = 0; k < d->events_len; k++)
+        d->starts.at[d->events[k].task + 1]++;
+    for (uint32_t t = 0; t < tasks; t++)
+        d->starts.at[t + 1] += d->starts.at[t];
+    for (uint32_t k = 0; k < d->events_len; k++)
+        d->by_task.at[d->starts.at[d->events[k].task] + d->events[k].ordinal - 1] = k;
+    d->sorted = true;
+    return true;
+}
+
+/* Where a walk over what is in m->after stands: at the ordinal of each task. */
+static uint32_t *begin_walk(asx__dpor *d, const mover *m)
+{
+    uint32_t *stands = d->starts.at + d->tasks_len + 1;
+    memcpy(stands, m->after, d->tasks_len * sizeof *stands);
+    stands[m->task] = 0;
+    return stands;
+}
+
+/* The last event at which it stands and that is not in the past; it leaves that one. NONE: there is
+ * none. */
+static uint32_t walk_back(const asx__dpor *d, uint32_t *stands)
+{
+    uint32_t last = ASX__DPOR_NONE, whose = 0;
+    for (uint32_t t = 0; t < d->tasks_len; t++) {
+        if (stands[t] <= d->past[t])
             continue;
-        if (turn_round(d, m, e)) /* what comes before e can wait until f has come before e */
-            asx__clock_join(d->past, asx__dpor_clock(d, e), d->stride);
+        uint32_t k = d->by_task.at[d->starts.at[t] + stands[t] - 1];
+        if (last == ASX__DPOR_NONE || k > last) {
+            last = k;
+            whose = t;
+        }
     }
+    if (last != ASX__DPOR_NONE)
+        stands[whose]--;
+    return last;
+}
+
+/* What comes before e can wait until f has come before e. */
+static void try_before(asx__dpor *d, const mover *m, uint32_t e)
+{
+    if (!d->wide_events[e].all && is_related(d, m->op, e) && turn_round(d, m, e))
+        asx__clock_join(d->past, asx__dpor_clock(d, e), d->stride);
+}
+
+static void find_hard(asx__dpor *d, const mover *m)
+{
+    asx__clock_copy(d->past, m->before, d->stride);
+    if (m->after == NULL) {
+        add_cursors(d, m);
+        for (uint32_t e = take_last(d, m); e != ASX__DPOR_NONE; e = take_last(d, m))
+            try_before(d, m, e);
+        return;
+    }
+    if (!d->sorted && !sort_events(d))
+        return;
+    uint32_t *stands = begin_walk(d, m);
+    for (uint32_t e = walk_back(d, stands); e != ASX__DPOR_NONE; e = walk_back(d, stands))
+        try_before(d, m, e);
 }
 
 static int compare_down(const void *x, const void *y)
@@ -428,6 +489,7 @@ void asx__find_races(asx__dpor *d)
         return;
     if (d->events_len != 0)
         memset(d->marks.at, 0, d->events_len);
+    d->sorted = false;
     for (uint32_t event = 0; event < d->events_len; event++)
         find_of_event(d, event);
     for (uint32_t t = 0; t < d->tasks_len; t++) {

@@ -242,6 +242,9 @@ struct asx__dpor {
     size_t need_cap;
     ASX__VEC(asx__link) links;
     ASX__VEC(asx__cursor) cursors; /* scratch */
+    bool sorted;             /* scratch: the next two are those of this execution: */
+    ASX__VEC(uint32_t) by_task; /* its events, task by task, in the order of their ordinals; ... */
+    ASX__VEC(uint32_t) starts; /* ... where those of each task begin; then where a walk stands */
     uint32_t *past;          /* scratch: a clock */
     size_t past_cap;
 };

@@ -72,6 +72,12 @@ static const known published[] = {
     { "branch", 5, 0, false },
     { "three_tasks_12_steps", 151, 0, false },
     { "three_tasks_12_messages", 1120, 0, false },
+    { "three_tasks_12_receives", 70, 0, false },
+    { "three_tasks_12_locks", 90, 0, false },
+    { "three_tasks_12_permits", 10170, 0, true },
+    { "three_tasks_12_sleeps", 160, 0, false },
+    { "three_tasks_12_cancels", 239, 0, false },
+    { "three_tasks_12_joins", 90, 0, false },
     { "philosophers_2", 3, 1, false },
     { "philosophers_3", 7, 1, false },
     { "philosophers_4", 15, 1, false },
@@ -136,6 +142,9 @@ ASX_TEST(all_interleavings_have_as_many_classes)
                                    { "branch", 5, 0, false },
                                    { "three_tasks_12_steps", 151, 0, false },
                                    { "three_tasks_12_messages", 1120, 0, false },
+                                   { "three_tasks_12_receives", 70, 0, false },
+                                   { "three_tasks_12_sleeps", 160, 0, false },
+                                   { "three_tasks_12_joins", 90, 0, false },
                                    { "philosophers_2", 3, 1, false },
                                    { "philosophers_3", 7, 1, false } };
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {

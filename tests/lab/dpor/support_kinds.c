@@ -1,0 +1,244 @@
+/* Three tasks that do the same sort of thing, for what an execution costs: cells, messages that are
+ * looked for or waited for, locks, permits of a semaphore, sleeps, cancellation, joins. With twelve
+ * steps each is a lab test by itself, whose number of classes is known by brute force. */
+#ifndef ASX_LAB
+#define ASX_LAB 1
+#endif
+#include <asx/asx.h>
+
+#include "support_kinds.h"
+
+typedef struct shared {
+    int steps;
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_mutex mutex;
+    asx_semaphore semaphore;
+    asx_task first;
+} shared;
+
+static int cells[3];
+
+static void begin(asx_cx *cx, shared *s, const int *steps, asx_region *ret_region)
+{
+    s->steps = *steps;
+    cells[0] = cells[1] = cells[2] = 0;
+    asx_lab_check(cx, asx_region_open(cx, ret_region, NULL) == ASX_OK);
+}
+
+static void run(asx_cx *cx, asx_region *r, shared *s, asx_task_fn a, asx_task_fn b, asx_task_fn c)
+{
+    asx_lab_check(cx, asx_spawn_task(r, NULL, a, s, &s->first) == ASX_OK);
+    asx_lab_check(cx, asx_spawn(r, "b", b, s) == ASX_OK);
+    asx_lab_check(cx, asx_spawn(r, "c", c, s) == ASX_OK);
+    asx_lab_check(cx, asx_region_close(r, ASX_OK) == ASX_OK);
+}
+
+static void run_on_channel(asx_cx *cx, const int *steps, asx_task_fn a, asx_task_fn b,
+                           asx_task_fn c)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, steps, &r);
+    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), (uint32_t)*steps, &s.tx, &s.rx) ==
+                          ASX_OK);
+    run(cx, &r, &s, a, b, c);
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+static asx_status step_along(asx_cx *cx, const shared *s, int me)
+{
+    for (int i = 0; i < s->steps / 6; i++) {
+        (void)asx_lab_load(cx, &cells[(me + 1) % 3]);
+        asx_lab_store(cx, &cells[me], i + 1);
+    }
+    return ASX_OK;
+}
+
+static asx_status steps_0(asx_cx *cx, void *arg) { return step_along(cx, arg, 0); }
+static asx_status steps_1(asx_cx *cx, void *arg) { return step_along(cx, arg, 1); }
+static asx_status steps_2(asx_cx *cx, void *arg) { return step_along(cx, arg, 2); }
+
+static void kind_steps(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, arg, &r);
+    run(cx, &r, &s, steps_0, steps_1, steps_2);
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+static asx_status send_some(asx_cx *cx, shared *s, int count)
+{
+    asx_status st = ASX_OK;
+    for (int i = 0; i < count && st >= 0; i++)
+        st = asx_channel_send(&s->tx, cx, &i);
+    return st;
+}
+
+static asx_status sends(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    return send_some(cx, s, s->steps / 3);
+}
+
+static asx_status looks(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    int message;
+    (void)cx;
+    for (int i = 0; i < s->steps / 3; i++)
+        (void)asx_channel_try_recv(&s->rx, &message);
+    return ASX_OK;
+}
+
+static asx_status receives(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = ASX_OK;
+    int message;
+    for (int i = 0; i < s->steps / 3 && st >= 0; i++)
+        st = asx_channel_recv(&s->rx, cx, &message);
+    return st;
+}
+
+static void kind_messages(asx_cx *cx, void *arg)
+{
+    run_on_channel(cx, arg, sends, sends, looks);
+}
+
+static void kind_receives(asx_cx *cx, void *arg)
+{
+    run_on_channel(cx, arg, sends, sends, receives);
+}
+
+/* ---- locks and permits ---------------------------------------------------------------------- */
+
+static asx_status locks(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = ASX_OK;
+    for (int i = 0; i < s->steps / 6 && st >= 0; i++) {
+        asx_mutex_guard guard;
+        st = asx_mutex_lock(&s->mutex, cx, &guard);
+        if (st >= 0)
+            st = asx_mutex_unlock(&guard);
+    }
+    return st;
+}
+
+static void kind_locks(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, arg, &r);
+    asx_lab_check(cx, asx_mutex_create(&r, "mutex", &s.mutex) == ASX_OK);
+    run(cx, &r, &s, locks, locks, locks);
+}
+
+static asx_status acquires(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = ASX_OK;
+    for (int i = 0; i < s->steps / 6 && st >= 0; i++) {
+        asx_semaphore_permit permit;
+        st = asx_semaphore_acquire(&s->semaphore, cx, 1, &permit);
+        if (st >= 0)
+            st = asx_semaphore_release(&permit);
+    }
+    return st;
+}
+
+static void kind_permits(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, arg, &r);
+    asx_lab_check(cx, asx_semaphore_create(&r, "semaphore", 2, &s.semaphore) == ASX_OK);
+    run(cx, &r, &s, acquires, acquires, acquires);
+}
+
+/* ---- time, cancellation, joins -------------------------------------------------------------- */
+
+static asx_status sleeps_and_sends(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = asx_sleep(cx, 10);
+    return st < 0 ? st : send_some(cx, s, s->steps / 3 - 1);
+}
+
+static asx_status sleeps_and_looks(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = asx_sleep(cx, 10);
+    int message;
+    for (int i = 1; i < s->steps / 3; i++)
+        (void)asx_channel_try_recv(&s->rx, &message);
+    return st;
+}
+
+static void kind_sleeps(asx_cx *cx, void *arg)
+{
+    run_on_channel(cx, arg, sleeps_and_sends, sleeps_and_sends, sleeps_and_looks);
+}
+
+static asx_status sends_until_cancelled(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    (void)send_some(cx, s, s->steps / 3);
+    return ASX_OK;
+}
+
+/* In the middle of what it does itself. */
+static asx_status cancels(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = send_some(cx, s, s->steps / 6 - 1);
+    if (st >= 0)
+        st = asx_task_cancel(&s->first, NULL);
+    return st < 0 ? st : send_some(cx, s, s->steps / 6);
+}
+
+static void kind_cancels(asx_cx *cx, void *arg)
+{
+    run_on_channel(cx, arg, sends_until_cancelled, cancels, looks);
+}
+
+static asx_status joins(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_join_result result;
+    for (int i = 0; i < s->steps / 6; i++)
+        (void)asx_lab_load(cx, &cells[0]);
+    asx_status st = asx_join(cx, &s->first, &result);
+    for (int i = 0; i < s->steps / 6; i++)
+        asx_lab_store(cx, &cells[1], i);
+    return st;
+}
+
+static void kind_joins(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, arg, &r);
+    run(cx, &r, &s, steps_0, steps_1, joins);
+}
+
+const lab_kind lab_kinds[LAB_KINDS] = {
+    { "steps", kind_steps },       { "messages", kind_messages }, { "receives", kind_receives },
+    { "locks", kind_locks },       { "permits", kind_permits },   { "sleeps", kind_sleeps },
+    { "cancels", kind_cancels },   { "joins", kind_joins },
+};
+
+static int twelve = 12;
+
+ASX_LAB_TEST(three_tasks_12_steps) { kind_steps(cx, &twelve); }
+ASX_LAB_TEST(three_tasks_12_messages) { kind_messages(cx, &twelve); }
+ASX_LAB_TEST(three_tasks_12_receives) { kind_receives(cx, &twelve); }
+ASX_LAB_TEST(three_tasks_12_locks) { kind_locks(cx, &twelve); }
+ASX_LAB_TEST(three_tasks_12_permits) { kind_permits(cx, &twelve); }
+ASX_LAB_TEST(three_tasks_12_sleeps) { kind_sleeps(cx, &twelve); }
+ASX_LAB_TEST(three_tasks_12_cancels) { kind_cancels(cx, &twelve); }
+ASX_LAB_TEST(three_tasks_12_joins) { kind_joins(cx, &twelve); }
