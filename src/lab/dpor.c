@@ -20,7 +20,7 @@ asx__dpor *asx__dpor_create(const asx__dpor_options *options)
     if (d == NULL)
         return NULL;
     d->options = *options;
-    d->prefer = d->clock = ASX__DPOR_NONE;
+    d->prefer = d->clock = d->moving = ASX__DPOR_NONE;
     d->stride = ASX__CLOCK_LANES;
     d->share = 1;
     d->wide = options->mode == ASX__DPOR_SOURCE;

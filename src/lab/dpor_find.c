@@ -41,12 +41,33 @@ typedef struct mover {
     const uint32_t *after;   /* NULL, or only what is in this clock can matter to it */
 } mover;
 
+/* From now on every event that is gone has a mark. */
+static void mark_all(asx__dpor *d)
+{
+    for (uint32_t k = 0; k < d->events_len; k++)
+        d->marks.at[k] = asx__is_away(d, k);
+    d->marked = true;
+}
+
 static void take_away(asx__dpor *d, uint32_t event)
 {
     const asx__dpor_event *e = &d->events[event];
+    if (!d->marked && d->away_len < ASX__AWAY_FEW) {
+        d->away[d->away_len].task = e->task;
+        d->away[d->away_len++].ordinal = e->ordinal;
+        return;
+    }
+    if (!d->marked)
+        mark_all(d);
     for (uint32_t k = event; k < d->events_len; k++)
         if (asx__clock_has(asx__dpor_clock(d, k), e))
             d->marks.at[k] = 1;
+}
+
+static void put_back(asx__dpor *d)
+{
+    d->away_len = 0;
+    d->marked = false;
 }
 
 /* The prints of a deed, in `d->prints` behind those of the execution. */
@@ -105,7 +126,7 @@ static void try_it(asx__dpor *d, const uint32_t *needs, asx__step last, uint32_t
 {
     d->block.len = 0;
     for (uint32_t k = early; k < d->events_len; k++) {
-        if (d->marks.at[k])
+        if (asx__is_away(d, k))
             continue;
         if (!ASX__VEC_ROOM(d, d->block, 1))
             return;
@@ -114,37 +135,43 @@ static void try_it(asx__dpor *d, const uint32_t *needs, asx__step last, uint32_t
     asx__tree_insert(d, early, needs, last, prints);
 }
 
-/* The last event that is left, behind `early`, not needed by q, and conflicts; NONE: there is
- * none. */
-static uint32_t last_conflict(const asx__dpor *d, const mover *m, uint32_t early,
-                              const asx__prints *prints)
+/* The last access of the object that is left, behind `early`, not needed by q, and a write; with
+ * `looks`: or one that only looks; with `changes`: or one that changes it all the same. NONE: there
+ * is none. Before a write that q needs there is nothing but what it needs. */
+static uint32_t last_access(const asx__dpor *d, const mover *m, uint32_t early, uint64_t name,
+                            bool looks, bool changes)
 {
-    for (uint32_t k = d->events_len; k-- > early;) {
-        if (d->marks.at[k] || asx__clock_has(m->before, &d->events[k]))
-            continue;
-        asx__prints other = asx__wide_prints(d, k);
-        if (asx__prints_conflict(prints, &other))
-            return k;
+    uint32_t object = asx__dpor_object_find(d, name);
+    if (object == ASX__DPOR_NONE)
+        return ASX__DPOR_NONE;
+    uint32_t moved = asx__moved_access(d, object);
+    uint32_t a = moved != ASX__DPOR_NONE ? d->accesses.at[moved].prev : d->objects.at[object].last;
+    for (; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev) {
+        const asx__access *access = &d->accesses.at[a];
+        bool needed = asx__clock_has(m->before, &d->events[access->event]);
+        if (access->event < early || (needed && access->writes))
+            return ASX__DPOR_NONE;
+        if (!needed && !asx__is_away(d, access->event) &&
+            (access->writes || looks || (changes && access->change != 0)))
+            return access->event;
     }
     return ASX__DPOR_NONE;
 }
 
-/* Disabled: likewise the last that changes something it looked at. Who only looks too is not the
- * reason, and belongs to what is left. */
-static uint32_t last_change(const asx__dpor *d, const mover *m, uint32_t early,
-                            const asx__prints *prints)
+/* The last event that is left, behind `early`, not needed by q, and conflicts; NONE: there is none.
+ * If it is disabled: that changes something it looked at. Who only looks too is not the reason, and
+ * belongs to what is left. */
+static uint32_t last_conflict(const asx__dpor *d, const mover *m, uint32_t early,
+                              const asx__prints *prints, bool enabled)
 {
-    for (uint32_t k = d->events_len; k-- > early;) {
-        const asx__wide_event *w = &d->wide_events[k];
-        if (d->marks.at[k] || (w->touched & prints->touched) == 0 ||
-            asx__clock_has(m->before, &d->events[k]))
-            continue;
-        for (uint32_t i = w->accesses; i < w->accesses + w->len; i++)
-            if ((d->accesses.at[i].writes || d->accesses.at[i].change != 0) &&
-                print_in(prints, d->prints.at[i]) != 0)
-                return k;
+    uint32_t last = ASX__DPOR_NONE;
+    for (uint32_t i = 0; i < prints->len; i++) {
+        bool looks = enabled && (prints->at[i] & 1) != 0;
+        uint32_t k = last_access(d, m, early, prints->at[i] >> 1, looks, !enabled);
+        if (k != ASX__DPOR_NONE && (last == ASX__DPOR_NONE || k > last))
+            last = k;
     }
-    return ASX__DPOR_NONE;
+    return last;
 }
 
 /* How many more hold the lock for reading because of the event and what is left that comes after
@@ -154,7 +181,7 @@ static int64_t readers_by(const asx__dpor *d, uint32_t event, uint64_t lock)
     uint64_t count = 0;
     for (uint32_t k = event; k < d->events_len; k++) {
         const asx__wide_event *w = &d->wide_events[k];
-        if (d->marks.at[k] || !asx__clock_has(asx__dpor_clock(d, k), &d->events[event]))
+        if (asx__is_away(d, k) || !asx__clock_has(asx__dpor_clock(d, k), &d->events[event]))
             continue;
         for (uint32_t i = 0; i < w->len; i++)
             if (d->prints.at[w->accesses + i] >> 1 == lock)
@@ -169,8 +196,8 @@ static uint32_t last_reader(const asx__dpor *d, const mover *m, uint32_t early)
 {
     uint64_t lock = asx__op_name(m->op);
     for (uint32_t k = d->events_len; k-- > early;)
-        if (!d->marks.at[k] && d->wide_events[k].op.kind == ASX__OP_READ_LOCK &&
-            asx__op_name(&d->wide_events[k].op) == lock &&
+        if (d->wide_events[k].op.kind == ASX__OP_READ_LOCK &&
+            asx__op_name(&d->wide_events[k].op) == lock && !asx__is_away(d, k) &&
             !asx__clock_has(m->before, &d->events[k]) && readers_by(d, k, lock) > 0)
             return k;
     return ASX__DPOR_NONE;
@@ -205,22 +232,25 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
         if (!d->other.enabled && m->op->kind == ASX__OP_WRITE_LOCK)
             next = last_reader(d, m, early);
         if (next == ASX__DPOR_NONE)
-            next = d->other.enabled ? last_conflict(d, m, early, &there)
-                                    : last_change(d, m, early, &there);
+            next = last_conflict(d, m, early, &there, d->other.enabled);
         if (next == ASX__DPOR_NONE)
             return false;
         take_away(d, next);
     }
 }
 
-/* Takes away e and f. Leaves no marks. */
+/* Takes away e and f, and puts everything back. */
 static bool turn_round(asx__dpor *d, const mover *m, uint32_t early)
 {
     take_away(d, early);
-    if (m->at < d->events_len && !d->marks.at[m->at]) /* if it comes after e, so does the rest */
-        take_away(d, m->at);
+    if (m->at < d->events_len) {
+        if (!asx__is_away(d, m->at)) /* if it comes after e, so does the rest */
+            take_away(d, m->at);
+        d->moving = m->at;
+    }
     bool simple = try_without(d, m, early);
-    memset(d->marks.at + early, 0, d->events_len - early);
+    d->moving = ASX__DPOR_NONE;
+    put_back(d);
     return simple;
 }
 
@@ -443,14 +473,16 @@ static void find_choices(asx__dpor *d, uint32_t event)
 {
     const asx__dpor_event *f = &d->events[event];
     asx__prints prints = asx__wide_prints(d, event);
-    /* Source sets keep the first step only, and it has to be this one. */
-    memset(d->marks.at + event, d->options.mode == ASX__DPOR_SOURCE, d->events_len - event);
     take_away(d, event);
+    if (d->options.mode == ASX__DPOR_SOURCE) { /* the first step only, and it has to be this one */
+        mark_all(d);
+        memset(d->marks.at + event, 1, d->events_len - event);
+    }
     for (uint32_t choice = 0; choice < d->wide_events[event].answers; choice++)
         if (choice != f->choice)
             try_it(d, d->pre_clocks + (size_t)event * d->stride,
                    (asx__step){ f->task, choice, false }, event, &prints);
-    memset(d->marks.at + event, 0, d->events_len - event);
+    put_back(d);
 }
 
 static void find_of_event(asx__dpor *d, uint32_t event)
@@ -487,8 +519,6 @@ void asx__find_races(asx__dpor *d)
 {
     if (!has_scratch(d))
         return;
-    if (d->events_len != 0)
-        memset(d->marks.at, 0, d->events_len);
     d->sorted = false;
     for (uint32_t event = 0; event < d->events_len; event++)
         find_of_event(d, event);

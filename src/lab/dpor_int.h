@@ -132,6 +132,8 @@ typedef struct asx__node {
     bool again;          /* what its event could have done earlier depends on what came later */
 } asx__node;
 
+#define ASX__AWAY_FEW 4
+
 /* A growing array. */
 #define ASX__VEC(type)                                                                             \
     struct {                                                                                       \
@@ -234,7 +236,13 @@ struct asx__dpor {
     ASX__VEC(uint64_t) heard; /* scratch: prints of a branch that was told */
     asx__giving giving;      /* what is to be given away when the execution is over */
     asx__bytes given;        /* what was */
-    ASX__VEC(uint8_t) marks; /* scratch: events that are taken away */
+    struct {
+        uint32_t task, ordinal;
+    } away[ASX__AWAY_FEW];   /* scratch: events that are taken away, with all that comes after */
+    uint32_t away_len;
+    bool marked;             /* ... or there are more of them: then each that is gone has a mark */
+    ASX__VEC(uint8_t) marks;
+    uint32_t moving;         /* scratch: the event that is moved, and away; NONE: there is none */
     ASX__VEC(uint32_t) block; /* scratch */
     ASX__VEC(uint8_t) kept;  /* scratch: of the block */
     uint32_t late;           /* scratch: see asx__tree_insert() */
@@ -300,6 +308,31 @@ static inline uint64_t asx__event_word(const asx__dpor *d, const asx__dpor_event
 static inline bool asx__clock_has(const uint32_t *clock, const asx__dpor_event *event)
 {
     return clock[event->task] >= event->ordinal;
+}
+
+/* Is the event taken away, or comes after one that is? */
+static inline bool asx__is_away(const asx__dpor *d, uint32_t event)
+{
+    if (ASX__UNLIKELY(d->marked))
+        return d->marks.at[event] != 0;
+    const uint32_t *clock = asx__dpor_clock(d, event);
+    for (uint32_t i = 0; i < d->away_len; i++)
+        if (clock[d->away[i].task] >= d->away[i].ordinal)
+            return true;
+    return false;
+}
+
+/* The access of this object by the event that is moved; NONE: it does not write it. Whatever comes
+ * later on the object comes after it then. */
+static inline uint32_t asx__moved_access(const asx__dpor *d, uint32_t object)
+{
+    if (d->moving == ASX__DPOR_NONE)
+        return ASX__DPOR_NONE;
+    const asx__wide_event *w = &d->wide_events[d->moving];
+    for (uint32_t i = w->accesses; i < w->accesses + w->len; i++)
+        if (d->accesses.at[i].object == object)
+            return d->accesses.at[i].writes ? i : ASX__DPOR_NONE;
+    return ASX__DPOR_NONE;
 }
 
 /* Rows are so many counters long, or a multiple of it: what can be done to them at a time is. */

@@ -148,7 +148,7 @@ bool asx__tree_sleeps(const asx__dpor *d, uint32_t task)
 /* What is to be inserted: events of the execution and a last step. */
 typedef struct sequence {
     asx__dpor *d;
-    uint32_t *events; /* ASX__DPOR_NONE: taken out */
+    uint32_t *events; /* ASX__DPOR_NONE: cut out, when all else is done */
     uint8_t *kept;    /* 1: it keeps a step from covering the sequence */
     size_t len;
     const uint32_t *needs; /* of the last */
@@ -168,8 +168,6 @@ static asx__step step_of(const sequence *s, size_t i)
 static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
 {
     for (size_t i = 0; i < s->len; i++) {
-        if (s->events[i] == ASX__DPOR_NONE)
-            continue;
         asx__step step = step_of(s, i);
         bool same = step.task == branch->task;
         if (same && step.choice == branch->choice) {
@@ -242,10 +240,19 @@ static asx__branch *chain_of(const sequence *s)
 
 static bool is_empty(const sequence *s)
 {
-    for (size_t i = 0; i < s->len; i++)
-        if (s->events[i] != ASX__DPOR_NONE)
-            return false;
-    return s->last_out;
+    return s->len == 0 && s->last_out;
+}
+
+/* What a branch does is not left to be tried below it. */
+static void take_out(sequence *s, size_t at)
+{
+    if (at == s->len)
+        s->last_out = true;
+    if (at >= s->len)
+        return;
+    s->len--;
+    memmove(s->events + at, s->events + at + 1, (s->len - at) * sizeof *s->events);
+    memmove(s->kept + at, s->kept + at + 1, s->len - at);
 }
 
 /* The sequence as it came, for the pool. */
@@ -268,7 +275,8 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
     if (!ASX__VEC_ROOM(d, d->kept, d->block.len + 1))
         return;
     memset(d->kept.at, 0, d->block.len + 1);
-    sequence s = { d, d->block.at, d->kept.at, d->block.len, needs, last, prints, false };
+    sequence s = { .d = d, .events = d->block.at, .kept = d->kept.at, .len = d->block.len,
+                   .needs = needs, .last = last, .prints = prints };
     size_t at;
     size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
     for (size_t i = d->nodes.at[node].sleepers; i < to; i++)
@@ -293,10 +301,7 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
             continue;
         }
         note_late(&s, at);
-        if (at < s.len)
-            s.events[at] = ASX__DPOR_NONE;
-        else if (at == s.len)
-            s.last_out = true;
+        take_out(&s, at);
         if (branch->child == NULL || is_empty(&s))
             return;
         list = &branch->child;

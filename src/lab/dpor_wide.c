@@ -24,11 +24,12 @@ uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op)
     uint64_t added = 0;
     if (object == ASX__DPOR_NONE || d->objects.at[object].last == ASX__DPOR_NONE)
         return state_now(ctx, name, op);
-    uint32_t first = d->objects.at[object].last;
-    for (uint32_t a = d->objects.at[object].last; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev) {
+    uint32_t first = asx__moved_access(d, object);
+    uint32_t a = first != ASX__DPOR_NONE ? d->accesses.at[first].prev : d->objects.at[object].last;
+    for (; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev) {
         const asx__access *access = &d->accesses.at[a];
         first = a;
-        if (d->marks.at[access->event])
+        if (asx__is_away(d, access->event))
             continue;
         if (access->writes)
             return access->after + added;

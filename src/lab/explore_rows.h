@@ -114,4 +114,52 @@ static const asx__turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_MPMC_DROP] = { ASX__OP_MPMC_DROP, MPMC, false },
 };
 
+/* Does it drop one end of a channel? */
+static inline bool drops_an_end(asx__turn_kind kind)
+{
+    return kind == ASX__TURN_DROP || kind == ASX__TURN_CLOSE;
+}
+
+/* Can there be more, or less, claims after it than messages were sent? */
+static inline bool makes_claims(asx__turn_kind kind)
+{
+    return kind == ASX__TURN_EVICT ||
+           (kind >= ASX__TURN_RESERVE && kind <= ASX__TURN_PERMIT_ABORT) ||
+           (kind >= ASX__TURN_RECV_ACK && kind <= ASX__TURN_ACK_NACK);
+}
+
+static inline bool gives_tickets(asx__turn_kind kind)
+{
+    return kind == ASX__TURN_CONDITION_WAIT || kind == ASX__TURN_NOTIFY_WAIT ||
+           kind == ASX__TURN_BARRIER_WAIT || kind == ASX__TURN_MPMC_SEND;
+}
+
+/* What a task leaves behind is given back without a call of it. */
+static inline bool is_left_behind(asx__turn_kind kind)
+{
+    switch (kind) {
+    case ASX__TURN_PERMIT_ABORT:
+    case ASX__TURN_ACK_NACK:
+    case ASX__TURN_DROP:
+    case ASX__TURN_CLOSE:
+    case ASX__TURN_UNLOCK:
+    case ASX__TURN_READ_UNLOCK:
+    case ASX__TURN_WRITE_UNLOCK:
+    case ASX__TURN_RELEASE:
+    case ASX__TURN_ONESHOT_DROP:
+    case ASX__TURN_ONESHOT_CLOSE:
+    case ASX__TURN_UNSUBSCRIBE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Tasks that came since the operation was announced may be among its targets. */
+static inline bool aims_at_tasks(asx__turn_kind kind)
+{
+    return kind == ASX__TURN_CANCEL_TASK || kind == ASX__TURN_CANCEL_REGION ||
+           kind == ASX__TURN_END || kind == ASX__TURN_LINK || kind == ASX__TURN_CLOSE_REGION;
+}
+
 #endif

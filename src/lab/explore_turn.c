@@ -666,13 +666,6 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     }
 }
 
-/* Tasks that came since the operation was announced may be among its targets. */
-static bool aims_at_tasks(asx__turn_kind kind)
-{
-    return kind == ASX__TURN_CANCEL_TASK || kind == ASX__TURN_CANCEL_REGION ||
-           kind == ASX__TURN_END || kind == ASX__TURN_LINK || kind == ASX__TURN_CLOSE_REGION;
-}
-
 void asx__explorer_aim_again(asx__explorer *x)
 {
     x->aims_seen = x->tasks_len + x->links_len + x->regions_len;
@@ -775,20 +768,6 @@ static void complete_settle(asx__explorer *x, const asx__lab_task *self, uint64_
     add_target(x, flag + ASX__PART_GONE, op);
 }
 
-/* Does it drop one end of a channel? */
-static bool drops_an_end(asx__turn_kind kind)
-{
-    return kind == ASX__TURN_DROP || kind == ASX__TURN_CLOSE;
-}
-
-/* Can there be more, or less, claims after it than messages were sent? */
-static bool makes_claims(asx__turn_kind kind)
-{
-    return kind == ASX__TURN_EVICT ||
-           (kind >= ASX__TURN_RESERVE && kind <= ASX__TURN_PERMIT_ABORT) ||
-           (kind >= ASX__TURN_RECV_ACK && kind <= ASX__TURN_ACK_NACK);
-}
-
 /* As with cancellation: what a test never does, nobody has to look for. */
 static void complete_channel_op(asx__explorer *x, asx__turn_kind kind, uint64_t sender, asx__op *op)
 {
@@ -856,12 +835,6 @@ static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_k
     }
 }
 
-static bool gives_tickets(asx__turn_kind kind)
-{
-    return kind == ASX__TURN_CONDITION_WAIT || kind == ASX__TURN_NOTIFY_WAIT ||
-           kind == ASX__TURN_BARRIER_WAIT || kind == ASX__TURN_MPMC_SEND;
-}
-
 /* The operation, if there is anything to be told apart. */
 static bool make_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
                     uint64_t object, uint64_t a, asx__op *op)
@@ -882,27 +855,6 @@ static void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kin
     if (kind == ASX__TURN_LINK && asx__explorer_room(x, (void **)&x->links, &x->links_cap,
                                                      x->links_len + 1, sizeof *x->links))
         x->links[x->links_len++] = (asx__lab_link){ object, a };
-}
-
-/* What a task leaves behind is given back without a call of it. */
-static bool is_left_behind(asx__turn_kind kind)
-{
-    switch (kind) {
-    case ASX__TURN_PERMIT_ABORT:
-    case ASX__TURN_ACK_NACK:
-    case ASX__TURN_DROP:
-    case ASX__TURN_CLOSE:
-    case ASX__TURN_UNLOCK:
-    case ASX__TURN_READ_UNLOCK:
-    case ASX__TURN_WRITE_UNLOCK:
-    case ASX__TURN_RELEASE:
-    case ASX__TURN_ONESHOT_DROP:
-    case ASX__TURN_ONESHOT_CLOSE:
-    case ASX__TURN_UNSUBSCRIBE:
-        return true;
-    default:
-        return false;
-    }
 }
 
 /* Where the operation stands: as the call has said; later operations of the same call stand there
