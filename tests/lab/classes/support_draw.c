@@ -111,7 +111,7 @@ static bool fits(const draw *d, int number, const unit *u, int held)
     if (u->first == REF_CANCEL || u->first == REF_CANCEL_ALL)
         return !inner;
     if (u->first == REF_SCOPE)
-        return !d->cancels && !p->faults && p->tasks < REF_TASKS && !inner;
+        return (held & HOLDS_MASK) == 0 && p->tasks < REF_TASKS && !inner;
     return !(inner && u->first == REF_JOIN);
 }
 
@@ -203,6 +203,8 @@ void ref_draw(asx__rng *rng, ref_program *ret_program)
     p->drops = chance(&d, 4);
     p->adversarial = chance(&d, 2);
     p->faults = chance(&d, 8);
+    p->lab_mutexes = !d.cancels && !p->faults && chance(&d, 4);
+    p->polls = chance(&d, 8);
     p->many = (int)below(&d, 3);
     for (int i = 0; i < p->started; i++)
         draw_task(&d, i, p->started == 2 ? 1 + (int)below(&d, 4) : 1 + (int)below(&d, 3), 0);

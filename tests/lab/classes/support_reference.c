@@ -30,6 +30,7 @@ typedef struct task {
     uint8_t flag, masked, chosen, faulty;
     uint8_t came; /* when it did its last step */
     uint8_t ticket;
+    uint8_t scope, closed; /* who it has started and waits for, or 0; its own region is closed */
     uint64_t seen;
 } task;
 
@@ -371,18 +372,50 @@ static bool do_drop(state *s, task *t, ref_step step, event *e)
     return true;
 }
 
+/* Sets its flag, and what it has opened is cancelled with it. */
+static void cancel(state *s, int number, event *e)
+{
+    int inner = s->task[number].scope;
+    s->task[number].flag = 1;
+    access(e, REF_FLAGS + number, true);
+    if (inner == 0 || s->task[inner].closed == 1)
+        return;
+    access(e, REF_SCOPES + inner, true);
+    s->task[inner].closed = 2;
+    cancel(s, inner, e);
+}
+
+/* Opened by a cancelled task it is cancelled, and nobody is started there; its close waits for who
+ * was, and tells. */
+static bool do_scope(state *s, task *t, int number, ref_step step, event *e)
+{
+    task *inner = &s->task[step.arg];
+    if (t->part == 0) {
+        access(e, REF_FLAGS + number, false);
+        inner->phase = t->flag != 0 ? ENDED : ALIVE;
+        inner->came = s->now;
+        inner->closed = t->flag != 0 ? 2 : 0;
+        t->scope = step.arg;
+        return true;
+    }
+    if (inner->phase != ENDED)
+        return false;
+    access(e, REF_SCOPES + step.arg, true);
+    e->label = inner->closed != 0 ? TOLD : DONE;
+    inner->closed = 1;
+    t->scope = 0;
+    return true;
+}
+
 static bool do_task(const walk *w, state *s, task *t, ref_step step, event *e)
 {
     switch (step.op) {
     case REF_CANCEL:
-        s->task[step.arg].flag = 1;
-        access(e, REF_FLAGS + step.arg, true);
+        cancel(s, step.arg, e);
         return true;
     case REF_CANCEL_ALL:
-        for (int i = 0; i < w->p->started; i++) {
-            s->task[i].flag = 1;
-            access(e, REF_FLAGS + i, true);
-        }
+        for (int i = 0; i < w->p->started; i++)
+            cancel(s, i, e);
         return true;
     case REF_JOIN:
         return s->task[step.arg].phase == ENDED;
@@ -415,6 +448,8 @@ static bool operate(const walk *w, state *s, int number, ref_step step, event *e
         return do_send(w, s, t, number, step, e);
     if (step.op <= REF_MANY_CLOSE)
         return do_many(w, s, t, number, step, e);
+    if (step.op == REF_SCOPE)
+        return w->cancels && do_scope(s, t, number, step, e);
     return do_task(w, s, t, step, e);
 }
 
@@ -439,7 +474,7 @@ static bool next_release(const task *t, ref_step *ret_step)
 
 static bool in_two_parts(const walk *w, int op)
 {
-    return op == REF_WRITE || (op == REF_MANY_SEND && w->p->many == 0);
+    return op == REF_WRITE || op == REF_SCOPE || (op == REF_MANY_SEND && w->p->many == 0);
 }
 
 /* To the next step, behind one that ended like this. */
@@ -507,7 +542,7 @@ static int step_task(const walk *w, state *s, int number, int answer, event *e)
             return 1;
         }
     }
-    if (step.op == REF_SCOPE || !operate(w, s, number, step, e))
+    if (!operate(w, s, number, step, e))
         return 0;
     see(t, e->label);
     advance(w, t, step, e->label);
@@ -532,7 +567,7 @@ static void settle(const walk *w, state *s)
             if (t->phase != ALIVE)
                 continue;
             step = w->p->code[i][t->pc];
-            task *other = step.op == REF_SCOPE ? &s->task[step.arg] : NULL;
+            task *other = step.op == REF_SCOPE && !w->cancels ? &s->task[step.arg] : NULL;
             if (step.op == REF_MASK || step.op == REF_UNMASK) {
                 t->masked = step.op == REF_MASK;
             } else if (other != NULL && other->phase == BEFORE) {
@@ -677,9 +712,10 @@ void ref_classes(const ref_program *p, int blind, ref_count *ret_count)
 
 void ref_print(const ref_program *p)
 {
-    fprintf(stderr, "capacity %d (%d in it), many %d, units %d%s%s%s\n", p->capacity, p->filled,
-            p->many, p->units, p->drops ? ", senders drop" : "",
-            p->adversarial ? ", adversarial" : "", p->faults ? ", faults" : "");
+    fprintf(stderr, "capacity %d (%d in it), many %d, units %d%s%s%s%s%s\n", p->capacity,
+            p->filled, p->many, p->units, p->drops ? ", senders drop" : "",
+            p->adversarial ? ", adversarial" : "", p->faults ? ", faults" : "",
+            p->lab_mutexes ? ", lab mutexes" : "", p->polls ? ", poll tasks" : "");
     for (int t = 0; t < p->tasks; t++) {
         fprintf(stderr, "  %d%s:", t, t < p->started ? "" : " (later)");
         for (int i = 0; i < p->len[t]; i++) {

@@ -59,6 +59,8 @@ typedef struct ref_program {
     bool drops;            /* every task that sends has a sender of its own, and drops it */
     bool adversarial;
     bool faults;           /* cancel at every point, or not */
+    bool lab_mutexes;      /* asx_lab_mutex; where nobody is cancelled they are the same */
+    bool polls;            /* poll tasks, which an explored runtime does not tell from others */
 } ref_program;
 
 /* Objects that are accessed. */
@@ -78,7 +80,8 @@ enum {
     REF_MANY_CLOSED,
     REF_MANY_SLOTS,
     REF_FLAGS = REF_MANY_SLOTS + REF_QUEUE,
-    REF_OBJECTS = REF_FLAGS + REF_TASKS
+    REF_SCOPES = REF_FLAGS + REF_TASKS, /* where this task lives, if a SCOPE started it */
+    REF_OBJECTS = REF_SCOPES + REF_TASKS
 };
 
 typedef struct ref_count {

@@ -14,6 +14,7 @@ typedef struct world {
     asx_mpmc_sender many_tx;
     asx_mpmc_receiver many_rx;
     asx_mutex mutex[2];
+    asx_lab_mutex lab_mutex[2];
     asx_rwlock rwlock;
     asx_semaphore semaphore;
     asx_task task[REF_TASKS];
@@ -50,9 +51,18 @@ static asx_status do_cell(asx_cx *cx, world *w, hand *h, ref_step step)
     }
 }
 
+static asx_status do_lab_mutex(asx_cx *cx, asx_lab_mutex *mutex, int op)
+{
+    return op == REF_LOCK       ? asx_lab_mutex_lock(cx, mutex)
+           : op == REF_TRY_LOCK ? asx_lab_mutex_try_lock(cx, mutex)
+                                : asx_lab_mutex_unlock(cx, mutex);
+}
+
 static asx_status do_lock(asx_cx *cx, world *w, hand *h, ref_step step)
 {
     asx_status st;
+    if (w->p->lab_mutexes && step.op <= REF_UNLOCK)
+        return do_lab_mutex(cx, &w->lab_mutex[step.arg], step.op);
     switch (step.op) {
     case REF_LOCK:
     case REF_TRY_LOCK:
@@ -247,6 +257,12 @@ static asx_status act(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+static asx_poll act_polled(asx_cx *cx, void *arg)
+{
+    asx_status st = act(cx, arg);
+    return st < 0 ? asx_poll_fail(cx, st) : ASX_POLL_READY;
+}
+
 void ref_run(asx_cx *cx, void *program)
 {
     world *w = &the_world;
@@ -270,8 +286,13 @@ void ref_run(asx_cx *cx, void *program)
     if (p->drops && !sends(p, 0))
         (void)asx_channel_sender_drop(&w->tx[0]);
     (void)asx_region_open(cx, &w->region, &collect);
-    for (int i = 0; i < p->started; i++)
-        (void)asx_spawn_task(&w->region, NULL, act, &w->task[i], &w->task[i]);
+    for (int i = 0; i < p->started; i++) {
+        asx_task *handle = &w->task[i];
+        if (p->polls)
+            (void)asx_spawn_poll_task(&w->region, NULL, act_polled, handle, handle);
+        else
+            (void)asx_spawn_task(&w->region, NULL, act, handle, handle);
+    }
     (void)asx_region_close(&w->region, ASX_OK);
     (void)asx_region_close(&home, ASX_OK);
 }

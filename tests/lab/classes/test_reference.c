@@ -1,6 +1,6 @@
-/* Optimal exploration and brute force against a second opinion: as many executions as the
- * reference counts classes, as many deadlocks, nothing redundant or blocked, whichever task goes by
- * default. */
+/* Optimal exploration, source sets and brute force against a second opinion: as many executions as
+ * the reference counts classes, as many deadlocks, nothing redundant or blocked, whichever task
+ * goes by default. */
 #include "support_run.h"
 
 #include <stdio.h>
@@ -38,10 +38,21 @@ static const char *compare_best(ref_program *p, const ref_count *ref, uint64_t s
     return r.totals.deadlocks != ref->deadlocks ? "not as many deadlocks" : NULL;
 }
 
+/* Source sets make no promise about these: docs/design/20-exploration.md. */
+static bool chooses(const ref_program *p)
+{
+    for (int t = 0; t < p->tasks; t++)
+        for (int i = 0; i < p->len[t]; i++)
+            if (p->code[t][i].op == REF_CHOOSE)
+                return true;
+    return p->faults;
+}
+
 /* What differs; NULL: nothing. */
 static const char *compare(ref_program *p, uint64_t defaults, ref_count *ref, bool *ret_brute)
 {
     asx_explore_options all = { .mode = ASX_EXPLORE_DFS, .executions_max = INTERLEAVINGS_MAX };
+    asx_explore_options source = { .mode = ASX_EXPLORE_SOURCE };
     asx_explore_result r;
     const char *complaint = NULL;
     ref_classes(p, REF_OBJECTS, ref);
@@ -53,6 +64,9 @@ static const char *compare(ref_program *p, uint64_t defaults, ref_count *ref, bo
         complaint = compare_best(p, ref, seed);
     if (complaint != NULL)
         return complaint;
+    if (!chooses(p) &&
+        (!explored(p, source, &r) || !r.complete || r.totals.classes != ref->classes))
+        return "source sets differ";
     if (!explored(p, all, &r))
         return "not all interleavings can be run";
     *ret_brute = r.complete;
