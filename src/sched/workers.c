@@ -486,10 +486,10 @@ static asx_status conduct(asx__worker *w, asx_time until)
 /* A task has ended the thread: its worker goes on where the thread is. */
 static void go_on(asx__driving *driving)
 {
-    asx__worker *w = asx__thread_self()->worker;
+    asx__worker *w = (asx__worker *)(void *)((char *)driving - offsetof(asx__worker, drives));
+    asx__stack_host_again(&w->host_stack);
     if (asx__is_shut(driving->rt))
         asx__end_of_fork(ASX_OK);
-    asx__stack_host_again(&w->host_stack);
     (void)asx__engine_enter(w->rt);
     asx__task_thread_ended(w->rt);
     if (w->index != 0) {
