@@ -11,6 +11,20 @@
 
 enum { CLASSES_MAX = 1000, INTERLEAVINGS_MAX = 600 };
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#ifdef SANITIZED
+enum { PROGRAMS = 200 }; /* a sanitizer makes stacks expensive */
+#else
+enum { PROGRAMS = 1500 };
+#endif
+
 static uint64_t option(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
@@ -97,7 +111,7 @@ static void tell(ref_program *p)
 ASX_TEST_TIMEOUT(random_programs_have_as_many_classes_as_the_table_says, 3600)
 {
     uint64_t seed = option("ASX_CLASSES_SEED", 1);
-    uint64_t programs = option("ASX_CLASSES_PROGRAMS", 1500 / asx_test_scale());
+    uint64_t programs = option("ASX_CLASSES_PROGRAMS", PROGRAMS / asx_test_scale());
     uint64_t counted = 0, brutes = 0, deadlocked = 0;
     for (uint64_t i = 0; i < programs; i++) {
         asx__rng rng;
