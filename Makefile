@@ -90,6 +90,7 @@ test-clang: | build
 	@$(call build,clang,-DASX_WERROR=ON)
 	@$(call check,clang,build|slow|pure)
 
+# What runs on stacks that move between threads, and who looks at them: linking takes long.
 test-lto: | build
 	@$(call build,lto,-DASX_WERROR=ON)
 	@$(call check,lto,build|slow|pure)

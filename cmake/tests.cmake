@@ -15,6 +15,8 @@ target_link_libraries(asx_harness PRIVATE asx_flags)
 
 set(ASX_TEST_WORKERS 2 4 8 CACHE STRING "numbers of workers that tests are run again with")
 
+set(ASX_TEST_MODULES ".*" CACHE STRING "modules whose tests are built, as a regular expression")
+
 file(GLOB test_sources CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/tests/*/test_*.c"
   "${PROJECT_SOURCE_DIR}/tests/*/*/test_*.c")
@@ -27,7 +29,8 @@ foreach(source IN LISTS test_sources)
     OUTPUT_VARIABLE place)
   string(REGEX REPLACE "/.*" "" module "${place}")
   string(REPLACE "/" "-" prefix "${place}")
-  if(NOT ASX_LIBRARY_EXISTS AND NOT module STREQUAL "harness")
+  if((NOT ASX_LIBRARY_EXISTS AND NOT module STREQUAL "harness")
+      OR NOT module MATCHES "${ASX_TEST_MODULES}")
     continue()
   endif()
 

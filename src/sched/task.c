@@ -403,7 +403,8 @@ static asx_status join_in_place(asx_runtime *rt, asx__task *joiner, asx__task *c
 {
     ASX__DEBUG_ASSERT(child->phase == ASX_TASK_CREATED && child->joiner == NULL);
     ASX__DEBUG_ASSERT(asx__exec_state(child) == ASX__EXEC_RUNNABLE); /* F2 */
-    asx__list_remove(&child->node);
+    if (ASX__LIKELY(rt->engine == NULL) || !asx__locals_forget(rt, child))
+        asx__list_remove(&child->node);
     child->joiner = joiner;
     child->flags = ASX__T_HANDLE | ASX__T_STARTED | ASX__T_JOINER | ASX__T_INLINE;
     child->phase = ASX_TASK_RUNNING;

@@ -8,7 +8,9 @@
 
 #include <asx/asx.h>
 
+#include "sched/engine.h"
 #include "sched/steal.h"
+#include "sched/task.h"
 
 enum { SCANS = 64, VICTIMS = 5 };
 
@@ -53,6 +55,54 @@ ASX_TEST(seed_and_worker_decide_where_searches_begin)
     CHECK(memcmp(a, b, sizeof a) == 0);
     CHECK(memcmp(a, c, sizeof a) != 0);
     CHECK(memcmp(a, d, sizeof a) != 0);
+}
+
+/* ---- what a worker keeps to run next ---- */
+
+static unsigned runs;
+
+static asx_status counts_runs(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    runs++;
+    return ASX_OK;
+}
+
+/* The child of a join that was withdrawn may still be the next of the worker that had it. */
+static asx_status joins_what_another_keeps(asx_cx *cx, void *arg)
+{
+    asx_runtime *rt = cx->rt_->behind;
+    asx__worker *other = &rt->engine->workers[1];
+    asx_region r;
+    asx_task t;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "before", counts_runs, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, counts_runs, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "after", counts_runs, NULL), ASX_OK);
+    asx__task *child = asx__task_at(rt, asx_handle_index(t.id) + 1);
+    asx__list_remove(&child->node);
+    other->r.next_up = child;
+    CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
+    CHECK(other->r.next_up == NULL);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_EQ(runs, 3);
+    return ASX_OK;
+}
+
+ASX_TEST(a_child_that_another_worker_keeps_is_taken_from_it_by_a_join)
+{
+    asx_runtime_config config = { .workers = 2 };
+    asx_runtime *rt = NULL;
+    asx_status st;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_start(rt, joins_what_another_keeps, NULL), ASX_OK);
+    do
+        st = asx_runtime_step(rt, 0, NULL); /* no other worker is there */
+    while (st == ASX_E_WOULD_BLOCK);
+    CHECK_STATUS(st, ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
 
 /* ---- the journal ---- */
