@@ -67,6 +67,7 @@
     X(CLOSE, "drop receiver")                                                                      \
     X(CHECKPOINT, "checkpoint")                                                                    \
     X(OPEN_REGION, "open region")                                                                  \
+    X(SHIELD, "mask")                                                                              \
     X(CANCEL, "cancel")                                                                            \
     X(JOIN, "join")                                                                                \
     X(END, "end")                                                                                  \
@@ -153,8 +154,9 @@ typedef struct asx__op {
     uint64_t other;  /* name of a second object: a condition's mutex, a receiver; 0: none */
     uint64_t cx;     /* name of the task's cancel flag; 0: this is no cancellation point */
     union {
-        const uint64_t *targets; /* names of the cancel flags that it sets, or of the ends that it
-                                    waits for; borrowed until the end of the execution */
+        const uint64_t *targets; /* names of the cancel flags that it sets, each with the shields
+                                    in front of it, or of the ends that it waits for; borrowed
+                                    until the end of the execution */
         const struct asx_lab_device *device; /* DEVICE: who tells what it does */
     };
     uint32_t targets_len;
@@ -196,13 +198,14 @@ typedef enum asx__name_tag {
 
 /* Of a region: part 0 is its flag. How many tasks are in it. Bit 0: it has begun to close, bit 1:
  * its set-up has failed. 1: its finalizers run, 2: it is closed. How many regions, how many
- * obligations. */
+ * obligations. Opened under a mask: 1, its owner has no mask now. */
 enum {
     ASX__PART_PLACES = 1,
     ASX__PART_STOPPED = 2,
     ASX__PART_GONE = 3,
     ASX__PART_REGIONS = 4,
-    ASX__PART_OBLIGATIONS = 6
+    ASX__PART_OBLIGATIONS = 6,
+    ASX__PART_SHIELD = 8
 };
 /* Its flag. */
 enum { ASX__REGION_TIMED_OUT = 1, ASX__REGION_CLOSED = 2, ASX__REGION_CANCELLED = 4 };

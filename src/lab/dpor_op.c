@@ -62,6 +62,14 @@ bool asx__op_has_parts(const asx__op *op)
            op->kind == ASX__OP_CLOSE_REGION;
 }
 
+static bool has_shields(const asx__op *op)
+{
+    for (uint32_t i = 0; i < op->targets_len; i++)
+        if (asx__is_shield(op->targets[i]))
+            return true;
+    return false;
+}
+
 bool asx__op_is_plain(const asx__op *op)
 {
     if (op->cx != 0)
@@ -84,9 +92,10 @@ bool asx__op_is_plain(const asx__op *op)
     case ASX__OP_WRITE_REQUEST:
     case ASX__OP_TRY_WRITE_LOCK:
     case ASX__OP_WRITE_UNLOCK:
+        return true;
     case ASX__OP_CANCEL:
     case ASX__OP_END:
-        return true;
+        return !has_shields(op);
     default:
         return false;
     }
@@ -403,19 +412,55 @@ static void run_read_lock(asx__work *w)
         asx__work_finds(w, ASX__FOUND_NOTHING);
 }
 
-/* What stands behind a link is set if there is that link. */
-static void run_targets(asx__work *w)
+/* Is the shield down, which may have been looked at before? */
+static bool is_down(asx__work *w, uint64_t shield)
 {
-    bool linked = true;
-    for (uint32_t i = 0; i < w->op->targets_len; i++) {
+    for (size_t i = 0; i < w->deed->len; i++)
+        if (w->deed->touches[i].name == shield)
+            return w->state(w->ctx, shield, w->op) != 0;
+    return asx__work_reads(w, shield) != 0;
+}
+
+/* What stands behind a link is set if there is that link; a flag, if all shields directly in front
+ * of it are down. */
+void asx__op_sets(asx__work *w, uint32_t from, uint32_t to)
+{
+    bool linked = true, down = true;
+    for (uint32_t i = from; i < to; i++) {
         uint64_t name = w->op->targets[i];
         if (ASX__NAME_TAG_OF(name) == ASX__NAME_LINK) {
             linked = asx__work_reads(w, name) != 0;
             continue;
         }
-        if (linked)
+        if (asx__is_shield(name)) {
+            down = linked && down && is_down(w, name);
+            continue;
+        }
+        if (linked && down)
             asx__work_cancels(w, name);
+        w->deed->short_cut = w->deed->short_cut || (linked && !down);
+        down = true;
     }
+}
+
+static void run_targets(asx__work *w)
+{
+    asx__op_sets(w, 0, w->op->targets_len);
+}
+
+/* name: the task's flag; a: how many regions it concerns; targets: of each the shield and the flag
+ * of what is around it, then what is set if the task was cancelled; b: 1 the last mask ends. */
+static void run_shield(asx__work *w)
+{
+    const asx__op *op = w->op;
+    uint32_t pairs = (uint32_t)op->a;
+    bool cancelled = asx__work_reads(w, op->name) != 0;
+    for (uint32_t i = 0; i < pairs; i++) {
+        (void)is_down(w, op->targets[2 * i + 1]);
+        asx__work_writes(w, op->targets[2 * i], op->b);
+    }
+    if (cancelled)
+        asx__op_sets(w, 2 * pairs, op->targets_len);
 }
 
 /* A late start hears that there is no such region. */
@@ -455,6 +500,9 @@ static void run_task(asx__work *w)
         break;
     case ASX__OP_CANCEL:
         run_targets(w);
+        break;
+    case ASX__OP_SHIELD:
+        run_shield(w);
         break;
     case ASX__OP_FIRE: /* name: the flag of the region or task; other: the task's end */
         state = asx__work_reads(w, name);

@@ -398,8 +398,7 @@ static void run_link(asx__work *w)
         to = first == ASX__FIN_FAILED ? 2 + (uint32_t)op->a : 2;
     else if (second == ASX__FIN_FAILED)
         from = 2 + (uint32_t)op->a, to = op->targets_len;
-    for (uint32_t i = from; i < to; i++)
-        asx__work_cancels(w, op->targets[i]);
+    asx__op_sets(w, from, to);
     if (first == 0 && second == 0)
         asx__work_writes(w, op->name, 1);
 }

@@ -75,6 +75,13 @@ static inline void asx__work_cancels(asx__work *w, uint64_t flag)
     asx__work_writes(w, flag, region ? w->state(w->ctx, flag, w->op) | ASX__REGION_CANCELLED : 1);
 }
 
+/* Of a region that was opened under a mask. */
+static inline bool asx__is_shield(uint64_t name)
+{
+    return ASX__NAME_TAG_OF(name) == ASX__NAME_REGION &&
+           (name & ((UINT64_C(1) << ASX__NAME_PART_BITS) - 1)) == ASX__PART_SHIELD;
+}
+
 static inline void asx__work_finds(asx__work *w, asx__found found)
 {
     w->deed->found = found;
@@ -86,6 +93,8 @@ static inline uint64_t asx__work_part(const asx__work *w, uint64_t which)
     return w->op->name + which;
 }
 
+/* dpor_op.c: sets flags that are among the targets. */
+void asx__op_sets(asx__work *w, uint32_t from, uint32_t to);
 /* dpor_memory.c: kinds from ASX__OP_FENCE on. */
 void asx__op_run_memory(asx__work *w);
 /* dpor_sync.c: kinds from ASX__OP_FIRST_OF on. */

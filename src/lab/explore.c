@@ -412,7 +412,7 @@ static uint32_t choose(asx__explorer *x)
 {
     if (ASX__UNLIKELY(x->rt->timers.live != 0 && !x->timed))
         begin_time(x);
-    if (x->aims_seen != x->tasks_len + x->links_len + x->regions_len)
+    if (x->aims_seen != asx__aim_known(x))
         asx__explorer_aim_again(x);
     if (x->timed && x->options->clock == ASX_EXPLORE_QUIESCENT)
         announce_clock(x);
@@ -624,7 +624,7 @@ static void begin(asx__explorer *x)
     x->tasks_len = 0;
     x->regions_len = 0;
     x->things_len = 0;
-    x->links_len = x->aims_seen = 0;
+    x->links_len = x->bare_len = x->aims_seen = 0;
     asx__explorer_forget_targets(x);
     x->advancing = x->timed = x->limits = false;
     x->began = x->rt->now;

@@ -82,6 +82,9 @@ typedef struct asx__lab_region {
     bool limited;        /* there is room for so many tasks only */
     bool counts_regions; /* for so many regions */
     bool counts_obligations;
+    bool shielded;       /* opened under a mask: no cancel from around it reaches it as long as its
+                            owner has one ... */
+    bool bare;           /* ... which it had not always */
 } asx__lab_region;
 
 /* Text that grows. */
@@ -123,7 +126,8 @@ typedef struct asx__explorer {
     asx__lab_targets *targets;
     asx__lab_link *links;
     size_t links_len, links_cap;
-    size_t aims_seen;    /* tasks, links and regions that standing operations know of */
+    size_t bare_len;     /* regions whose shield was down */
+    size_t aims_seen;    /* asx__aim_known() when standing operations were told of it */
     asx_time began;      /* when it did: the engine counts from there, as in the one before */
     bool timed;          /* somebody has waited for a time */
     bool limits;         /* some region has room for so many tasks or regions only */
@@ -216,7 +220,34 @@ void asx__explorer_opened(asx__explorer *x, asx__lab_region *region);
 void asx__explorer_aim_again(asx__explorer *x);
 /* Begins again, with this explored too. */
 void asx__explorer_prepare(asx__explorer *x, bool *feature);
+
+/* explore_aim.c */
+/* Whom a cancel, a time-out, a failure or the end of a mask reaches, or a close waits for. */
+typedef struct asx__lab_aim {
+    uint64_t task;       /* serial of a task; 0: none */
+    uint64_t region;     /* of a region; 0: none */
+    asx__name_tag tag;   /* their cancel flags or their ends */
+    bool unmasks;        /* only what the shields of the task have kept it from */
+    const asx__lab_task *by; /* who does it; NULL: a deadline */
+} asx__lab_aim;
+
+/* Changes when there is more that an operation could be about. */
+static inline size_t asx__aim_known(const asx__explorer *x)
+{
+    return x->tasks_len + x->links_len + x->regions_len + x->bare_len;
+}
+
 void asx__explorer_forget_targets(asx__explorer *x);
+/* The name of the flag of a region; 0: it is none of the test's. */
+uint64_t asx__aim_flag(const asx__explorer *x, uint64_t serial);
+/* Room for names, kept until the execution ends. NULL: no memory. */
+uint64_t *asx__aim_room(asx__explorer *x, size_t count);
+/* Their names, for the targets of an operation. NULL: no memory. */
+uint64_t *asx__aim_find(asx__explorer *x, const asx__lab_aim *aim, uint32_t *ret_count);
+/* Completes a SHIELD: the last mask of the task ends, or one begins. False: nobody could tell. */
+bool asx__aim_shields(asx__explorer *x, const asx__lab_task *self, bool ends, asx__op *op);
+/* It is done: what the task has opened under a mask may be reached from now on. */
+void asx__aim_bare(asx__explorer *x, const asx__lab_task *self);
 
 /* explore_text.c */
 void asx__text_clear(asx__text *text);

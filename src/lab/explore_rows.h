@@ -68,6 +68,7 @@ static const asx__turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_RELEASE] = { ASX__OP_RELEASE, SEMAPHORE, false },
     [ASX__TURN_IS_CANCELLED] = { ASX__OP_CHECKPOINT, 0, false },
     [ASX__TURN_OPEN_REGION] = { ASX__OP_OPEN_REGION, 0, false },
+    [ASX__TURN_SHIELD] = { ASX__OP_SHIELD, 0, false },
     [ASX__TURN_SPAWN] = { ASX__OP_SPAWN, 0, false },
     [ASX__TURN_SET_UP] = { ASX__OP_SET_UP, 0, false },
     [ASX__TURN_TAKE_PLACE] = { ASX__OP_TAKE_PLACE, 0, false },
@@ -159,7 +160,8 @@ static inline bool is_left_behind(asx__turn_kind kind)
 static inline bool aims_at_tasks(asx__turn_kind kind)
 {
     return kind == ASX__TURN_CANCEL_TASK || kind == ASX__TURN_CANCEL_REGION ||
-           kind == ASX__TURN_END || kind == ASX__TURN_LINK || kind == ASX__TURN_CLOSE_REGION;
+           kind == ASX__TURN_END || kind == ASX__TURN_LINK || kind == ASX__TURN_CLOSE_REGION ||
+           kind == ASX__TURN_SHIELD;
 }
 
 #endif

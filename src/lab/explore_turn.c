@@ -8,13 +8,11 @@
  * operations too. So it is explored only if the test cancels: when it does so for the first time,
  * the exploration begins again, prepared for it. The same holds for sleeps (the clock).
  *
- * A cancel of a region sets the flags of all its tasks, of the regions in it, and of what these
- * tasks have opened. Which these are is known when the operation is announced.
+ * Whom a cancel reaches is known when the operation is announced (explore_aim.c).
  */
 #include "lab/explore.h"
 #include "lab/explore_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Away from what happens most, which then needs no frame. */
@@ -98,123 +96,10 @@ uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell)
 
 /* ---- cancellation --------------------------------------------------------------------------- */
 
-static uint64_t flag_of_region(const asx__explorer *x, uint64_t serial)
-{
-    const asx__lab_region *r = asx__explorer_region(x, serial);
-    const asx__lab_task *owner = r != NULL ? asx__explorer_task(x, r->owner) : NULL;
-    return owner != NULL ? ASX__NAME(ASX__NAME_REGION, owner->id, r->nth) : 0;
-}
-
-/* Is the task cancelled when these are? By its region, or because it lives in what one of them has
- * opened. */
-static bool falls_with(const asx__explorer *x, const asx__lab_task *task, uint64_t region,
-                       const bool *falls)
-{
-    for (uint64_t serial = task->region; serial != 0;) {
-        if (serial == region)
-            return true;
-        const asx__lab_region *r = asx__explorer_region(x, serial);
-        if (r == NULL)
-            return false;
-        const asx__lab_task *owner = asx__explorer_task(x, r->owner);
-        if (owner != NULL && falls[owner - x->tasks])
-            return true;
-        serial = r->parent;
-    }
-    return false;
-}
-
-/* Room for names, kept until the execution ends. NULL: no memory. */
-static uint64_t *make_targets(asx__explorer *x, size_t count)
-{
-    asx__lab_targets *targets = malloc(sizeof *targets + (count + 1) * sizeof *targets->names);
-    if (targets == NULL) {
-        x->status = ASX_E_RESOURCE_EXHAUSTED;
-        return NULL;
-    }
-    targets->next = x->targets;
-    x->targets = targets;
-    return targets->names;
-}
-
-static bool region_falls(const asx__explorer *x, const asx__lab_region *r, uint64_t region,
-                         const bool *falls)
-{
-    asx__lab_task in_it = { .region = r->serial };
-    return falls_with(x, &in_it, region, falls);
-}
-
 /* Does the end of `serial` cancel the other of this link? Returns whom; 0: nobody. */
 static uint64_t linked_to(const asx__lab_link *link, uint64_t serial)
 {
     return link->a == serial ? link->b : link->b == serial ? link->a : 0;
-}
-
-static int compare_names(const void *x, const void *y)
-{
-    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-    return (a > b) - (a < b);
-}
-
-/* Whom a cancel, or a time-out, or a failure reaches. */
-typedef struct lab_aim {
-    uint64_t task;       /* serial of a task; 0: none */
-    uint64_t region;     /* of a region; 0: none */
-    asx__name_tag tag;   /* their cancel flags or their ends */
-    const asx__lab_task *by; /* who does it; NULL: a deadline */
-} lab_aim;
-
-/* The flags, or the ends. Where others than its owner cancel a region, also the flags of the
- * regions that are cancelled: what is started there and what its close says depends on it. Where
- * there is room for so many always: a start that is refused takes no place. NULL: no memory. */
-static uint64_t *find_targets(asx__explorer *x, const lab_aim *aim, uint32_t *ret_count)
-{
-    bool *falls = calloc(x->tasks_len + 1, sizeof *falls);
-    uint64_t *names = make_targets(x, x->tasks_len + x->regions_len);
-    const asx__lab_task *task = asx__explorer_task(x, aim->task);
-    uint64_t region = aim->region;
-    uint32_t count = 0;
-    *ret_count = 0;
-    if (falls == NULL || names == NULL) {
-        free(falls);
-        x->status = ASX_E_RESOURCE_EXHAUSTED;
-        return NULL;
-    }
-    if (task != NULL)
-        falls[task - x->tasks] = true;
-    for (bool more = true; more;) {
-        more = false;
-        for (size_t i = 0; i < x->tasks_len; i++)
-            if (!falls[i] && x->tasks[i].id != ASX__DPOR_NONE && !x->tasks[i].finalizes &&
-                falls_with(x, &x->tasks[i], region, falls))
-                more = falls[i] = true;
-    }
-    for (size_t i = 0; i < x->tasks_len; i++)
-        if (falls[i])
-            names[count++] = ASX__NAME(aim->tag, x->tasks[i].id, 0);
-    for (size_t i = 0; i < x->regions_len && aim->tag == ASX__NAME_CANCEL; i++) {
-        uint64_t flag = flag_of_region(x, x->regions[i].serial);
-        if (flag == 0 || !region_falls(x, &x->regions[i], region, falls))
-            continue;
-        /* Also if it is closed by now: the cancel might have come before. */
-        if (!x->far_cancels && asx__explorer_task(x, x->regions[i].owner) != aim->by)
-            asx__explorer_prepare(x, &x->far_cancels);
-        if (x->far_cancels || x->far_spawns || x->regions[i].limited)
-            names[count++] = flag;
-    }
-    free(falls);
-    qsort(names, count, sizeof *names, compare_names); /* whoever was started first */
-    *ret_count = count;
-    return names;
-}
-
-void asx__explorer_forget_targets(asx__explorer *x)
-{
-    while (x->targets != NULL) {
-        asx__lab_targets *next = x->targets->next;
-        free(x->targets);
-        x->targets = next;
-    }
 }
 
 void asx__explorer_cancelled(asx__explorer *x, const asx_event *event)
@@ -238,7 +123,7 @@ void asx__explorer_cancelled(asx__explorer *x, const asx_event *event)
 void asx__explorer_region_cancelled(asx__explorer *x, const asx_event *event)
 {
     const asx__lab_region *region = asx__explorer_region(x, event->object);
-    uint64_t flag = flag_of_region(x, event->object);
+    uint64_t flag = asx__aim_flag(x, event->object);
     if (!x->advancing || flag == 0 || !region->limited)
         return;
     uint64_t state = asx__dpor_state(x->dpor, flag);
@@ -278,6 +163,7 @@ void asx__explorer_opened(asx__explorer *x, asx__lab_region *region)
     region->limited = record != NULL && record->tasks_max != 0;
     region->counts_regions = record != NULL && record->regions_max != 0;
     region->counts_obligations = record != NULL && record->obligations_max != 0;
+    region->shielded = record != NULL && record->owner != NULL && asx__task_masked(record->owner);
     x->limits = x->limits || region->limited || region->counts_regions;
 }
 
@@ -327,8 +213,8 @@ static void announce_task_deadlines(asx__explorer *x, size_t there)
         asx__op op = { .kind = ASX__OP_FIRE, .site = "",
                        .name = ASX__NAME(ASX__NAME_CANCEL, t->id, 1),
                        .other = ASX__NAME(ASX__NAME_FIN, t->id, 0) };
-        lab_aim at = { .task = serial, .tag = ASX__NAME_CANCEL };
-        op.targets = find_targets(x, &at, &op.targets_len);
+        asx__lab_aim at = { .task = serial, .tag = ASX__NAME_CANCEL };
+        op.targets = asx__aim_find(x, &at, &op.targets_len);
         if (t->timer != ASX__DPOR_NONE && asx__dpor_state(x->dpor, op.name) == 0)
             asx__dpor_announce(x->dpor, t->timer, &op);
     }
@@ -336,7 +222,7 @@ static void announce_task_deadlines(asx__explorer *x, size_t there)
 
 void asx__explorer_announce_deadlines(asx__explorer *x)
 {
-    size_t there = x->tasks_len + x->regions_len; /* whom a deadline can reach */
+    size_t there = x->tasks_len + x->regions_len + x->bare_len; /* whom a deadline can reach */
     announce_task_deadlines(x, there);
     for (size_t i = 0; i < x->regions_len; i++) {
         asx__lab_region *r = &x->regions[i];
@@ -347,9 +233,9 @@ void asx__explorer_announce_deadlines(asx__explorer *x)
             asx__explorer_prepare(x, &x->cancels);
         r->timer = asx__dpor_timer_task(x->dpor, owner->id, r->nth);
         r->seen = there;
-        asx__op op = { .kind = ASX__OP_FIRE, .site = "", .name = flag_of_region(x, r->serial) };
-        lab_aim at = { .region = r->serial, .tag = ASX__NAME_CANCEL };
-        op.targets = find_targets(x, &at, &op.targets_len);
+        asx__op op = { .kind = ASX__OP_FIRE, .site = "", .name = asx__aim_flag(x, r->serial) };
+        asx__lab_aim at = { .region = r->serial, .tag = ASX__NAME_CANCEL };
+        op.targets = asx__aim_find(x, &at, &op.targets_len);
         if (r->timer != ASX__DPOR_NONE && asx__dpor_state(x->dpor, op.name) == 0)
             asx__dpor_announce(x->dpor, r->timer, &op);
     }
@@ -422,12 +308,12 @@ static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
     if (one == NULL || two == NULL)
         return false;
     expect_cancels(x);
-    lab_aim first = { .task = b, .tag = ASX__NAME_CANCEL, .by = one };
-    lab_aim second = { .task = a, .tag = ASX__NAME_CANCEL, .by = two };
+    asx__lab_aim first = { .task = b, .tag = ASX__NAME_CANCEL, .by = one };
+    asx__lab_aim second = { .task = a, .tag = ASX__NAME_CANCEL, .by = two };
     uint32_t reached_len = 0, others_len = 0;
-    const uint64_t *reached = find_targets(x, &first, &reached_len);
-    const uint64_t *others = find_targets(x, &second, &others_len);
-    uint64_t *names = make_targets(x, (size_t)reached_len + others_len + 2);
+    const uint64_t *reached = asx__aim_find(x, &first, &reached_len);
+    const uint64_t *others = asx__aim_find(x, &second, &others_len);
+    uint64_t *names = asx__aim_room(x, (size_t)reached_len + others_len + 2);
     if (reached == NULL || others == NULL || names == NULL)
         return false;
     op->name = name_of_link(one, two);
@@ -457,7 +343,7 @@ static bool is_fresh(const asx__explorer *x, const asx__lab_task *self, uint64_t
 static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t region, asx__op *op)
 {
     const asx__lab_region *r = asx__explorer_region(x, region);
-    uint64_t flag = flag_of_region(x, region);
+    uint64_t flag = asx__aim_flag(x, region);
     if (r == NULL || flag == 0)
         return false;
     if (!x->far_spawns && asx__explorer_task(x, r->owner) != self)
@@ -494,10 +380,10 @@ static void add_linked(asx__explorer *x, const asx__lab_task *self, asx__op *op)
     uint64_t behind = 0;
     for (const asx__lab_task *other = next_linked(x, serial, 0, &behind); other != NULL;
          other = next_linked(x, serial, other->id + 1, &behind)) {
-        lab_aim at = { .task = behind, .tag = ASX__NAME_CANCEL, .by = self };
+        asx__lab_aim at = { .task = behind, .tag = ASX__NAME_CANCEL, .by = self };
         uint32_t count = 0;
-        const uint64_t *reached = find_targets(x, &at, &count);
-        uint64_t *names = make_targets(x, (size_t)op->targets_len + count + 1);
+        const uint64_t *reached = asx__aim_find(x, &at, &count);
+        uint64_t *names = asx__aim_room(x, (size_t)op->targets_len + count + 1);
         if (reached == NULL || names == NULL)
             return;
         if (op->targets_len != 0)
@@ -511,7 +397,7 @@ static void add_linked(asx__explorer *x, const asx__lab_task *self, asx__op *op)
 
 static void add_target(asx__explorer *x, uint64_t name, asx__op *op)
 {
-    uint64_t *names = make_targets(x, (size_t)op->targets_len + 1);
+    uint64_t *names = asx__aim_room(x, (size_t)op->targets_len + 1);
     if (names == NULL)
         return;
     if (op->targets_len != 0)
@@ -524,7 +410,7 @@ static void add_target(asx__explorer *x, uint64_t name, asx__op *op)
 static bool counts_regions(const asx__explorer *x, uint64_t serial)
 {
     const asx__lab_region *region = asx__explorer_region(x, serial);
-    return region != NULL && region->counts_regions && flag_of_region(x, serial) != 0;
+    return region != NULL && region->counts_regions && asx__aim_flag(x, serial) != 0;
 }
 
 static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t region, uint64_t fails,
@@ -534,20 +420,20 @@ static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t regio
     op->b = (fails & ASX__END_FAILED) != 0;
     const asx__lab_region *own = asx__explorer_region(x, self->region);
     bool limited = own != NULL && own->limited && !self->finalizes;
-    op->other = self->finalizes ? flag_of_region(x, self->region) : 0;
+    op->other = self->finalizes ? asx__aim_flag(x, self->region) : 0;
     if (limited)
-        op->other = flag_of_region(x, self->region) + ASX__PART_PLACES;
+        op->other = asx__aim_flag(x, self->region) + ASX__PART_PLACES;
     op->targets_len = 0;
     if ((fails & ASX__END_CANCELS_REGION) != 0) {
-        lab_aim at = { .region = region, .tag = ASX__NAME_CANCEL, .by = self };
+        asx__lab_aim at = { .region = region, .tag = ASX__NAME_CANCEL, .by = self };
         expect_cancels(x);
-        op->targets = find_targets(x, &at, &op->targets_len);
+        op->targets = asx__aim_find(x, &at, &op->targets_len);
     }
     if (op->b != 0)
         add_linked(x, self, op);
     bool gives = self->finalizes && own != NULL && counts_regions(x, own->parent);
     if (gives)
-        add_target(x, flag_of_region(x, own->parent) + ASX__PART_REGIONS, op);
+        add_target(x, asx__aim_flag(x, own->parent) + ASX__PART_REGIONS, op);
     return x->cancels || limited || gives;
 }
 
@@ -558,17 +444,17 @@ static bool make_close(asx__explorer *x, uint64_t serial, uint64_t how, asx__op 
     const asx__lab_region *region = asx__explorer_region(x, serial);
     bool timed = x->options->clock == ASX_EXPLORE_ADVERSARIAL && region != NULL &&
                  ((how & ASX__CLOSE_TIMED) != 0 || region->timer != ASX__DPOR_NONE);
-    op->name = flag_of_region(x, serial);
+    op->name = asx__aim_flag(x, serial);
     op->b = (how & ASX__CLOSE_FINALIZES) != 0 ? ASX__CLOSE_BEGINS_FINALIZERS : 0;
     bool gives = (how & ASX__CLOSE_GIVES_PLACE) != 0 && op->b == 0 && region != NULL &&
-                 flag_of_region(x, region->parent) != 0;
+                 asx__aim_flag(x, region->parent) != 0;
     if (op->name == 0 || (op->b != 0 && !x->far_spawns) ||
         (!timed && !x->far_cancels && !x->far_spawns && !gives))
         return false;
     expect_cancels(x);
-    op->other = gives ? flag_of_region(x, region->parent) + ASX__PART_REGIONS : 0;
-    lab_aim at = { .region = serial, .tag = ASX__NAME_FIN };
-    op->targets = find_targets(x, &at, &op->targets_len);
+    op->other = gives ? asx__aim_flag(x, region->parent) + ASX__PART_REGIONS : 0;
+    asx__lab_aim at = { .region = serial, .tag = ASX__NAME_FIN };
+    op->targets = asx__aim_find(x, &at, &op->targets_len);
     return true;
 }
 
@@ -612,26 +498,26 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
                          uint64_t object, uint64_t a, asx__op *op)
 {
     const asx__lab_task *other = asx__explorer_task(x, object);
-    lab_aim at = { .tag = ASX__NAME_CANCEL, .by = self };
+    asx__lab_aim at = { .tag = ASX__NAME_CANCEL, .by = self };
     switch (kind) {
     case ASX__TURN_CANCEL_TASK:
     case ASX__TURN_CANCEL_REGION:
         expect_cancels(x);
         at.task = kind == ASX__TURN_CANCEL_TASK ? object : 0;
         at.region = kind == ASX__TURN_CANCEL_REGION ? object : 0;
-        op->targets = find_targets(x, &at, &op->targets_len);
+        op->targets = asx__aim_find(x, &at, &op->targets_len);
         return true;
     case ASX__TURN_END:
         return make_end(x, self, object, a, op);
     case ASX__TURN_STOP_REGION:
-        op->name = flag_of_region(x, object);
+        op->name = asx__aim_flag(x, object);
         return x->far_spawns && op->name != 0;
     case ASX__TURN_CLOSE_REGION:
         return make_close(x, object, a, op);
     case ASX__TURN_FIRST_OF:
         expect_cancels(x);
-        at = (lab_aim){ .region = object, .tag = ASX__NAME_FIN };
-        op->targets = find_targets(x, &at, &op->targets_len);
+        at = (asx__lab_aim){ .region = object, .tag = ASX__NAME_FIN };
+        op->targets = asx__aim_find(x, &at, &op->targets_len);
         return true;
     case ASX__TURN_LINK:
         return make_link(x, object, a, op);
@@ -639,7 +525,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     case ASX__TURN_SPAWN:
         return make_spawn(x, self, object, op);
     case ASX__TURN_TAKE_PLACE:
-        op->name = flag_of_region(x, object);
+        op->name = asx__aim_flag(x, object);
         if (op->name == 0)
             return false;
         op->name += ASX__PART_REGIONS;
@@ -657,6 +543,9 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
         op->a = asx__explorer_time(x, a);
         op->b = x->options->clock == ASX_EXPLORE_ADVERSARIAL;
         return true;
+    case ASX__TURN_SHIELD:
+        op->name = cancel_flag(self->id);
+        return x->cancels && asx__aim_shields(x, self, a != 0, op);
     case ASX__TURN_IS_CANCELLED:
     case ASX__TURN_OPEN_REGION:
         op->cx = cancel_flag(self->id);
@@ -668,7 +557,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
 
 void asx__explorer_aim_again(asx__explorer *x)
 {
-    x->aims_seen = x->tasks_len + x->links_len + x->regions_len;
+    x->aims_seen = asx__aim_known(x);
     for (size_t i = 0; i < x->tasks_len; i++) {
         const asx__lab_task *self = &x->tasks[i];
         const asx__op *pending = asx__dpor_pending(x->dpor, self->id);
@@ -757,7 +646,7 @@ static void complete_settle(asx__explorer *x, const asx__lab_task *self, uint64_
                             asx__op *op)
 {
     const asx__lab_thing *thing = find_thing(x, OBLIGATION, obligation);
-    uint64_t flag = thing != NULL ? flag_of_region(x, thing->region) : 0;
+    uint64_t flag = thing != NULL ? asx__aim_flag(x, thing->region) : 0;
     if (flag == 0)
         return;
     op->other = thing->counted ? flag + ASX__PART_OBLIGATIONS : 0;
@@ -855,6 +744,8 @@ static void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kin
     if (kind == ASX__TURN_LINK && asx__explorer_room(x, (void **)&x->links, &x->links_cap,
                                                      x->links_len + 1, sizeof *x->links))
         x->links[x->links_len++] = (asx__lab_link){ object, a };
+    if (kind == ASX__TURN_SHIELD)
+        asx__aim_bare(x, self);
 }
 
 /* Where the operation stands: as the call has said; later operations of the same call stand there
@@ -883,6 +774,7 @@ static inline bool is_nothing(const asx__explorer *x, const asx__task *task, asx
         return !x->cancels && (task->flags & ASX__T_METERED) == 0;
     case ASX__TURN_IS_CANCELLED:
     case ASX__TURN_OPEN_REGION:
+    case ASX__TURN_SHIELD:
         return !x->cancels;
     case ASX__TURN_STOP_REGION:
         return !x->far_spawns;

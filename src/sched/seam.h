@@ -60,6 +60,7 @@ struct asx__task;
     X(RELEASE)                                                                                     \
     X(IS_CANCELLED)  /* - */                                                                       \
     X(OPEN_REGION)   /* - */                                                                       \
+    X(SHIELD)        /* -; 1: the last mask ends, 0: one begins; it has opened regions masked */   \
     X(NO_MEMORY)     /* - ; as a fault, a call that allocates fails: not 0 */                      \
     X(NO_STACK)      /* - ; likewise, a task that is started now will have none */                 \
     X(NO_THREAD)     /* - ; likewise, blocking work is refused */                                  \

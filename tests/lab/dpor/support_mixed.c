@@ -392,6 +392,17 @@ static asx_status scope_masked(asx_cx *cx, void *arg)
     return scope(cx, arg, MIXED_SCOPE);
 }
 
+static asx_status scope_masked_waits(asx_cx *cx, void *arg)
+{
+    return scope(cx, arg, MIXED_SCOPE_WAITS);
+}
+
+/* It is still open when the mask ends. */
+static asx_status scope_masked_left(asx_cx *cx, void *arg)
+{
+    return scope(cx, arg, MIXED_SCOPE_LEFT);
+}
+
 static asx_status flow_call(asx_cx *cx, actor *a, int code)
 {
     const asx_branch sends[] = { { "a", help_send, helper(a) },
@@ -414,6 +425,10 @@ static asx_status flow_call(asx_cx *cx, actor *a, int code)
         return told(a, asx_with_cancel_mask(cx, call_masked, a));
     case MIXED_MASKED_SCOPE:
         return told(a, asx_with_cancel_mask(cx, scope_masked, a));
+    case MIXED_MASKED_WAITS:
+        return told(a, asx_with_cancel_mask(cx, scope_masked_waits, a));
+    case MIXED_MASKED_LEFT:
+        return told(a, asx_with_cancel_mask(cx, scope_masked_left, a));
     case MIXED_COMMIT_SECTION:
         return told(a, asx_commit_section(cx, 3, call_masked, a));
     case MIXED_BRACKET:

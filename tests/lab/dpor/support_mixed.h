@@ -23,7 +23,8 @@
     X(WATCH_CLOSE) X(CAST) X(CAST_RECV) X(CAST_CLOSE)                                              \
     X(SLEEP) X(SLEEP_LONG) X(SLEEP_SHORT) X(CHECKPOINT) X(IS_CANCELLED) X(YIELD)                   \
     X(CANCEL_TASK) X(CANCEL_REGION) X(CANCEL_INNER) X(CANCEL_SELF)                                 \
-    X(MASKED_RECV) X(MASKED_SCOPE) X(COMMIT_SECTION) X(BRACKET) X(DEFER)                           \
+    X(MASKED_RECV) X(MASKED_SCOPE) X(MASKED_WAITS) X(MASKED_LEFT) X(COMMIT_SECTION) X(BRACKET)     \
+    X(DEFER)                                                                                       \
     X(RACE_SENDS) X(RACE_WAITS) X(TIMEOUT) X(JOIN_ALL) X(JOIN) X(LINK) X(FAIL)                     \
     X(SCOPE) X(SCOPE_CANCELLED) X(SCOPE_FINALIZES) X(SCOPE_TIMED) X(SCOPE_FAILS) X(SCOPE_LEFT)     \
     X(SCOPE_WAITS) X(SPAWN) X(SPAWN_LIMITED) X(SPAWN_INNER) X(OBLIGATION)                          \

@@ -66,6 +66,40 @@ ASX_TEST(a_cancel_races_with_the_close_of_what_it_reaches)
     CHECK_EQ(classes(program("CANCEL_TASK, SCOPE")), 4);
 }
 
+/* What is opened under a mask, and closed before that ends, is reached by no cancel: it makes no
+ * difference where one comes, and who waits there goes on waiting. The one that also cancels what
+ * the first lives in comes before its close, before that of the region around it, or later. */
+ASX_TEST(a_cancel_does_not_reach_what_is_opened_under_a_mask)
+{
+    CHECK_EQ(classes(program("MASKED_SCOPE, CANCEL_TASK")), 1);
+    CHECK_EQ(classes(program("MASKED_WAITS, CANCEL_TASK")), 1);
+    CHECK_EQ(classes(program("CANCEL_TASK, MASKED_WAITS, SEND")), 1);
+    mixed_program p = program("MASKED_SCOPE, CANCEL_TASK");
+    p.inner = true;
+    CHECK_EQ(classes(p), 1);
+    p = program("MASKED_SCOPE, CANCEL_SELF");
+    p.inner = true;
+    CHECK_EQ(classes(p), 3);
+    p = program("MASKED_SCOPE"); /* before its end, or too late */
+    p.clock = ASX_EXPLORE_ADVERSARIAL;
+    p.deadline_ns = ASX_MS;
+    CHECK_EQ(classes(p), 2);
+}
+
+/* The scope is open when the mask ends; the task cancels it at its end and closes it. Another
+ * cancel before the end of the mask reaches it then: the helper's checkpoint comes before both,
+ * between them, or after both. One that comes later has four places among the three others, of
+ * which the first two can change theirs. */
+ASX_TEST(the_end_of_a_mask_tells_what_it_has_kept_back)
+{
+    CHECK_EQ(classes(program("MASKED_LEFT, CANCEL_TASK")), 3 + 2 * 4);
+    (void)classes(program("MASKED_LEFT MASKED_SCOPE, CANCEL_TASK"));
+    CHECK_EQ(classes(program("MASKED_LEFT MASKED_RECV CHECKPOINT, CANCEL_TASK SEND")), 11);
+    mixed_program p = program("MASKED_LEFT, CANCEL_REGION");
+    p.inner = true;
+    (void)classes(p);
+}
+
 /* With a stack or without, each of two; and the cancel of the region where the first lives comes
  * before its close or after it, unless the canceller has no stack. */
 ASX_TEST(a_cancel_that_comes_after_the_close_might_have_come_before)
