@@ -15,8 +15,9 @@
  * no execution is given up. And whatever begins with a step that was tried is never begun again.
  *
  * Source sets. A task sleeps, not its answer to a choice: what begins with another answer is left
- * to the branch of that answer. So the answers of a task are tried one after the other, before any
- * other branch of the node; else that one would leave them to theirs, and they it to that one.
+ * to the branch of that answer. So the answers of a task are tried one after the other, with no
+ * other branch of the node in between, also those that were found before the first of them was
+ * tried; else that one would leave them to theirs, and they it to that one.
  *
  * Memory. Of a sequence only that goes into the tree which is needed: by its last step, and to keep
  * each sleeper and each branch beside its way from covering it. The rest of it is found again below
@@ -267,6 +268,17 @@ static bool keep_whole(asx__dpor *d)
     return true;
 }
 
+/* Source sets: where a step belongs, so that no other task comes between the answers of one. */
+static asx__branch **place_of_answer(asx__dpor *d, uint32_t node, uint32_t task, asx__branch **end)
+{
+    asx__branch **list = &d->nodes.at[node].rest;
+    if (d->events[node].task == task)
+        return list;
+    while (*list != NULL && (*list)->task != task)
+        list = &(*list)->next;
+    return *list != NULL ? list : end;
+}
+
 void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__step last,
                       const asx__prints *prints)
 {
@@ -312,9 +324,8 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
         return;
     }
     asx__branch *chain = chain_of(&s);
-    if (chain != NULL && d->options.mode == ASX__DPOR_SOURCE &&
-        chain->task == d->events[node].task)
-        list = &d->nodes.at[node].rest; /* the first */
+    if (chain != NULL && d->options.mode == ASX__DPOR_SOURCE)
+        list = place_of_answer(d, node, chain->task, list);
     if (chain != NULL) {
         chain->next = *list;
         *list = chain;

@@ -223,6 +223,17 @@ static bool has_gone(const asx__pool_node *node, uint32_t task)
     return s != NULL;
 }
 
+/* Source sets: no other task comes between the answers of one; see dpor_tree.c. */
+static step **place_of_answer(asx__pool_node *node, uint32_t task, step **end)
+{
+    step **list = &node->rest;
+    if (has_gone(node, task))
+        return list;
+    while (*list != NULL && (*list)->task != task)
+        list = &(*list)->next;
+    return *list != NULL ? list : end;
+}
+
 /* Owns the sequence. */
 static void insert(asx__pool *pool, asx__pool_node *node, step *sequence)
 {
@@ -247,8 +258,8 @@ static void insert(asx__pool *pool, asx__pool_node *node, step *sequence)
         list = &(*list)->child;
     }
     step *chain = chain_of(pool, sequence);
-    if (pool->source && chain != NULL && has_gone(node, chain->task))
-        list = &node->rest; /* the first: see dpor_tree.c */
+    if (pool->source && chain != NULL)
+        list = place_of_answer(node, chain->task, list);
     if (chain != NULL) {
         chain->next = *list;
         *list = chain;

@@ -470,7 +470,7 @@ ASX_TEST(a_checkpoint_is_made_when_it_is_told_to_stop_and_now_and_then)
     CHECK(!result.complete);
     CHECK_EQ(k.count, 1);
     options = (asx_explore_options){ .on_checkpoint = keep, .ctx = &k, .jobs = 2,
-                                     .checkpoint_every_ns = 30 * ASX_MS };
+                                     .checkpoint_every_ns = 2 * ASX_MS };
     result = run(&options, lab_program("fib_4"));
     CHECK(result.complete);
     CHECK_EQ(result.totals.executions, 19605);
