@@ -236,8 +236,9 @@ static uint32_t holder_for(const asx__explorer *x, uint32_t task)
 {
     const asx__op *op = asx__dpor_pending(x->dpor, task);
     uint64_t holder = 0;
-    if (op != NULL && op->kind == ASX__OP_LOCK)
-        holder = asx__state_read(op->object, op->size);
+    if (op != NULL && op->kind == ASX__OP_LOCK) /* of the runtime's own only the engine knows */
+        holder = op->object != NULL ? asx__state_read(op->object, op->size)
+                                    : asx__dpor_state(x->dpor, asx__op_name(op));
     return holder != 0 ? (uint32_t)holder - 1 : ASX__DPOR_NONE;
 }
 

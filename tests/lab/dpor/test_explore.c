@@ -342,6 +342,47 @@ ASX_TEST(a_deadlock_says_who_waits_for_whom)
     CHECK(!result.complete || result.totals.executions == 3);
 }
 
+static asx_mutex mutexes[2];
+
+static asx_status locks_both(asx_cx *cx, void *arg)
+{
+    asx_mutex *first = arg;
+    asx_mutex_guard a, b;
+    (void)asx_mutex_lock(first, cx, &a);
+    (void)asx_mutex_lock(first == mutexes ? &mutexes[1] : &mutexes[0], cx, &b);
+    (void)asx_mutex_unlock(&b);
+    (void)asx_mutex_unlock(&a);
+    return ASX_OK;
+}
+
+static void crossed_mutexes(asx_cx *cx, void *arg)
+{
+    asx_region home, r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &home, NULL), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&home, "a", &mutexes[0]), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&home, "b", &mutexes[1]), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "l", locks_both, &mutexes[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "r", locks_both, &mutexes[1]), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_STATUS(asx_region_close(&home, ASX_OK), ASX_OK);
+}
+
+ASX_TEST(a_deadlock_of_the_mutexes_of_the_runtime_says_so_too)
+{
+    seen s = { 0 };
+    asx_explore_options options = { .on_failure = on_failure, .ctx = &s };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, crossed_mutexes, NULL, &result), ASX_OK);
+    CHECK(result.complete);
+    CHECK_EQ(result.totals.executions, 3);
+    CHECK_EQ(result.totals.deadlocks, 1);
+    CHECK(strstr(s.text, "1 l waits to lock what 2 r holds") != NULL);
+    CHECK(strstr(s.text, "2 r waits to lock what 1 l holds") != NULL);
+    CHECK(strstr(s.text, "; cycle: ") != NULL);
+}
+
 static asx_status fails(asx_cx *cx, void *arg)
 {
     return asx_lab_load(cx, (int *)arg) == 0 ? ASX_E_BUSY : ASX_OK;
