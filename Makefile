@@ -111,10 +111,11 @@ test-tsan: | build
 	@$(call check,tsan,build|docs|pure|resident)
 
 # What runs on stacks of its own, and what keeps bytes; the rest is the sanitizers' business. Left
-# out: faults that are meant, children of forks, and an example whose output is its timing.
+# out: faults that are meant, children of forks, an example whose output is its timing, and what is
+# resident: that is Valgrind's, too.
 test-valgrind: | build
 	@$(call build,valgrind,-DASX_WERROR=ON)
-	@$(call check,valgrind,build|slow|pure,-L 'fiber|trace|sched|sync|flow|lab|example' \
+	@$(call check,valgrind,build|slow|pure|resident,-L 'fiber|trace|sched|sync|flow|lab|example' \
 	    -E 'sched-fault|sched-bad_luck|example-pool')
 
 test-cross: $(CROSS:%=test-%)
@@ -126,7 +127,7 @@ test-cross: $(CROSS:%=test-%)
 # no other instruction.
 $(CROSS:%=test-%): test-%: | build
 	@$(call build,$*,-DASX_WERROR=ON)
-	@$(call check,$*,build|slow|pure|torture)
+	@$(call check,$*,build|slow|pure|torture|resident)
 
 # The same scenario and seed give the same digest on every machine and compiler.
 test-digests:
