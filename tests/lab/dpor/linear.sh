@@ -1,0 +1,40 @@
+#!/bin/sh
+# One more step costs the same however many an execution has: linear.sh PROGRAM. Instructions are
+# counted, so that it does not matter what else the machine does.
+set -eu
+program=$1
+lengths="24 48 96 192"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# shellcheck disable=SC2086
+valgrind -q --tool=callgrind --callgrind-out-file="$work/out" "$program" $lengths \
+    >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+# `desc: Trigger: Client Request: KIND STEPS EXECUTIONS`, `totals: INSTRUCTIONS`; of an execution,
+# without what the set-up and the first ones cost. If a step cost in proportion to how many there
+# are, one more would cost four times as much between 96 and 192 as between 24 and 48.
+cat "$work"/out.* | awk -v lengths="$lengths" '
+    /^desc: Trigger: Client Request:/ { kind = $5; steps = $6; executions = $7 }
+    /^totals:/ {
+        if (!(kind in seen) && executions != "") { seen[kind] = 1; order[++kinds] = kind }
+        count[kind, steps, executions] = $2
+    }
+    function cost(kind, steps)
+    {
+        return (count[kind, steps, 250] - count[kind, steps, 50]) / 200
+    }
+    END {
+        n = split(lengths, len, " ")
+        for (k = 1; k <= kinds; k++) {
+            line = sprintf("%-12s", order[k])
+            for (i = 2; i <= n; i++) {
+                more[i] = (cost(order[k], len[i]) - cost(order[k], len[i - 1])) / (len[i] - len[i - 1])
+                line = line sprintf(" %d..%d steps: %.0f;", len[i - 1], len[i], more[i])
+            }
+            ok = more[n] > 0 && more[n] <= 1.75 * more[2] && more[n] <= 1.75 * more[n - 1]
+            bad += !ok
+            print line " instructions for each more" (ok ? "" : "  FAIL: not linear")
+        }
+        if (kinds == 0)
+            print "FAIL: nothing was counted"
+        exit bad > 0 || kinds == 0
+    }'
