@@ -6,12 +6,33 @@
 #          by themselves, and gives one that fails a second try
 #   resident  says how much memory is resident: a sanitizer has books of its own, and it is left out
 # And `pure`, given below: it explores or computes the same on every processor, on one thread.
-# support_*.c in a test's folder is compiled into each test of that folder.
+# support_*.c in a test's folder is compiled once and linked into each test of that folder.
 # tests/build is different: there the build itself is tested, by scripts.
 add_library(asx_harness OBJECT "${PROJECT_SOURCE_DIR}/tests/harness/harness.c")
 target_include_directories(asx_harness INTERFACE "${PROJECT_SOURCE_DIR}/tests/harness")
 target_compile_definitions(asx_harness PRIVATE _GNU_SOURCE)
 target_link_libraries(asx_harness PRIVATE asx_flags)
+
+# asx_test_options: what tests and their support are compiled with.
+add_library(asx_test_options INTERFACE)
+target_include_directories(asx_test_options INTERFACE
+  "${PROJECT_SOURCE_DIR}/tests/harness" "${PROJECT_SOURCE_DIR}/tests")
+# Cross builds link statically.
+target_compile_definitions(asx_test_options INTERFACE
+  ASX_TEST_STATIC=$<BOOL:${CMAKE_CROSSCOMPILING}>)
+if(ASX_LIBRARY_EXISTS)
+  target_link_libraries(asx_test_options INTERFACE asx_static)
+  if(NOT ASX_LTO) # whose calls no longer have names that could be replaced
+    target_compile_definitions(asx_test_options INTERFACE ASX_TEST_WRAPS)
+    target_link_options(asx_test_options INTERFACE
+      LINKER:--wrap=asx_runtime_create LINKER:--wrap=asx_main)
+  endif()
+endif()
+target_link_libraries(asx_test_options INTERFACE asx_internal)
+if(ASX_LIBRARY_EXISTS)
+  add_library(asx_test_workers OBJECT "${PROJECT_SOURCE_DIR}/tests/harness/workers.c")
+  target_link_libraries(asx_test_workers PRIVATE asx_test_options)
+endif()
 
 set(ASX_TEST_WORKERS 2 4 8 CACHE STRING "numbers of workers that tests are run again with")
 
@@ -36,25 +57,16 @@ foreach(source IN LISTS test_sources)
 
   set(name "${prefix}-${unit}")
   file(GLOB support CONFIGURE_DEPENDS "${folder}/support_*.c")
-  add_executable(${name} "${source}" ${support} $<TARGET_OBJECTS:asx_harness>)
+  if(support AND NOT TARGET ${prefix}-support)
+    add_library(${prefix}-support OBJECT ${support})
+    target_link_libraries(${prefix}-support PRIVATE asx_test_options)
+  endif()
+  add_executable(${name} "${source}" $<TARGET_OBJECTS:asx_harness>
+    $<$<TARGET_EXISTS:${prefix}-support>:$<TARGET_OBJECTS:${prefix}-support>>
+    $<$<TARGET_EXISTS:asx_test_workers>:$<TARGET_OBJECTS:asx_test_workers>>)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  target_include_directories(${name} PRIVATE
-    "${PROJECT_SOURCE_DIR}/tests/harness" "${PROJECT_SOURCE_DIR}/tests")
-  if(ASX_LIBRARY_EXISTS)
-    target_link_libraries(${name} PRIVATE asx_static)
-  endif()
-  if(ASX_LIBRARY_EXISTS)
-    target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/harness/workers.c")
-  endif()
-  if(ASX_LIBRARY_EXISTS AND NOT ASX_LTO) # whose calls no longer have names that could be replaced
-    target_compile_definitions(${name} PRIVATE ASX_TEST_WRAPS)
-    target_link_options(${name} PRIVATE
-      LINKER:--wrap=asx_runtime_create LINKER:--wrap=asx_main)
-  endif()
-  target_link_libraries(${name} PRIVATE asx_internal)
-  # Cross builds link statically.
-  target_compile_definitions(${name} PRIVATE ASX_TEST_STATIC=$<BOOL:${CMAKE_CROSSCOMPILING}>)
+  target_link_libraries(${name} PRIVATE asx_test_options)
   if(name STREQUAL "see-mutexes" AND TARGET asx_mutexwatch)
     target_link_libraries(${name} PRIVATE asx_mutexwatch)
     target_compile_definitions(${name} PRIVATE SEE_MUTEXWATCH=1)
