@@ -34,8 +34,6 @@ if(ASX_LIBRARY_EXISTS)
   target_link_libraries(asx_test_workers PRIVATE asx_test_options)
 endif()
 
-set(ASX_TEST_WORKERS 2 4 8 CACHE STRING "numbers of workers that tests are run again with")
-
 set(ASX_TEST_MODULES ".*" CACHE STRING "modules whose tests are built, as a regular expression")
 
 file(GLOB test_sources CONFIGURE_DEPENDS
