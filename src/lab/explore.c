@@ -647,7 +647,7 @@ static asx_status drive(asx_cx *cx, void *arg)
         asx_status st = asx_region_open(cx, &x->region, NULL);
         if (st < 0)
             return st;
-        st = asx_spawn(&x->region, "test", test_main, x);
+        st = asx_spawn_at(&x->region, "test", test_main, x, ""); /* no line of its program */
         asx_status closed = asx_region_close(&x->region, ASX_OK);
         if (st < 0)
             return st;
@@ -748,7 +748,7 @@ static asx_status create_engine(asx__explorer *x)
     if (x->dpor == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     if (o->schedule != NULL)
-        st = asx__explore_parse(x->dpor, o->schedule, &steps, &count);
+        st = asx__explore_parse(x, o->schedule, &steps, &count);
     if (st >= 0)
         st = asx__dpor_plan(x->dpor, steps, count);
     free(steps);

@@ -255,8 +255,9 @@ void asx__text_add(asx__text *text, const char *format, ...) ASX_PRINTF(2, 3);
 void asx__explore_schedule(const asx__explorer *x, asx__text *text);
 void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text);
 void asx__explore_waiting(const asx__explorer *x, asx__text *text);
-/* Steps of a schedule's text, malloc'd. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED. */
-asx_status asx__explore_parse(asx__dpor *d, const char *schedule, asx__step **ret_steps,
+/* Steps of a schedule's text, malloc'd; the explorer, which has its engine already, learns what
+ * stands in front of them. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED. */
+asx_status asx__explore_parse(asx__explorer *x, const char *schedule, asx__step **ret_steps,
                               size_t *ret_count);
 
 #endif

@@ -3,11 +3,13 @@
  * A schedule is the names of the tasks in the order in which they went, separated by spaces; a
  * choice follows its task after a colon. The test itself is 0, the tasks that it started are 1, 2,
  * ..., those that 2 started are 2.1, 2.2, ...: the same names in every execution. The clock, where
- * it moves, is "clock".
+ * it moves, is "clock". In front stands what the exploration had learned of the test by then, since
+ * that decides what is an operation: "+cancels" and the others in `lessons`.
  */
 #include "lab/explore.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,13 +75,29 @@ static void add_task_and_name(const asx__explorer *x, asx__text *text, uint32_t 
     asx__text_add(text, " %s", asx__explorer_name(x, task));
 }
 
+/* Without them a replay that has not come to the first cancellation yet would be of another
+ * test, with fewer operations. */
+static const struct {
+    const char *word;
+    size_t feature; /* where it is in the explorer */
+} lessons[] = {
+    { "+cancels", offsetof(asx__explorer, cancels) },
+    { "+far-cancels", offsetof(asx__explorer, far_cancels) },
+    { "+far-spawns", offsetof(asx__explorer, far_spawns) },
+};
+
+#define LESSONS (sizeof lessons / sizeof lessons[0])
+
 void asx__explore_schedule(const asx__explorer *x, asx__text *text)
 {
     size_t count;
     const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
     asx__text_clear(text);
+    for (size_t i = 0; i < LESSONS; i++)
+        if (*(const bool *)((const char *)x + lessons[i].feature))
+            asx__text_add(text, "%s%s", text->len != 0 ? " " : "", lessons[i].word);
     for (size_t i = 0; i < count; i++) {
-        asx__text_add(text, "%s", i != 0 ? " " : "");
+        asx__text_add(text, "%s", text->len != 0 ? " " : "");
         add_task(x, text, events[i].task);
         if (events[i].kind == ASX__OP_CHOOSE || events[i].choice != 0)
             asx__text_add(text, ":%u", events[i].choice);
@@ -345,7 +363,19 @@ static asx_status read_step(asx__dpor *d, const char **at, asx__step *ret_step)
     return ASX_OK;
 }
 
-asx_status asx__explore_parse(asx__dpor *d, const char *schedule, asx__step **ret_steps,
+static asx_status read_lesson(asx__explorer *x, const char **at)
+{
+    size_t len = strcspn(*at, " \n\t\r");
+    for (size_t i = 0; i < LESSONS; i++)
+        if (strlen(lessons[i].word) == len && strncmp(*at, lessons[i].word, len) == 0) {
+            *(bool *)((char *)x + lessons[i].feature) = true;
+            *at += len;
+            return ASX_OK;
+        }
+    return ASX_E_INVALID_ARGUMENT;
+}
+
+asx_status asx__explore_parse(asx__explorer *x, const char *schedule, asx__step **ret_steps,
                               size_t *ret_count)
 {
     asx__step *steps = NULL;
@@ -354,6 +384,10 @@ asx_status asx__explore_parse(asx__dpor *d, const char *schedule, asx__step **re
     for (const char *p = schedule; *p != '\0' && st >= 0;) {
         if (is_space(*p)) {
             p++;
+            continue;
+        }
+        if (*p == '+' && count == 0) {
+            st = read_lesson(x, &p);
             continue;
         }
         if (count == cap) {
@@ -365,7 +399,7 @@ asx_status asx__explore_parse(asx__dpor *d, const char *schedule, asx__step **re
             }
             steps = larger;
         }
-        st = read_step(d, &p, &steps[count++]);
+        st = read_step(x->dpor, &p, &steps[count++]);
     }
     if (st < 0) {
         free(steps);

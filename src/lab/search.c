@@ -32,6 +32,8 @@ typedef struct word {
 typedef struct words {
     word *at;
     size_t len;
+    const char *head; /* what stands before the first step and is never changed */
+    size_t head_len;
 } words;
 
 static uint64_t now_ns(void)
@@ -72,6 +74,12 @@ static bool split(const char *schedule, size_t limit, words *ret)
     ret->len = 0;
     if (ret->at == NULL)
         return false;
+    ret->head = schedule;
+    while (*schedule == '+') {
+        schedule += strcspn(schedule, " \n\t\r");
+        schedule += strspn(schedule, " \n\t\r");
+    }
+    ret->head_len = (size_t)(schedule - ret->head);
     for (const char *p = schedule; *p != '\0' && ret->len < limit;) {
         size_t len = strcspn(p, " \n\t\r");
         if (len != 0)
@@ -83,12 +91,15 @@ static bool split(const char *schedule, size_t limit, words *ret)
 
 static char *join(const words *w)
 {
-    size_t size = 1;
+    size_t size = w->head_len + 1;
     for (size_t i = 0; i < w->len; i++)
         size += w->at[i].len + 1;
     char *text = malloc(size), *p = text;
     if (text == NULL)
         return NULL;
+    if (w->head_len != 0) /* else there may be no head at all */
+        memcpy(p, w->head, w->head_len);
+    p += w->head_len;
     for (size_t i = 0; i < w->len; i++) {
         if (i != 0)
             *p++ = ' ';
@@ -307,8 +318,10 @@ static bool try_text(shrinker *s, const char *schedule, bool any_size)
     return true;
 }
 
-static bool try_words(shrinker *s, const words *proposal)
+static bool try_words(shrinker *s, words *proposal)
 {
+    proposal->head = s->w.head;
+    proposal->head_len = s->w.head_len;
     char *text = join(proposal);
     if (text == NULL) {
         s->status = ASX_E_RESOURCE_EXHAUSTED;
@@ -399,7 +412,7 @@ static bool choose_zero(shrinker *s, size_t at, words *p)
 static bool walk(shrinker *s)
 {
     bool better = false;
-    words p = { malloc((s->w.len + 1) * sizeof(word)), 0 };
+    words p = { .at = malloc((s->w.len + 1) * sizeof(word)) };
     size_t room = s->w.len + 1;
     if (p.at == NULL) {
         s->status = ASX_E_RESOURCE_EXHAUSTED;

@@ -183,6 +183,64 @@ ASX_TEST(what_was_shrunk_fails_again_in_the_same_way)
     asx_lab_finding_deinit(&finding);
 }
 
+static int level;
+
+static asx_status raises_it(asx_cx *cx, void *arg)
+{
+    asx_lab_store(cx, &level, (int)(uintptr_t)arg);
+    return ASX_OK;
+}
+
+static asx_status fails_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_lab_load(cx, &level) == 2 ? ASX_E_BUSY : ASX_OK;
+}
+
+static void fails_fast(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    level = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "one", raises_it, (void *)1), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "two", raises_it, (void *)2), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "reader", fails_at_two, NULL), ASX_OK);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+/* Only the failure cancels, and cancelling makes operations of what was none before: a replay that
+ * did not know would lose its way before it comes there. */
+ASX_TEST(a_failure_that_is_the_first_to_cancel_fails_again_in_the_same_way)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        asx_explore_result result;
+        asx_lab_finding finding;
+        asx_explore_options options = { .seed = seed };
+        CHECK_STATUS(asx_lab_search(&options, 0, fails_fast, NULL, &result, &finding), ASX_OK);
+        CHECK(finding.found);
+        CHECK_STATUS(asx_lab_shrink(NULL, 0, fails_fast, NULL, &finding), ASX_OK);
+        CHECK_EQ(finding.verdict, ASX_EXPLORE_FAILED);
+        options.schedule = finding.schedule;
+        CHECK_STATUS(asx_explore(&options, fails_fast, NULL, &result), ASX_OK);
+        CHECK_STATUS(result.status, ASX_OK);
+        CHECK_EQ(result.totals.bugs, 1);
+        asx_lab_finding_deinit(&finding);
+    }
+}
+
+ASX_TEST(what_a_schedule_says_it_has_learned_is_known_or_refused)
+{
+    asx_explore_result result;
+    asx_explore_options options = { .schedule = "+cancels +wishes 0" };
+    CHECK_STATUS(asx_explore(&options, fails_fast, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    options.schedule = "0 +cancels";
+    CHECK_STATUS(asx_explore(&options, fails_fast, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    options.schedule = "+cancels";
+    CHECK_STATUS(asx_explore(&options, fails_fast, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+}
+
 static int choice_made;
 
 static void chooser(asx_cx *cx, void *arg)
