@@ -161,6 +161,19 @@ asx_status kit_yields(asx_cx *cx, unsigned n)
     return st;
 }
 
+void kit_all_wait(asx_cx *cx, const asx_region *region)
+{
+    for (bool moves = true; moves;) {
+        asx_close_report report;
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+        CHECK_STATUS(asx_region_report(region, &report), ASX_OK);
+        moves = report.items_omitted != 0;
+        for (size_t i = 0; i < report.item_count; i++)
+            moves |= report.items[i].kind == ASX_REPORT_TASK && *report.items[i].waits_for == '\0';
+        asx_close_report_deinit(&report);
+    }
+}
+
 asx_stats kit_stats(asx_runtime *rt)
 {
     asx_stats stats;

@@ -48,6 +48,9 @@ asx_status kit_returns(asx_cx *cx, void *arg);
 asx_status kit_panics(asx_cx *cx, void *arg);
 /* Yields `n` times or until it is cancelled. */
 asx_status kit_yields(asx_cx *cx, unsigned n);
+/* Yields until every task below the region waits for something: on several workers that takes as
+ * long as it takes. */
+void kit_all_wait(asx_cx *cx, const asx_region *region);
 
 /* Statistics with those fields zeroed that a refused call may change: none but the turn. */
 asx_stats kit_stats(asx_runtime *rt);

@@ -87,7 +87,7 @@ static asx_status to_the_ceiling(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
     for (unsigned i = 0; i < c->free; i++)
         CHECK_STATUS(c->take(cx, &r), ASX_OK);
-    CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
+    kit_all_wait(cx, &r);
     asx_stats before = kit_stats(rt);
     uint64_t digest = asx_runtime_digest(rt);
     for (int i = 0; i < 5; i++)
