@@ -32,6 +32,28 @@
 #define _Noreturn [[noreturn]]
 #endif
 
+/* Which sanitizer the tests are compiled for, 1 or 0: gcc says it by a macro, clang when asked. */
+#ifdef __has_feature
+#define ASX_TEST_FEATURE(name_) __has_feature(name_)
+#else
+#define ASX_TEST_FEATURE(name_) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || ASX_TEST_FEATURE(address_sanitizer)
+#define ASX_TEST_ASAN 1
+#else
+#define ASX_TEST_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__) || ASX_TEST_FEATURE(thread_sanitizer)
+#define ASX_TEST_TSAN 1
+#else
+#define ASX_TEST_TSAN 0
+#endif
+#if ASX_TEST_ASAN || ASX_TEST_TSAN || ASX_TEST_FEATURE(memory_sanitizer)
+#define ASX_TEST_SANITIZED 1
+#else
+#define ASX_TEST_SANITIZED 0
+#endif
+
 enum { ASX_TEST_SECONDS_DEFAULT = 20 };
 
 struct asx_test_case {

@@ -18,27 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 /* TSan knows neither a fiber that calls pthread_exit() nor a process copied by one. */
-#if defined(__SANITIZE_THREAD__)
-#define LEAVES_AND_FORKS 0
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define LEAVES_AND_FORKS 0
-#endif
-#endif
-#ifndef LEAVES_AND_FORKS
-#define LEAVES_AND_FORKS 1
-#endif
+#define LEAVES_AND_FORKS !ASX_TEST_TSAN
 
 static asx_status run(uint32_t workers, asx_task_fn fn, void *arg)
 {
@@ -52,7 +33,7 @@ static asx_status run(uint32_t workers, asx_task_fn fn, void *arg)
 
 /* ---- threads that cannot be made ------------------------------------------------------------ */
 
-#if !SANITIZED
+#if !ASX_TEST_SANITIZED
 
 static asx_status leaf(asx_cx *cx, void *arg)
 {
@@ -62,7 +43,8 @@ static asx_status leaf(asx_cx *cx, void *arg)
 
 #endif
 
-#if !SANITIZED && !ASX_TEST_STATIC /* where nothing can be put before the C library's functions */
+/* Elsewhere nothing can be put before the C library's functions. */
+#if !ASX_TEST_SANITIZED && !ASX_TEST_STATIC
 
 static atomic_int threads_allowed = 1000;
 
@@ -419,7 +401,7 @@ ASX_TEST(the_child_of_a_fork_has_a_runtime_of_one_worker_whole_but_for_work_on_o
 
 /* ---- memory that runs out ------------------------------------------------------------------- */
 
-#if !SANITIZED
+#if !ASX_TEST_SANITIZED
 
 static asx_status parks(asx_cx *cx, void *arg)
 {

@@ -7,14 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 /* Runs fn in a child; what it writes to stderr is in `text`. Returns the signal that ended it, or
  * minus its exit code. */
 static int end_of(void (*fn)(void), char *text, size_t size)
@@ -109,7 +101,7 @@ ASX_TEST(a_failed_assertion_panics_its_task_with_place_and_text)
 
 /* ---- stack overflow ------------------------------------------------------------------------- */
 
-#ifndef SANITIZED
+#if !ASX_TEST_SANITIZED
 
 static __attribute__((noinline)) unsigned bottomless(unsigned n)
 {

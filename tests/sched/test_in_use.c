@@ -10,14 +10,6 @@
 
 #include "harness.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 typedef struct visit {
     asx_runtime *rt; /* NULL: nobody comes in */
     asx_status destroyed, stepped, ended;
@@ -27,7 +19,7 @@ typedef struct visit {
 
 static visit v;
 
-#if !defined(SANITIZED) && !ASX_TEST_STATIC /* nothing stands before the C library's elsewhere */
+#if !ASX_TEST_SANITIZED && !ASX_TEST_STATIC /* nothing stands before the C library's elsewhere */
 
 static void *visits(void *arg)
 {

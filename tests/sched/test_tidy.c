@@ -9,20 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 static bool measures(void)
 {
-    return !SANITIZED && asx_test_scale() == 1; /* they keep books of their own */
+    return !ASX_TEST_SANITIZED && asx_test_scale() == 1; /* they keep books of their own */
 }
 
 /* A tenth more than before; of a process this small, a few pages. */

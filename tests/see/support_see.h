@@ -26,12 +26,9 @@
 
 /* In a loop: TSan hands signals over late, with the registers of another moment, unless they come
  * while it knows that the thread waits. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if ASX_TEST_TSAN
 #define SEE_SIGNALS_HERE() ((void)usleep(100))
-#endif
-#endif
-#ifndef SEE_SIGNALS_HERE
+#else
 #define SEE_SIGNALS_HERE() ((void)0)
 #endif
 

@@ -9,14 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 static char output[1 << 18];
 
 /* Runs a command and keeps what it says. Returns its exit code. */
@@ -190,7 +182,7 @@ ASX_TEST_TIMEOUT(gdb_shows_what_each_worker_runs, 120)
     HAS(see_task(output, "main"), "naps at ");
 }
 
-#ifndef SANITIZED
+#if !ASX_TEST_SANITIZED
 
 ASX_TEST_TIMEOUT(gdb_shows_the_tasks_of_a_core, 120)
 {

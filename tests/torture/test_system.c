@@ -19,16 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
-#if defined(SANITIZED) || ASX_TEST_STATIC
+#if ASX_TEST_SANITIZED || ASX_TEST_STATIC
 
 ASX_TEST(system_calls_cannot_be_made_to_fail_here)
 {

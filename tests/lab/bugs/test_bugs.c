@@ -10,7 +10,7 @@
 
 enum { SEEDS = 10, SCHEDULES_MAX = 2000, CLASSES_MAX = 1000000 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || ASX_ASSERT_LEVEL > 0
+#if ASX_TEST_SANITIZED || ASX_ASSERT_LEVEL > 0
 enum { MS_MAX = 4000 };
 #else
 enum { MS_MAX = 200 };

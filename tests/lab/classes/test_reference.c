@@ -11,15 +11,7 @@
 
 enum { CLASSES_MAX = 1000, INTERLEAVINGS_MAX = 600 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
-#ifdef SANITIZED
+#if ASX_TEST_SANITIZED
 enum { PROGRAMS = 200 }; /* a sanitizer makes stacks expensive */
 #else
 enum { PROGRAMS = 1500 };
