@@ -53,6 +53,13 @@ typedef struct model_program {
     unsigned steps_max;                /* of one execution; 0: 1000 */
 } model_program;
 
+/* A program of up to four threads; a file with many says the check once, in a macro of its own. */
+#define MODEL_PROGRAM(check_, name_, setup_, n_, a_, b_, c_, d_, preemptions_, delays_)            \
+    static const model_program name_ = {                                                           \
+        .name = #name_, .threads = n_, .setup = setup_, .thread = { a_, b_, c_, d_ },              \
+        .check = check_, .preemptions = preemptions_, .delays = delays_,                           \
+    }
+
 typedef struct model_result {
     uint64_t executions;
     uint64_t classes, redundant, blocked;

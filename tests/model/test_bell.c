@@ -234,11 +234,7 @@ static void two(void)
     workers = 2;
 }
 
-#define PROGRAM(name_, setup_, n_, a_, b_, c_, d_, preemptions_, delays_)                          \
-    static const model_program name_ = {                                                           \
-        .name = #name_, .threads = n_, .setup = setup_, .thread = { a_, b_, c_, d_ },              \
-        .check = nothing_is_left, .preemptions = preemptions_, .delays = delays_,                  \
-    }
+#define PROGRAM(...) MODEL_PROGRAM(nothing_is_left, __VA_ARGS__)
 
 PROGRAM(one_ringer, one, 2, worker, put_both, NULL, NULL, MODEL_ALL, 2);
 PROGRAM(without_a_search, one_at_once, 2, worker, put_both, NULL, NULL, MODEL_ALL, 2);

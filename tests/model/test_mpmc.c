@@ -228,11 +228,7 @@ static void buffered(void)
     reset();
 }
 
-#define PROGRAM(name_, setup_, n_, a_, b_, c_, d_, preemptions_, delays_)                          \
-    static const model_program name_ = {                                                           \
-        .name = #name_, .threads = n_, .setup = setup_, .thread = { a_, b_, c_, d_ },              \
-        .check = all_received, .preemptions = preemptions_, .delays = delays_,                     \
-    }
+#define PROGRAM(...) MODEL_PROGRAM(all_received, __VA_ARGS__)
 
 PROGRAM(rendezvous, unbuffered, 3, send, receive_all, close_channel, NULL, MODEL_ALL, 1);
 PROGRAM(ring_of_one, buffered, 3, send, receive_all, close_channel, NULL, MODEL_ALL, 1);

@@ -268,11 +268,7 @@ static void two_workers(void)
     reset();
 }
 
-#define PROGRAM(name_, setup_, n_, a_, b_, c_, d_, preemptions_, delays_)                          \
-    static const model_program name_ = {                                                           \
-        .name = #name_, .threads = n_, .setup = setup_, .thread = { a_, b_, c_, d_ },              \
-        .check = has_ended, .preemptions = preemptions_, .delays = delays_,                        \
-    }
+#define PROGRAM(...) MODEL_PROGRAM(has_ended, __VA_ARGS__)
 
 PROGRAM(one, one_worker, 2, worker, come_both, NULL, NULL, MODEL_ALL, 1);
 PROGRAM(two, two_workers, 3, worker, worker, come_both, NULL, 3, 1);
