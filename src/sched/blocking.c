@@ -67,8 +67,9 @@ struct asx__blocking {
 
 /* ---- the inbox ------------------------------------------------------------------------------ */
 
-/* On the thread that did it. A shared runtime is entered; the loop of another is told. */
-static void come_back(asx_runtime *rt, job *done)
+/* On the thread that did it. A shared runtime is entered; the loop of another, which has found the
+ * job in its inbox or will, is told. */
+static void come_back(asx_runtime *rt, job *done, bool first)
 {
     if (rt->gate != NULL) {
         bool had_it = asx__engine_enter(rt);
@@ -77,9 +78,8 @@ static void come_back(asx_runtime *rt, job *done)
         asx__engine_leave(rt, had_it);
         return;
     }
-    /* Then `done` may be gone, with the fiber that it was in; the runtime is not, for it waits for
-     * this thread when it goes. */
-    bool first = asx__inbox_put(&rt->inbox, &done->back);
+    /* `done` may be gone, with the fiber that it was in; the runtime is not, for it waits for this
+     * thread when it goes. */
     asx__inbox_ring(&rt->inbox);
     if (first && rt->config.on_event.wake != NULL)
         rt->config.on_event.wake(rt->config.on_event.arg);
@@ -156,8 +156,10 @@ static void *thread_main(void *arg)
         asx__list_remove(&work->node);
         pool->running--;
         pool->completed++;
+        /* In the same hold, which a fork waits for: else the copy finds the job nowhere. */
+        bool first = pool->rt->gate == NULL && asx__inbox_put(&pool->rt->inbox, &work->back);
         pthread_mutex_unlock(&pool->lock);
-        come_back(pool->rt, work);
+        come_back(pool->rt, work, first);
         pthread_mutex_lock(&pool->lock);
     }
     pool->threads--;

@@ -397,6 +397,69 @@ ASX_TEST(the_child_of_a_fork_has_a_runtime_of_one_worker_whole_but_for_work_on_o
     CHECK_EQ(run(1, forks_alone, &h), ASX_OK);
 }
 
+#if !ASX_TEST_SANITIZED && !ASX_TEST_STATIC
+
+/* A thread whose work has ended stands still as soon as it has let go of the pool. */
+static held *let_go;
+static _Thread_local bool has_worked;
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    int (*next)(pthread_mutex_t *);
+    *(void **)&next = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+    int error = next(mutex);
+    if (has_worked) {
+        has_worked = false;
+        sem_post(&let_go->entered);
+        while (sem_wait(&let_go->go) != 0)
+            ;
+    }
+    return error;
+}
+
+static asx_status work_ends(void *arg)
+{
+    let_go = arg;
+    has_worked = true;
+    return ASX_E_FULL;
+}
+
+static asx_status works_to_the_end(asx_cx *cx, void *arg)
+{
+    return asx_blocking(cx, work_ends, arg);
+}
+
+static asx_status forks_at_the_end_of_work(asx_cx *cx, void *arg)
+{
+    held *h = arg;
+    asx_region r;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_spawn(&r, "works", works_to_the_end, h), ASX_OK);
+    CHECK_EQ(asx_yield(cx), ASX_OK);
+    while (sem_wait(&h->entered) != 0)
+        ;
+    pid_t pid = fork();
+    if (pid == 0) { /* it was done, so it is done here, too */
+        alarm(10 * asx_test_scale());
+        _exit(asx_region_close(&r, ASX_OK) == ASX_E_FULL ? 0 : 1);
+    }
+    CHECK(pid > 0);
+    CHECK_EQ(status_of(pid), 0);
+    sem_post(&h->go);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_FULL);
+    return ASX_OK;
+}
+
+ASX_TEST(work_that_has_just_ended_is_not_lost_in_the_child_of_a_fork)
+{
+    held h;
+    sem_init(&h.entered, 0, 0);
+    sem_init(&h.go, 0, 0);
+    CHECK_EQ(run(1, forks_at_the_end_of_work, &h), ASX_OK);
+}
+
+#endif
+
 #endif
 
 /* ---- memory that runs out ------------------------------------------------------------------- */
