@@ -66,25 +66,33 @@ ASX_TEST(close_returns_what_the_law_says_in_every_combination_of_rows)
     kit_everywhere(all_rows, NULL, ASX_OK);
 }
 
-static uint64_t deadline_ns(void)
-{
-    return 50 * ASX_MS * asx_test_scale();
-}
-
 /* The same law at the end of a run, with main's status as the body's. */
-static asx_status root_row(asx_cx *cx, void *arg)
+typedef struct root_row {
+    unsigned bits;
+    uint64_t timeout_ns;
+    bool late; /* the time-out may have come before what it is to come after */
+} root_row;
+
+static asx_status run_root_row(asx_cx *cx, void *arg)
 {
-    unsigned bits = *(unsigned *)arg;
+    root_row *row = arg;
+    unsigned bits = row->bits;
     asx_region root;
-    CHECK_STATUS(asx_cx_region(cx, &root), ASX_OK);
-    if (bits & FAIL)
-        CHECK_STATUS(asx_spawn(&root, "f", kit_returns, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
-    if (bits & PANIC)
-        CHECK_STATUS(asx_spawn(&root, "p", kit_panics, NULL), ASX_OK);
-    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    asx_status st = asx_cx_region(cx, &root);
+    if (st == ASX_OK && (bits & FAIL))
+        st = asx_spawn(&root, "f", kit_returns, (void *)(intptr_t)ASX_E_FULL);
+    if (st == ASX_OK && (bits & PANIC))
+        st = asx_spawn(&root, "p", kit_panics, NULL);
+    if (st == ASX_OK)
+        st = asx_yield(cx);
+    if ((bits & DEADLINE) && asx_now(cx) >= row->timeout_ns) {
+        row->late = true;
+        return ASX_OK;
+    }
+    CHECK_STATUS(st, ASX_OK);
     if (bits & DEADLINE) {
         CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
-        CHECK_STATUS(asx_sleep(cx, deadline_ns() + 10 * ASX_MS), ASX_OK);
+        CHECK_STATUS(asx_sleep(cx, row->timeout_ns + 10 * ASX_MS), ASX_OK);
         CHECK_STATUS(asx_mask_end(cx), ASX_OK);
     }
     if (bits & OUTER)
@@ -92,17 +100,28 @@ static asx_status root_row(asx_cx *cx, void *arg)
     return bits & BODY ? ASX_E_EMPTY : ASX_OK;
 }
 
+static void check_root_row(unsigned bits, asx_clock_kind clock)
+{
+    root_row row = { .bits = bits, .timeout_ns = 20 * ASX_MS };
+    asx_runtime_config config = kit_config(clock, NULL);
+    config.root.policy = ASX_POLICY_COLLECT;
+    do { /* on a machine that is busy it takes longer until it counts */
+        row.timeout_ns *= 2;
+        row.late = false;
+        if (bits & DEADLINE)
+            config.root.timeout_ns = row.timeout_ns;
+        asx_status st = kit_run(&config, run_root_row, &row);
+        if (!row.late)
+            CHECK_STATUS(st, law_says(bits));
+    } while (row.late);
+}
+
 ASX_TEST(a_run_returns_what_the_law_says_of_the_root)
 {
     asx_test_one_worker("who has run when a yield returns");
     for (unsigned bits = 0; bits < ROWS; bits++) {
-        for (int real = 0; real < 2; real++) {
-            asx_runtime_config config = kit_config(real ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
-            config.root.policy = ASX_POLICY_COLLECT;
-            if (bits & DEADLINE)
-                config.root.timeout_ns = deadline_ns(); /* long enough for what comes before */
-            CHECK_STATUS(kit_run(&config, root_row, &bits), law_says(bits));
-        }
+        check_root_row(bits, ASX_CLOCK_VIRTUAL);
+        check_root_row(bits, ASX_CLOCK_REAL);
     }
 }
 
