@@ -41,7 +41,8 @@ struct play_run {
     asx_region home, crowd;
     asx_task tasks[ACTORS_MAX];
     struct play_actor *actors;
-    atomic_uint due[ACTORS_MAX]; /* when what each does now is to be over; UINT_MAX: it has ended */
+    atomic_uint due[ACTORS_MAX];  /* when what each does now is to begin; UINT_MAX: it has ended */
+    atomic_uint over[ACTORS_MAX]; /* when it is to be over; counts once the actor waits or is gone */
     asx_close_report home_report, crowd_report;
     uint64_t count;    /* the play's own */
     char log[64];      /* letters, in the order in which they were written */
@@ -85,6 +86,9 @@ struct play {
 };
 
 void play_check(const struct play *play);
+
+/* Before a step that does not come back: the actor ends in it. */
+void play_does_not_return(struct play_actor *actor);
 
 #define STEP_OP(name) \
     asx_status name(asx_cx *cx, struct play_actor *actor, const struct play_step *step)

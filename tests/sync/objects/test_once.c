@@ -69,8 +69,7 @@ static asx_status panics_inside(asx_cx *cx, void *arg)
 STEP_OP(op_once_panics)
 {
     (void)step;
-    actor->ended = true;
-    atomic_store(&actor->run->due[actor->number], UINT_MAX);
+    play_does_not_return(actor);
     return asx_once_call(&actor->run->once, cx, panics_inside, NULL);
 }
 
