@@ -277,16 +277,28 @@ static asx_status past_deadline(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
-static asx_status deadline_of_region(asx_cx *cx, void *arg)
+/* False: the deadline may have come before the tasks. */
+static bool region_ends_in(asx_cx *cx, uint64_t ns)
 {
     asx_region r;
     asx_budget budget = ASX_BUDGET_INFINITE;
-    (void)arg;
-    budget.deadline = asx_now(cx) + 2 * ASX_MS;
+    budget.deadline = asx_now(cx) + ns;
     CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .budget = &budget }), ASX_OK);
-    CHECK_STATUS(asx_spawn(&r, "p", past_deadline, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
+    asx_status st = asx_spawn(&r, "p", past_deadline, NULL);
+    if (st == ASX_OK)
+        st = asx_spawn(&r, "w", kit_waiter, NULL);
+    bool in_time = asx_now(cx) < budget.deadline;
+    if (in_time)
+        CHECK_STATUS(st, ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
+    return in_time;
+}
+
+static asx_status deadline_of_region(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    for (uint64_t ns = 2 * ASX_MS; !region_ends_in(cx, ns); ns *= 2)
+        hush();
     CHECK_STR_EQ(said(), "told");
     return ASX_OK;
 }

@@ -343,8 +343,8 @@ static asx_status forced_by_time(asx_cx *cx, void *arg)
     begin = left.deadline - TIME;
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
     CHECK_GE(asx_now(cx), begin + TIME + TIME / 8);
-    CHECK_EQ(d.ran, 3); /* at first, when it was cancelled, when its masks were lifted */
-    if (kit_is_virtual(cx)) {
+    if (kit_is_virtual(cx)) { /* else it may have been too slow for one of them */
+        CHECK_EQ(d.ran, 3); /* at first, when it was cancelled, when its masks were lifted */
         CHECK_EQ(d.last, begin + TIME);
         CHECK_EQ(asx_now(cx), begin + TIME + TIME / 8 + 1);
     }
@@ -384,8 +384,8 @@ static asx_status own_time_each(asx_cx *cx, void *arg)
     }
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     for (int i = 0; i < N; i++) {
-        CHECK_GE(d[i].last, begin[i] + TIME);
-        if (kit_is_virtual(cx))
+        CHECK_GE(asx_now(cx), begin[i] + TIME);
+        if (kit_is_virtual(cx)) /* else the grace may be over before the machine comes to it */
             CHECK_EQ(d[i].last, begin[i] + TIME);
     }
     return ASX_OK;
@@ -432,9 +432,13 @@ static asx_status recycled_under_way(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn_poll(&r, "j", never_ends_but_joins, &j), ASX_OK);
     CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &j.next), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "d", never_ends, &d), ASX_OK);
-    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    for (asx_task_state s = ASX_TASK_CREATED; s != ASX_TASK_COMPLETED;) { /* cleanups do not wait */
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+        CHECK_STATUS(asx_task_get_state(&j.next, &s), ASX_OK);
+    }
     CHECK_STATUS(asx_region_close(&r, ASX_E_EMPTY), ASX_E_EMPTY);
-    CHECK_STR_EQ(said(), "joined cleanup");
+    if (kit_is_virtual(cx) || strcmp(said(), "cleanup joined") != 0) /* on several: either */
+        CHECK_STR_EQ(said(), "joined cleanup");
     return ASX_OK;
 }
 

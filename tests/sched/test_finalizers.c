@@ -22,12 +22,12 @@ static asx_status in_order(asx_cx *cx, void *arg)
     (void)arg;
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
-    CHECK_STATUS(asx_spawn(&r, "task", says_end, "task"), ASX_OK);
     CHECK_STATUS(asx_defer(&r, say_number, (void *)2), ASX_OK);
     CHECK_STATUS(asx_region_open_in(cx, &r, &child, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&child, say_number, (void *)9), ASX_OK);
-    CHECK_STATUS(asx_defer(&r, say_number, (void *)3), ASX_OK);
     CHECK_STATUS(asx_region_close(&child, ASX_OK), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "task", says_end, "task"), ASX_OK);
+    CHECK_STATUS(asx_defer(&r, say_number, (void *)3), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
     CHECK_STR_EQ(said(), "f9 task f3 f2 f1");
     CHECK_EQ(report.finalizers_run, 3);

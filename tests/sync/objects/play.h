@@ -42,7 +42,7 @@ struct play_run {
     asx_task tasks[ACTORS_MAX];
     struct play_actor *actors;
     atomic_uint due[ACTORS_MAX];  /* when what each does now is to begin; UINT_MAX: it has ended */
-    atomic_uint over[ACTORS_MAX]; /* when it is to be over; counts once the actor waits or is gone */
+    atomic_uint over[ACTORS_MAX]; /* when it is to be over, once the actor waits or is gone */
     asx_close_report home_report, crowd_report;
     uint64_t count;    /* the play's own */
     char log[64];      /* letters, in the order in which they were written */
