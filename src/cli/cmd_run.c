@@ -72,9 +72,11 @@ static bool choose(const char *file, const char *text, size_t len, const char *i
     size_t found = 0;
     bool bad = sections == NULL;
     size_t count = bad ? 0 : scn_split(text, len, sections, SECTIONS_MAX);
-    if (count > SECTIONS_MAX)
-        count = SECTIONS_MAX;
-    if (count == 0)
+    if (count > SECTIONS_MAX) {
+        (void)cli_error("%s: more than %d scenarios", file, SECTIONS_MAX);
+        bad = true;
+    }
+    if (!bad && count == 0)
         (void)cli_error("%s:1: no line 'scenario NAME'", file);
     for (size_t i = 0; i < count && !bad; i++) {
         scn s;
@@ -82,17 +84,19 @@ static bool choose(const char *file, const char *text, size_t len, const char *i
             (void)fflush(stdout);
             (void)fprintf(stderr, "%s\n", error.text);
             bad = true;
-        } else if (found == 0 && (id == NULL || has_id(&s, id))) {
+        } else if (id != NULL && !has_id(&s, id)) {
+            scn_deinit(&s);
+        } else if (found++ == 0) {
             *ret_scn = s;
-            found = 1;
         } else {
-            found += id == NULL;
             scn_deinit(&s);
         }
     }
     free(sections);
-    if (!bad && found > 1)
+    if (!bad && found > 1 && id == NULL)
         (void)cli_error("%s: %zu scenarios in it; say which with --scenario", file, found);
+    if (!bad && found > 1 && id != NULL)
+        (void)cli_error("%s: %zu scenarios '%s'", file, found, id);
     if (!bad && count > 0 && found == 0)
         (void)cli_error("%s: no scenario '%s'", file, id);
     if (found > 0 && (bad || found > 1))

@@ -152,13 +152,18 @@ static bool add_scenarios(suite *s, const char *file, const char *text, size_t l
     scn_section *sections = calloc(SECTIONS_MAX, sizeof(*sections));
     size_t count = sections == NULL ? 0 : scn_split(text, len, sections, SECTIONS_MAX);
     bool ok = sections != NULL;
-    for (size_t i = 0; ok && i < count && i < SECTIONS_MAX; i++) {
+    if (count > SECTIONS_MAX) {
+        (void)cli_error("%s: more than %d scenarios", file, SECTIONS_MAX);
+        ok = false;
+    }
+    for (size_t i = 0; ok && i < count; i++) {
         fixture model = { .file = file, .section = sections[i] };
-        ok = add_ids(s, sections[i].text, sections[i].len, &model);
+        /* What has no name tells where it is when it is run. */
+        ok = sections[i].headed ? add_ids(s, sections[i].text, sections[i].len, &model)
+                                : add_fixture(s, file, strlen(file), &model);
     }
     if (ok && count == 0) {
-        /* Tells, when it is run, that the file has no scenario. */
-        fixture model = { .file = file, .section = { text, len, 1 } };
+        fixture model = { .file = file, .section = { text, len, 1, false } };
         ok = add_fixture(s, file, strlen(file), &model);
     }
     free(sections);

@@ -189,12 +189,13 @@ typedef struct scn_error {
     char text[512];
 } scn_error;
 
-/* Where the sections of a file begin. Returns their number; fills up to `max`. A file without a
- * `scenario` line has none, which scn_parse() reports. */
+/* Where the sections of a file begin. Returns their number; fills up to `max`. What is said before
+ * the first `scenario` line is a section too, which scn_parse() refuses; an empty file has none. */
 typedef struct scn_section {
     const char *text;
     size_t len;
     uint32_t line; /* of its first line, from 1 */
+    bool headed;   /* by a `scenario` line */
 } scn_section;
 size_t scn_split(const char *text, size_t len, scn_section *ret_sections, size_t max);
 

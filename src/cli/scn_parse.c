@@ -17,6 +17,15 @@ static bool starts_with_word(const char *line, size_t len, const char *word)
            (line[at + n] == ' ' || line[at + n] == '\t');
 }
 
+/* Nothing but blanks and a comment? */
+static bool says_nothing(const char *line, size_t len)
+{
+    size_t at = 0;
+    while (at < len && (line[at] == ' ' || line[at] == '\t' || line[at] == '\r'))
+        at++;
+    return at == len || line[at] == '#';
+}
+
 size_t scn_split(const char *text, size_t len, scn_section *ret_sections, size_t max)
 {
     size_t count = 0;
@@ -24,11 +33,12 @@ size_t scn_split(const char *text, size_t len, scn_section *ret_sections, size_t
     for (size_t at = 0; at < len; line++) {
         const char *end = memchr(text + at, '\n', len - at);
         size_t n = end == NULL ? len - at : (size_t)(end - (text + at));
-        if (starts_with_word(text + at, n, "scenario")) {
+        bool headed = starts_with_word(text + at, n, "scenario");
+        if (headed || (count == 0 && !says_nothing(text + at, n))) {
             if (count > 0 && count <= max)
                 ret_sections[count - 1].len = (size_t)(text + at - ret_sections[count - 1].text);
             if (count < max)
-                ret_sections[count] = (scn_section){ text + at, len - at, line };
+                ret_sections[count] = (scn_section){ text + at, len - at, line, headed };
             count++;
         }
         at += n + 1;

@@ -188,6 +188,12 @@ ASX_TEST(a_malformed_scenario_fails_with_its_line)
     CHECK_EQ(s.code, CLI_FAILED);
     HAS(s.out, "no line 'scenario NAME'");
     said_deinit(&s);
+    (void)folder_with("\nsenario one\nmain\nend\nscenario two\nmain\nend\n");
+    s = run_tool("conformance", "--dir", dir, NULL);
+    CHECK_EQ(s.code, CLI_FAILED);
+    HAS(s.out, "one.scn:2: 'senario' is not known outside a body");
+    HAS(s.out, "1 passed, 1 failed");
+    said_deinit(&s);
     leave_folder();
 }
 

@@ -347,6 +347,40 @@ ASX_TEST(one_scenario_of_several_is_run_by_its_name)
     s = run_tool("run", temp_path("s.scn"), "--scenario", "d", NULL);
     CHECK_EQ(s.code, CLI_USAGE);
     said_deinit(&s);
+    write_text(temp_path("s.scn"), "scenario a\nmain\nend\nscenario b a\nmain\nend\n");
+    s = run_tool("run", temp_path("s.scn"), "--scenario", "a", NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    HAS(s.err, "2 scenarios 'a'");
+    said_deinit(&s);
+}
+
+ASX_TEST(what_stands_before_the_first_scenario_is_not_passed_over)
+{
+    write_text(temp_path("s.scn"), "# head\n\n  config tasks-max 3\nscenario a\nmain\nend\n");
+    said s = run_tool("run", temp_path("s.scn"), NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    CHECK_STR_EQ(s.out, "");
+    HAS(s.err, "s.scn:3: no line 'scenario NAME'");
+    said_deinit(&s);
+    write_text(temp_path("s.scn"), "scenari a\nmain\nend\nscenario b\nmain\nend\n");
+    s = run_tool("run", temp_path("s.scn"), "--scenario", "b", NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    HAS(s.err, "s.scn:1: 'scenari' is not known outside a body");
+    said_deinit(&s);
+}
+
+ASX_TEST(a_file_with_more_scenarios_than_are_read_is_refused)
+{
+    enum { MORE = 4097 };
+    static char text[MORE * 32];
+    size_t len = 0;
+    for (int i = 0; i < MORE; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "scenario s%d\nmain\nend\n", i);
+    write_text(temp_path("s.scn"), text);
+    said s = run_tool("run", temp_path("s.scn"), "--scenario", "s1", NULL);
+    CHECK_EQ(s.code, CLI_USAGE);
+    HAS(s.err, "more than 4096 scenarios");
+    said_deinit(&s);
 }
 
 ASX_TEST(an_error_anywhere_in_a_file_is_told_with_its_line)
