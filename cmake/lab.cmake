@@ -34,7 +34,7 @@ if(ASX_TESTS AND lab_programs)
     target_link_libraries(lab-linear PRIVATE asx_static asx_internal asx_flags)
     add_test(NAME lab-dpor-linear
       COMMAND sh "${PROJECT_SOURCE_DIR}/tests/lab/dpor/linear.sh" $<TARGET_FILE:lab-linear>)
-    set_tests_properties(lab-dpor-linear PROPERTIES LABELS "lab;pure" TIMEOUT 300)
+    set_tests_properties(lab-dpor-linear PROPERTIES LABELS "lab;pure" TIMEOUT 900)
   endif()
 endif()
 

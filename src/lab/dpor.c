@@ -79,6 +79,9 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->by_task.at);
     free(d->starts.at);
     free(d->need);
+    free(d->seen);
+    free(d->seen_rows);
+    free(d->rests);
     free(d);
 }
 
@@ -89,6 +92,7 @@ static void enter(asx__dpor *d, uint32_t task)
     asx__dpor_task *k = &d->tasks[task];
     k->done = 0;
     k->children = 0;
+    k->history = 0;
     k->role = NULL;
     k->present = true;
     k->pending = false;
@@ -120,6 +124,7 @@ uint32_t asx__dpor_spawn(asx__dpor *d, uint32_t parent)
         return task;
     asx__clock_copy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, parent), d->stride);
     enter(d, task);
+    d->tasks[task].history = d->tasks[parent].history;
     return task;
 }
 
@@ -165,6 +170,7 @@ static uint32_t hidden_task(asx__dpor *d, uint32_t owner, uint32_t nth)
         return task;
     asx__clock_copy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, owner), d->stride);
     enter(d, task);
+    d->tasks[task].history = d->tasks[owner].history;
     return task;
 }
 
@@ -185,8 +191,10 @@ uint32_t asx__dpor_done(const asx__dpor *d, uint32_t task)
 
 void asx__dpor_joined(asx__dpor *d, uint32_t task, uint32_t ended)
 {
-    if (task != ended)
-        asx__clock_join(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, ended), d->stride);
+    if (task == ended)
+        return;
+    asx__clock_join(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, ended), d->stride);
+    d->tasks[task].history = asx__hash_absorb(d->tasks[task].history, d->tasks[ended].history);
 }
 
 void asx__dpor_ended(asx__dpor *d, uint32_t task)

@@ -60,7 +60,7 @@ void asx__again_begin(asx__dpor *d)
         forget_objects(d, d->events[d->repeated].objects);
     for (size_t i = 0; i < d->objects.len; i++) {
         asx__dpor_object *object = &d->objects.at[i];
-        object->last = object->last_write = ASX__DPOR_NONE;
+        object->last = object->last_write = object->last_change = ASX__DPOR_NONE;
         object->state = 0;
     }
 }
@@ -140,11 +140,14 @@ static void redo_wide(asx__dpor *d, uint32_t step, const asx__op *op)
     asx__wide_event *w = &d->wide_events[step];
     uint64_t name = op->object != NULL ? asx__op_name(op) : 0;
     w->op.targets = op->targets; /* all else is the same */
+    d->tasks[d->events[step].task].history = w->history;
     for (uint32_t i = w->accesses; i < w->accesses + w->len; i++) {
         const asx__access *access = &d->accesses.at[i];
         asx__dpor_object *object = &d->objects.at[access->object];
         object->last = i;
         object->last_write = access->writes ? i : object->last_write;
+        if (access->writes || access->change != 0)
+            object->last_change = i;
         object->state = access->writes ? access->after : access->before + access->change;
         if (name != 0 && object->name == name && object->state != access->before)
             asx__state_write(op->object, op->size, object->state);

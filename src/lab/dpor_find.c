@@ -39,6 +39,7 @@ typedef struct mover {
     const uint32_t *before;  /* clock of q before it */
     const asx__op *op;
     const uint32_t *after;   /* NULL, or only what is in this clock can matter to it */
+    uint64_t history;        /* of q before it */
 } mover;
 
 /* From now on every event that is gone has a mark. */
@@ -121,9 +122,12 @@ static int compare_prints(const asx__dpor *d, const mover *m, const asx__prints 
 }
 
 /* The sequence: the events behind `early` that are left, then `last`. */
-static void try_it(asx__dpor *d, const uint32_t *needs, asx__step last, uint32_t early,
+static void try_it(asx__dpor *d, const mover *m, asx__step last, uint32_t early,
                    const asx__prints *prints)
 {
+    uint64_t key = asx__seen_key(d, early, m->history, last, prints);
+    if (key != 0 && asx__seen_has(d, early, key))
+        return;
     d->block.len = 0;
     for (uint32_t k = early; k < d->events_len; k++) {
         if (asx__is_away(d, k))
@@ -132,7 +136,9 @@ static void try_it(asx__dpor *d, const uint32_t *needs, asx__step last, uint32_t
             return;
         d->block.at[d->block.len++] = k;
     }
-    asx__tree_insert(d, early, needs, last, prints);
+    asx__tree_insert(d, early, m->before, last, prints);
+    if (key != 0)
+        asx__seen_put(d, early, key);
 }
 
 /* The last access of the object that is left, behind `early`, not needed by q, and a write; with
@@ -144,15 +150,14 @@ static uint32_t last_access(const asx__dpor *d, const mover *m, uint32_t early, 
     uint32_t object = asx__dpor_object_find(d, name);
     if (object == ASX__DPOR_NONE)
         return ASX__DPOR_NONE;
-    uint32_t moved = asx__moved_access(d, object);
-    uint32_t a = moved != ASX__DPOR_NONE ? d->accesses.at[moved].prev : d->objects.at[object].last;
-    for (; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev) {
+    asx__looking looking = looks ? ASX__LOOK_ALL : changes ? ASX__LOOK_CHANGES : ASX__LOOK_WRITES;
+    for (uint32_t a = asx__last_left(d, object, looking); a != ASX__DPOR_NONE;
+         a = asx__prev_left(d, a, looking)) {
         const asx__access *access = &d->accesses.at[a];
         bool needed = asx__clock_has(m->before, &d->events[access->event]);
         if (access->event < early || (needed && access->writes))
             return ASX__DPOR_NONE;
-        if (!needed && !asx__is_away(d, access->event) &&
-            (access->writes || looks || (changes && access->change != 0)))
+        if (!needed && !asx__is_away(d, access->event))
             return access->event;
     }
     return ASX__DPOR_NONE;
@@ -216,7 +221,7 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
         asx__prints e = asx__wide_prints(d, early);
         bool conflicts = d->other.enabled && asx__prints_conflict(&there, &e);
         if (conflicts)
-            try_it(d, m->before, (asx__step){ m->task, 0, false }, early, &there);
+            try_it(d, m, (asx__step){ m->task, 0, false }, early, &there);
         /* Another execution with the same beginning up to f may not have what this rests on. */
         if (conflicts && m->at < d->events_len && d->late > m->at)
             d->nodes.at[m->at].again = true;
@@ -360,10 +365,11 @@ static void add_cursors(asx__dpor *d, const mover *m)
         add_cursor(d, m, m->op->targets[i]);
 }
 
-/* Sorts the events by task. False: no memory. */
-static bool sort_events(asx__dpor *d)
+bool asx__dpor_sort(asx__dpor *d)
 {
     uint32_t tasks = d->tasks_len;
+    if (d->sorted)
+        return true;
     d->by_task.len = d->starts.len = 0;
     if (!ASX__VEC_ROOM(d, d->by_task, d->events_len) ||
         !ASX__VEC_ROOM(d, d->starts, 2 * (size_t)tasks + 1))
@@ -423,7 +429,7 @@ static void find_hard(asx__dpor *d, const mover *m)
             try_before(d, m, e);
         return;
     }
-    if (!d->sorted && !sort_events(d))
+    if (!asx__dpor_sort(d))
         return;
     uint32_t *stands = begin_walk(d, m);
     for (uint32_t e = walk_back(d, stands); e != ASX__DPOR_NONE; e = walk_back(d, stands))
@@ -468,20 +474,32 @@ static void find_plain(asx__dpor *d, const mover *m)
         (void)turn_round(d, m, d->races.at[i]);
 }
 
-/* The other answers. */
-static void find_choices(asx__dpor *d, uint32_t event)
+/* The other answers. Those that conflict with nothing need not be looked at one by one, however
+ * many there are: if the first of them becomes a branch by itself, so do the rest, and then each of
+ * them covers whatever it is the last step of. With source sets nothing else is in front of it. */
+static void find_choices(asx__dpor *d, const mover *m)
 {
+    uint32_t event = m->at;
     const asx__dpor_event *f = &d->events[event];
     asx__prints prints = asx__wide_prints(d, event);
+    bool alike = event >= d->shared && (d->options.mode == ASX__DPOR_SOURCE ||
+                                        (prints.len == 0 && !prints.all));
+    if (alike && d->nodes.at[event].answered == f->task + 1)
+        return;
+    alike = alike && !asx__tree_has_task(d, event, f->task);
     take_away(d, event);
     if (d->options.mode == ASX__DPOR_SOURCE) { /* the first step only, and it has to be this one */
         mark_all(d);
         memset(d->marks.at + event, 1, d->events_len - event);
     }
-    for (uint32_t choice = 0; choice < d->wide_events[event].answers; choice++)
-        if (choice != f->choice)
-            try_it(d, d->pre_clocks + (size_t)event * d->stride,
-                   (asx__step){ f->task, choice, false }, event, &prints);
+    for (uint32_t choice = 0; choice < d->wide_events[event].answers; choice++) {
+        if (choice == f->choice)
+            continue;
+        try_it(d, m, (asx__step){ f->task, choice, false }, event, &prints);
+        if (alike && asx__tree_add_answers(d, event, choice, d->wide_events[event].answers))
+            break;
+        alike = false;
+    }
     put_back(d);
 }
 
@@ -492,10 +510,10 @@ static void find_of_event(asx__dpor *d, uint32_t event)
     if (old && f->answers <= 1)
         return;
     mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op,
-                f->short_cut ? NULL : asx__dpor_clock(d, event) };
+                f->short_cut ? NULL : asx__dpor_clock(d, event), f->before };
     d->nodes.at[event].again = false;
     if (f->answers > 1)
-        find_choices(d, event);
+        find_choices(d, &m);
     if (old || f->op.kind == ASX__OP_CHOOSE)
         return;
     if (f->plain)
@@ -512,7 +530,9 @@ static bool has_scratch(asx__dpor *d)
     return (d->past_cap >= d->stride ||
             asx__dpor_grow(d, (void **)&d->past, &d->past_cap, d->stride, sizeof *d->past)) &&
            (d->need_cap >= d->stride ||
-            asx__dpor_grow(d, (void **)&d->need, &d->need_cap, d->stride, sizeof *d->need));
+            asx__dpor_grow(d, (void **)&d->need, &d->need_cap, d->stride, sizeof *d->need)) &&
+           (d->rests_cap >= d->stride ||
+            asx__dpor_grow(d, (void **)&d->rests, &d->rests_cap, d->stride, sizeof *d->rests));
 }
 
 void asx__find_races(asx__dpor *d)
@@ -524,7 +544,8 @@ void asx__find_races(asx__dpor *d)
         find_of_event(d, event);
     for (uint32_t t = 0; t < d->tasks_len; t++) {
         const asx__dpor_task *task = &d->tasks[t];
-        mover m = { t, d->events_len, asx__dpor_task_clock(d, t), &task->op, NULL };
+        mover m = { t, d->events_len, asx__dpor_task_clock(d, t), &task->op, NULL,
+                    task->history };
         if (t == d->clock) /* it could not have gone earlier: others could */
             continue;
         if (task->present && task->pending && !asx__op_is_plain(&task->op) &&

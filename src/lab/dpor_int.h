@@ -27,6 +27,7 @@ typedef struct asx__dpor_task {
     uint32_t parent;   /* its name: the nth task of parent */
     uint32_t nth;
     uint64_t path;     /* hash of its name and those of its parents */
+    uint64_t history;  /* wide: of all that is in its clock; see dpor_seen.c */
     bool present;
     bool pending;
 } asx__dpor_task;
@@ -34,6 +35,7 @@ typedef struct asx__dpor_task {
 typedef struct asx__dpor_object {
     uint32_t last;       /* event (wide: access) that accessed it last */
     uint32_t last_write;
+    uint32_t last_change; /* wide: access that wrote or changed it last */
     uint64_t state;      /* wide: if it is not in memory */
     uint64_t name;
     size_t place;        /* where it is found by its name */
@@ -77,6 +79,7 @@ typedef struct asx__untried {
 typedef struct asx__access {
     uint32_t event, object;
     uint32_t prev, prev_write; /* accesses of the same object */
+    uint32_t prev_change;      /* ... the last that wrote or changed it */
     uint64_t before, after;    /* state; `after` of a write */
     uint64_t change;           /* of a read */
     bool writes;
@@ -99,6 +102,8 @@ typedef struct asx__wide_event {
     bool all, plain;
     bool short_cut;         /* see asx__deed */
     uint64_t touched, written;
+    uint64_t history;       /* of it and its past; see dpor_seen.c */
+    uint64_t before;        /* that of its task, before it */
 } asx__wide_event;
 
 /* An event that accesses a group of objects, and the one before it. The group is an object too,
@@ -130,7 +135,17 @@ typedef struct asx__node {
     asx__branch *done;   /* what was tried */
     size_t sleepers;     /* where its part of the stack of sleepers begins */
     bool again;          /* what its event could have done earlier depends on what came later */
+    uint64_t number;     /* no other node has or had it; 0: it is the pool's */
+    uint32_t answered;   /* 0, or a task + 1: each of its answers is a branch here, or was */
+    uint32_t branches;   /* what it is on, what was tried, what is to be tried */
 } asx__node;
+
+/* What became of a sequence; see dpor_seen.c. */
+typedef struct asx__seen {
+    uint64_t key, node;  /* the node's number */
+    uint64_t sum;        /* of the histories of what it rests on */
+    uint64_t used;       /* by which execution last */
+} asx__seen;
 
 #define ASX__AWAY_FEW 4
 
@@ -255,6 +270,14 @@ struct asx__dpor {
     ASX__VEC(uint32_t) starts; /* ... where those of each task begin; then where a walk stands */
     uint32_t *past;          /* scratch: a clock */
     size_t past_cap;
+    uint64_t nodes_made;
+    asx__seen *seen;         /* seen_cap entries, a power of two; see dpor_seen.c */
+    uint32_t *seen_rows;     /* of each a clock: what it rests on */
+    size_t seen_cap;
+    uint32_t seen_stride;
+    uint32_t *rests;         /* scratch: a clock: what the last asx__tree_insert() rests on ... */
+    size_t rests_cap;
+    bool rests_on_all;       /* ... or on everything */
 };
 
 /* Makes room for `need` elements; false: no memory, and the engine's status says so. */
@@ -333,6 +356,28 @@ static inline uint32_t asx__moved_access(const asx__dpor *d, uint32_t object)
         if (d->accesses.at[i].object == object)
             return d->accesses.at[i].writes ? i : ASX__DPOR_NONE;
     return ASX__DPOR_NONE;
+}
+
+/* Which accesses of an object are looked at, from the last one back: all of them, those that write
+ * or change it, those that write it. */
+typedef enum asx__looking { ASX__LOOK_ALL, ASX__LOOK_CHANGES, ASX__LOOK_WRITES } asx__looking;
+
+static inline uint32_t asx__prev_left(const asx__dpor *d, uint32_t access, asx__looking looking)
+{
+    const asx__access *a = &d->accesses.at[access];
+    return looking == ASX__LOOK_ALL ? a->prev
+           : looking == ASX__LOOK_CHANGES ? a->prev_change : a->prev_write;
+}
+
+/* The last, or if the event that is moved writes the object, the one before it. */
+static inline uint32_t asx__last_left(const asx__dpor *d, uint32_t object, asx__looking looking)
+{
+    uint32_t moved = asx__moved_access(d, object);
+    if (moved != ASX__DPOR_NONE)
+        return asx__prev_left(d, moved, looking);
+    const asx__dpor_object *o = &d->objects.at[object];
+    return looking == ASX__LOOK_ALL ? o->last
+           : looking == ASX__LOOK_CHANGES ? o->last_change : o->last_write;
 }
 
 /* Rows are so many counters long, or a multiple of it: what can be done to them at a time is. */
@@ -469,6 +514,11 @@ bool asx__tree_sleeps(const asx__dpor *d, uint32_t task);
  * covers it. d->late: the last event on which this rests, NONE if it rests on all of them. */
 void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__step last,
                       const asx__prints *prints);
+/* Does the task sleep at the node, or is it the first of something to try there? */
+bool asx__tree_has_task(const asx__dpor *d, uint32_t node, uint32_t task);
+/* If the newest branch of the node is this answer of its task and nothing else, adds those after
+ * it, of so many, but for the one that the event gave. */
+bool asx__tree_add_answers(asx__dpor *d, uint32_t node, uint32_t choice, uint32_t answers);
 /* Plans the next execution; false: nothing is left. */
 bool asx__tree_pop(asx__dpor *d);
 void asx__tree_clear(asx__dpor *d);
@@ -476,7 +526,19 @@ void asx__tree_deinit(asx__dpor *d);
 asx__branch *asx__tree_branch(asx__dpor *d, asx__step step, const asx__prints *prints);
 void asx__tree_free(asx__dpor *d, asx__branch *branch);
 
+/* dpor_seen.c */
+/* Names a sequence that ends with this step, which has so much behind it; the events that are left
+ * are the rest. 0: it is not worth it, or no memory. */
+uint64_t asx__seen_key(asx__dpor *d, uint32_t node, uint64_t history, asx__step last,
+                       const asx__prints *prints);
+/* Is it known that nothing comes of it? Sets d->late as asx__tree_insert() does. */
+bool asx__seen_has(asx__dpor *d, uint32_t node, uint64_t key);
+/* It was inserted: keeps what came of it. */
+void asx__seen_put(asx__dpor *d, uint32_t node, uint64_t key);
+
 /* dpor_find.c */
+/* Sorts the events of the finished execution by task, once. False: no memory. */
+bool asx__dpor_sort(asx__dpor *d);
 /* Finds what could have been otherwise in the finished execution. */
 void asx__find_races(asx__dpor *d);
 

@@ -345,7 +345,7 @@ static bool take_branch(asx__dpor *d, asx__reader *r)
             return false;
         asx__node *node = &d->nodes.at[d->nodes.len++];
         /* What its event could have done earlier may depend on what comes now. */
-        *node = (asx__node){ NULL, NULL, d->sleepers.len, true };
+        *node = (asx__node){ NULL, NULL, d->sleepers.len, true, 0, 0, 0 };
         if (i + 1 < nodes) {
             d->plan.at[d->plan.len++] = read_step(r);
             know(d, r, d->plan.at[d->plan.len - 1].task);
@@ -510,14 +510,8 @@ void asx__share_used(asx__dpor *d)
         for (size_t i = d->share_from; i < d->untried.len; i++)
             share /= (double)d->untried.at[i].begun + (double)d->untried.at[i].more;
     } else if (d->wide) {
-        for (size_t i = d->shared; i < d->nodes.len; i++) {
-            double count = 1;
-            for (const asx__branch *b = d->nodes.at[i].rest; b != NULL; b = b->next)
-                count++;
-            for (const asx__branch *b = d->nodes.at[i].done; b != NULL; b = b->next)
-                count++;
-            share /= count;
-        }
+        for (size_t i = d->shared; i < d->nodes.len; i++)
+            share /= d->nodes.at[i].branches;
         if (share > d->share - d->used)
             share = (d->share - d->used) / 2;
         d->used += share;

@@ -72,7 +72,7 @@ uint32_t asx__dpor_object_add(asx__dpor *d, uint64_t name)
     place->stamp = d->stamp;
     place->object = (uint32_t)d->objects.len;
     d->objects.at[d->objects.len++] = (asx__dpor_object){
-        ASX__DPOR_NONE, ASX__DPOR_NONE, 0, name, (size_t)(place - d->places) };
+        ASX__DPOR_NONE, ASX__DPOR_NONE, ASX__DPOR_NONE, 0, name, (size_t)(place - d->places) };
     return place->object;
 }
 

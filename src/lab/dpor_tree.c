@@ -124,7 +124,7 @@ void asx__tree_enter(asx__dpor *d)
     uint32_t step = d->events_len;
     if (step < d->nodes.len || !ASX__VEC_ROOM(d, d->nodes, 1))
         return;
-    asx__node node = { NULL, NULL, d->sleepers.len, false };
+    asx__node node = { NULL, NULL, d->sleepers.len, false, ++d->nodes_made, 0, 1 };
     if (step != 0)
         inherit_sleepers(d, step);
     if (d->chain != NULL) { /* the head of the list is what is done here */
@@ -132,6 +132,8 @@ void asx__tree_enter(asx__dpor *d)
         node.rest = head->next;
         d->chain = head->child;
         free_branch(d, head);
+        for (const asx__branch *b = node.rest; b != NULL; b = b->next)
+            node.branches++;
     }
     d->nodes.at[d->nodes.len++] = node;
 }
@@ -156,6 +158,7 @@ typedef struct sequence {
     asx__step last;
     const asx__prints *prints; /* of the last */
     bool last_out;
+    uint32_t blocker; /* the event that kept a branch from covering it; NONE: the last step */
 } sequence;
 
 static asx__step step_of(const sequence *s, size_t i)
@@ -166,8 +169,9 @@ static asx__step step_of(const sequence *s, size_t i)
 
 /* Does the branch cover it? *ret_at: where it is in it: an event, or the length for the last; more
  * than that if it is not in it. */
-static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
+static bool covers(sequence *s, const asx__branch *branch, size_t *ret_at)
 {
+    s->blocker = ASX__DPOR_NONE;
     for (size_t i = 0; i < s->len; i++) {
         asx__step step = step_of(s, i);
         bool same = step.task == branch->task;
@@ -178,6 +182,7 @@ static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
         asx__prints prints = asx__wide_prints(s->d, s->events[i]);
         if (same || asx__prints_conflict(&prints, &branch->prints)) {
             s->kept[i] = 1;
+            s->blocker = s->events[i];
             return false;
         }
     }
@@ -191,9 +196,19 @@ static bool covers(const sequence *s, const asx__branch *branch, size_t *ret_at)
     return s->last_out || !asx__prints_conflict(s->prints, &branch->prints);
 }
 
+/* What becomes of the sequence rests on an event of it. */
+static void note_rests(const sequence *s, uint32_t event)
+{
+    asx__clock_join(s->d->rests, asx__dpor_clock(s->d, event), s->d->stride);
+}
+
 /* What a covered sequence owes that to. */
 static void note_late(const sequence *s, size_t at)
 {
+    if (at < s->len)
+        note_rests(s, s->events[at]);
+    else if (at > s->len)
+        s->d->rests_on_all = true;
     uint32_t event = at < s->len ? s->events[at] : at == s->len ? 0 : ASX__DPOR_NONE;
     s->d->late = event > s->d->late ? event : s->d->late;
 }
@@ -227,6 +242,7 @@ static asx__branch *chain_of(const sequence *s)
             continue;
         asx__prints prints = asx__wide_prints(d, s->events[i]);
         d->late = s->events[i] > d->late ? s->events[i] : d->late;
+        note_rests(s, s->events[i]);
         *end = asx__tree_branch(d, step_of(s, i), &prints);
         if (*end == NULL)
             return first;
@@ -252,6 +268,11 @@ static void take_out(sequence *s, size_t at)
     if (at >= s->len)
         return;
     s->len--;
+    if (at == 0) {
+        s->events++;
+        s->kept++;
+        return;
+    }
     memmove(s->events + at, s->events + at + 1, (s->len - at) * sizeof *s->events);
     memmove(s->kept + at, s->kept + at + 1, s->len - at);
 }
@@ -287,6 +308,8 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
     if (!ASX__VEC_ROOM(d, d->kept, d->block.len + 1))
         return;
     memset(d->kept.at, 0, d->block.len + 1);
+    memset(d->rests, 0, d->stride * sizeof *d->rests);
+    d->rests_on_all = false;
     sequence s = { .d = d, .events = d->block.at, .kept = d->kept.at, .len = d->block.len,
                    .needs = needs, .last = last, .prints = prints };
     size_t at;
@@ -306,17 +329,25 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
             return;
     }
     asx__branch **list = &d->nodes.at[node].rest;
+    bool below = false; /* one of the branches of the node */
     while (*list != NULL) {
         asx__branch *branch = *list;
         if (!covers(&s, branch, &at)) {
+            if (s.blocker != ASX__DPOR_NONE)
+                note_rests(&s, s.blocker);
             list = &branch->next;
             continue;
         }
         note_late(&s, at);
         take_out(&s, at);
-        if (branch->child == NULL || is_empty(&s))
+        if (branch->child == NULL)
             return;
+        if (is_empty(&s)) { /* with more in it, it could go on */
+            d->rests_on_all = true;
+            return;
+        }
         list = &branch->child;
+        below = true;
     }
     if (node < d->shared) { /* the pool will put it there */
         asx__share_found(d, node, last, prints);
@@ -329,7 +360,49 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
     if (chain != NULL) {
         chain->next = *list;
         *list = chain;
+        d->nodes.at[node].branches += !below;
     }
+}
+
+/* ---- answers that conflict with nothing ----------------------------------------------------- */
+
+bool asx__tree_has_task(const asx__dpor *d, uint32_t node, uint32_t task)
+{
+    size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
+    for (size_t i = d->nodes.at[node].sleepers; i < to; i++)
+        if (d->sleepers.at[i]->task == task)
+            return true;
+    for (const asx__branch *b = d->nodes.at[node].rest; b != NULL; b = b->next)
+        if (b->task == task)
+            return true;
+    return false;
+}
+
+bool asx__tree_add_answers(asx__dpor *d, uint32_t node, uint32_t choice, uint32_t answers)
+{
+    const asx__dpor_event *event = &d->events[node];
+    asx__branch **list = &d->nodes.at[node].rest, *last = *list;
+    bool front = d->options.mode == ASX__DPOR_SOURCE; /* as asx__tree_insert() would */
+    while (!front && last != NULL && last->next != NULL)
+        last = last->next;
+    if (last == NULL || last->task != event->task || last->choice != choice || last->child != NULL)
+        return false;
+    for (uint32_t other = choice + 1; other < answers; other++) {
+        if (other == event->choice)
+            continue;
+        asx__branch *branch = asx__tree_branch(d, (asx__step){ event->task, other, false },
+                                               &last->prints);
+        if (branch == NULL)
+            return true;
+        if (!front)
+            list = &last->next;
+        branch->next = *list;
+        *list = branch;
+        last = branch;
+        d->nodes.at[node].branches++;
+    }
+    d->nodes.at[node].answered = event->task + 1;
+    return true;
 }
 
 /* ---- the next execution --------------------------------------------------------------------- */

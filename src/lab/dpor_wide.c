@@ -25,8 +25,11 @@ uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op)
     if (object == ASX__DPOR_NONE || d->objects.at[object].last == ASX__DPOR_NONE)
         return state_now(ctx, name, op);
     uint32_t first = asx__moved_access(d, object);
-    uint32_t a = first != ASX__DPOR_NONE ? d->accesses.at[first].prev : d->objects.at[object].last;
-    for (; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev) {
+    uint32_t a = first != ASX__DPOR_NONE ? d->accesses.at[first].prev_change
+                                         : d->objects.at[object].last_change;
+    if (first == ASX__DPOR_NONE)
+        first = d->objects.at[object].last; /* if nothing changes it that is what it always was */
+    for (; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev_change) {
         const asx__access *access = &d->accesses.at[a];
         first = a;
         if (asx__is_away(d, access->event))
@@ -123,9 +126,10 @@ static void note_group(asx__dpor *d, uint32_t step, uint64_t name)
 }
 
 /* Notes one access, for which there is room, and returns the sum over the class for it: which write
- * it comes after. `cell`: the memory of this object; NULL: it has none. */
+ * it comes after. `cell`: the memory of this object; NULL: it has none. *history: goes on. */
 static inline __attribute__((always_inline)) uint64_t
-note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op *cell, uint64_t sum)
+note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op *cell, uint64_t sum,
+            uint64_t *history)
 {
     uint32_t *clock = asx__dpor_clock(d, step);
     uint32_t number = asx__dpor_object_of(d, touch->name);
@@ -134,22 +138,31 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
     asx__dpor_object *object = &d->objects.at[number];
     uint64_t before = cell != NULL ? asx__state_read(cell->object, cell->size) : object->state;
     uint32_t self = (uint32_t)d->accesses.len++;
+    uint64_t pasts = touch->writes;
     if (touch->writes)
-        for (uint32_t a = object->last; a != object->last_write; a = d->accesses.at[a].prev)
+        for (uint32_t a = object->last; a != object->last_write; a = d->accesses.at[a].prev) {
             join_event(d, clock, a);
+            pasts += d->wide_events[d->accesses.at[a].event].history;
+        }
     uint64_t after = UINT64_MAX;
     if (object->last_write != ASX__DPOR_NONE) {
+        uint32_t event = d->accesses.at[object->last_write].event;
         join_event(d, clock, object->last_write);
-        after = asx__event_word(d, &d->events[d->accesses.at[object->last_write].event]);
+        after = asx__event_word(d, &d->events[event]);
+        pasts = asx__hash_absorb(pasts, d->wide_events[event].history);
     }
+    *history = asx__hash_absorb(*history, pasts);
     d->accesses.at[self] = (asx__access){
         .event = step, .object = number, .prev = object->last, .prev_write = object->last_write,
-        .before = before, .after = touch->after, .change = touch->change, .writes = touch->writes,
+        .prev_change = object->last_change, .before = before, .after = touch->after,
+        .change = touch->change, .writes = touch->writes,
     };
     d->prints.at[d->prints.len++] = touch->name * 2 + touch->writes;
     object->last = self;
     if (touch->writes)
         object->last_write = self;
+    if (touch->writes || touch->change != 0)
+        object->last_change = self;
     object->state = touch->writes ? touch->after : before + touch->change;
     if (cell != NULL && object->state != before)
         asx__state_write(cell->object, cell->size, object->state);
@@ -157,13 +170,17 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
 }
 
 /* An event that conflicts with all: after everything, and before everything else. */
-static void order_all(asx__dpor *d, uint32_t step)
+static uint64_t order_all(asx__dpor *d, uint32_t step)
 {
+    uint64_t pasts = 0;
     for (uint32_t t = 0; t < d->tasks_len; t++)
-        if (d->tasks[t].present)
+        if (d->tasks[t].present) {
             asx__clock_join(asx__dpor_clock(d, step), asx__dpor_task_clock(d, t), d->stride);
+            pasts = asx__hash_absorb(pasts, d->tasks[t].history);
+        }
     d->world = step;
     d->epoch++;
+    return pasts;
 }
 
 static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
@@ -173,14 +190,17 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     const asx__deed *deed = &d->deed;
     uint64_t words[3] = { asx__event_word(d, event), choice, d->epoch };
     uint64_t sum = asx__hash_words(0, words, 3);
+    uint64_t history = asx__hash_absorb(wide->before, sum);
     wide->accesses = (uint32_t)d->accesses.len;
     wide->links = (uint32_t)d->links.len;
     wide->all = deed->all;
     wide->short_cut = deed->short_cut;
-    if (d->world != ASX__DPOR_NONE)
+    if (d->world != ASX__DPOR_NONE) {
         asx__clock_join(asx__dpor_clock(d, step), asx__dpor_clock(d, d->world), d->stride);
+        history = asx__hash_absorb(history, d->wide_events[d->world].history);
+    }
     if (deed->all)
-        order_all(d, step);
+        history = asx__hash_absorb(history, order_all(d, step));
     uint64_t before = 0; /* no name of a group */
     uint64_t cell = wide->op.object != NULL ? asx__op_name(&wide->op) : 0; /* no name either */
     if (ASX__UNLIKELY(!room_for_accesses(d, deed->len)))
@@ -188,7 +208,8 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     for (size_t i = 0; i < deed->len; i++) {
         const asx__touch *touch = &deed->touches[i];
         uint64_t group = asx__group_of(touch->name);
-        sum = note_access(d, step, touch, touch->name == cell ? &wide->op : NULL, sum);
+        sum = note_access(d, step, touch, touch->name == cell ? &wide->op : NULL, sum,
+                          &history);
         if (group != before)
             note_group(d, step, group);
         before = group;
@@ -206,6 +227,7 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     }
     event->term = asx__hash_avalanche(sum);
     d->class_sum += event->term;
+    d->tasks[event->task].history = wide->history = asx__hash_avalanche(history);
 }
 
 uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
@@ -221,7 +243,8 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
                                 .site = k->op.site, .object = ASX__DPOR_NONE,
                                 .prev = ASX__DPOR_NONE, .prev_write = ASX__DPOR_NONE,
                                 .objects = (uint32_t)d->objects.len };
-    *wide = (asx__wide_event){ .answers = 1, .plain = asx__op_is_plain(&k->op) };
+    *wide = (asx__wide_event){ .answers = 1, .plain = asx__op_is_plain(&k->op),
+                               .before = k->history };
     asx__clock_copy(clock, asx__dpor_task_clock(d, task), d->stride);
     asx__clock_copy(d->pre_clocks + (size_t)step * d->stride, clock, d->stride);
     bool known = d->deed_of == &k->op && d->deed_at == step; /* since it was chosen */
@@ -259,7 +282,10 @@ void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
     if (!room_for_accesses(d, 1))
         return;
     asx__wide_event *wide = &d->wide_events[d->events_len - 1];
-    uint64_t term = asx__hash_avalanche(note_access(d, d->events_len - 1, &touch, NULL, name));
+    uint64_t history = wide->history;
+    uint64_t term = asx__hash_avalanche(
+        note_access(d, d->events_len - 1, &touch, NULL, name, &history));
+    d->tasks[d->events[d->events_len - 1].task].history = wide->history = history;
     d->events[d->events_len - 1].term += term;
     d->class_sum += term;
     d->deed_of = NULL;

@@ -8,7 +8,7 @@
 
 #include "support_kinds.h"
 
-enum { FEW = 50, MANY = 250 };
+enum { FEW = 25, MANY = 75 };
 
 static void run(const lab_kind *kind, int steps, uint64_t executions)
 {

@@ -1,6 +1,8 @@
 /* Three tasks that do the same sort of thing, for what an execution costs: cells, messages that are
  * looked for or waited for, locks, permits of a semaphore, sleeps, cancellation, joins. With twelve
- * steps each is a lab test by itself, whose number of classes is known by brute force. */
+ * steps each of these is a lab test, whose number of classes is known by brute force. And: permits
+ * that are tried for, channels of many receivers, one deadline after the other, a task that is
+ * cancelled while it waits, a choice. */
 #ifndef ASX_LAB
 #define ASX_LAB 1
 #endif
@@ -14,6 +16,8 @@ typedef struct shared {
     asx_channel_receiver rx;
     asx_mutex mutex;
     asx_semaphore semaphore;
+    asx_mpmc_sender any_tx;
+    asx_mpmc_receiver any_rx;
     asx_task first;
 } shared;
 
@@ -114,6 +118,20 @@ static void kind_receives(asx_cx *cx, void *arg)
     run_on_channel(cx, arg, sends, sends, receives);
 }
 
+/* As many answers as steps; and a message, so that operations access several objects. */
+static asx_status chooses(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = send_some(cx, s, 1);
+    (void)asx_lab_choose(cx, (uint32_t)s->steps);
+    return st < 0 ? st : step_along(cx, s, 0);
+}
+
+static void kind_choices(asx_cx *cx, void *arg)
+{
+    run_on_channel(cx, arg, chooses, steps_1, steps_2);
+}
+
 /* ---- locks and permits ---------------------------------------------------------------------- */
 
 static asx_status locks(asx_cx *cx, void *arg)
@@ -158,6 +176,58 @@ static void kind_permits(asx_cx *cx, void *arg)
     begin(cx, &s, arg, &r);
     asx_lab_check(cx, asx_semaphore_create(&r, "semaphore", 2, &s.semaphore) == ASX_OK);
     run(cx, &r, &s, acquires, acquires, acquires);
+}
+
+static asx_status tries(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    for (int i = 0; i < s->steps / 6; i++) {
+        asx_semaphore_permit permit;
+        if (asx_semaphore_try_acquire(&s->semaphore, cx, 1, &permit) == ASX_OK)
+            (void)asx_semaphore_release(&permit);
+        else
+            (void)asx_lab_load(cx, &cells[0]);
+    }
+    return ASX_OK;
+}
+
+static void kind_tries(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, arg, &r);
+    asx_lab_check(cx, asx_semaphore_create(&r, "semaphore", 1, &s.semaphore) == ASX_OK);
+    run(cx, &r, &s, tries, tries, tries);
+}
+
+/* ---- channels of many receivers ------------------------------------------------------------- */
+
+static asx_status sends_to_any(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = ASX_OK;
+    for (int i = 0; i < s->steps / 3 && st >= 0; i++)
+        st = asx_mpmc_send(&s->any_tx, cx, &i);
+    return st;
+}
+
+static asx_status looks_for_any(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    int message;
+    for (int i = 0; i < s->steps / 3; i++)
+        (void)asx_mpmc_try_recv(&s->any_rx, cx, &message);
+    return ASX_OK;
+}
+
+static void kind_any(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, arg, &r);
+    asx_lab_check(cx, asx_mpmc_create(&r, sizeof(int), (size_t)s.steps, &s.any_tx, &s.any_rx) ==
+                          ASX_OK);
+    run(cx, &r, &s, sends_to_any, sends_to_any, looks_for_any);
 }
 
 /* ---- time, cancellation, joins -------------------------------------------------------------- */
@@ -206,6 +276,47 @@ static void kind_cancels(asx_cx *cx, void *arg)
     run_on_channel(cx, arg, sends_until_cancelled, cancels, looks);
 }
 
+static asx_status naps(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = ASX_OK;
+    for (int i = 0; i < s->steps / 6 && st >= 0; i++) {
+        st = asx_sleep(cx, 10);
+        asx_lab_store(cx, &cells[0], asx_lab_load(cx, &cells[0]) + i);
+    }
+    return st;
+}
+
+static void kind_naps(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, arg, &r);
+    run(cx, &r, &s, naps, naps, naps);
+}
+
+static asx_status waits(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = ASX_OK;
+    int message;
+    while (st >= 0)
+        st = asx_channel_recv(&s->rx, cx, &message);
+    return ASX_OK;
+}
+
+static asx_status ends_it(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = send_some(cx, s, s->steps / 3);
+    return st < 0 ? st : asx_task_cancel(&s->first, NULL);
+}
+
+static void kind_waits(asx_cx *cx, void *arg)
+{
+    run_on_channel(cx, arg, waits, sends, ends_it);
+}
+
 static asx_status joins(asx_cx *cx, void *arg)
 {
     shared *s = arg;
@@ -229,7 +340,9 @@ static void kind_joins(asx_cx *cx, void *arg)
 const lab_kind lab_kinds[LAB_KINDS] = {
     { "steps", kind_steps },       { "messages", kind_messages }, { "receives", kind_receives },
     { "locks", kind_locks },       { "permits", kind_permits },   { "sleeps", kind_sleeps },
-    { "cancels", kind_cancels },   { "joins", kind_joins },
+    { "cancels", kind_cancels },   { "joins", kind_joins },       { "tries", kind_tries },
+    { "any", kind_any },           { "naps", kind_naps },         { "waits", kind_waits },
+    { "choices", kind_choices },
 };
 
 static int twelve = 12;

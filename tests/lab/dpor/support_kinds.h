@@ -9,7 +9,7 @@ typedef struct lab_kind {
     asx_lab_fn fn; /* its argument: an int, how many steps; a multiple of 12 */
 } lab_kind;
 
-enum { LAB_KINDS = 8 };
+enum { LAB_KINDS = 13 };
 extern const lab_kind lab_kinds[LAB_KINDS];
 
 #endif
