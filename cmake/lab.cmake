@@ -53,6 +53,23 @@ if(TARGET lab-bugs AND TARGET asx_tool AND NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(lab-bugs-story PROPERTIES LABELS lab TIMEOUT 300)
 endif()
 
+# lab-dying: tests that end their process, and what is told of them.
+if(ASX_TESTS)
+  add_executable(lab-dying "${PROJECT_SOURCE_DIR}/tests/lab/dying/support_dying.c")
+  set_target_properties(lab-dying PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_link_libraries(lab-dying PRIVATE asx_lab_main asx_flags)
+  set(lab_dying_without "")
+  if("${ASX_SANITIZE}" MATCHES "thread")
+    set(lab_dying_without no-timer)
+  endif()
+  if(NOT CMAKE_CROSSCOMPILING)
+    add_test(NAME lab-dying COMMAND sh "${PROJECT_SOURCE_DIR}/tests/lab/dying/dying.sh"
+      $<TARGET_FILE:lab-dying> ${lab_dying_without})
+    set_tests_properties(lab-dying PROPERTIES LABELS lab TIMEOUT 300)
+  endif()
+endif()
+
 # lab-seeds: a program of a hundred tasks and the examples, over many seeds with faults on.
 if(ASX_TESTS AND EXISTS "${PROJECT_SOURCE_DIR}/tests/lab/seeds/seeds_main.c")
   set(seeds_folder "${PROJECT_SOURCE_DIR}/tests/lab/seeds")

@@ -91,6 +91,7 @@ typedef struct asx__lab_region {
 typedef struct asx__text {
     char *bytes;         /* NUL-terminated, or NULL while empty */
     size_t len, cap;
+    bool fixed;          /* it does not: what has no room any more is left out */
 } asx__text;
 
 typedef struct asx__explorer {

@@ -34,6 +34,8 @@ void asx__text_add(asx__text *text, const char *format, ...)
     int more = vsnprintf(NULL, 0, format, args);
     va_end(args);
     size_t need = text->len + (size_t)(more > 0 ? more : 0) + 1;
+    if (need > text->cap && text->fixed)
+        return;
     if (need > text->cap) {
         char *larger = realloc(text->bytes, need * 2);
         if (larger == NULL)

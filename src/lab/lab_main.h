@@ -24,7 +24,7 @@ typedef struct request {
     bool same;            /* replay: it is good if it fails as the pack says */
     bool seen;            /* ... and it did */
     const struct pack *expected;
-    const asx_lab_test *test;
+    asx_lab_test *test;
     char **names;
     int names_len;
 } request;
@@ -32,7 +32,7 @@ typedef struct request {
 /* "what: value" to standard error; returns 2. */
 int complain(const char *what, const char *value);
 const asx_lab_test *tests_all(void);
-const asx_lab_test *test_named(const char *name);
+asx_lab_test *test_named(const char *name);
 /* "quiescent" or "adversarial". */
 bool clock_named(const char *text, asx_explore_clock *ret_clock);
 bool wanted(const request *r, const asx_lab_test *test);
@@ -65,6 +65,15 @@ bool was_interrupted(void);
 asx_status on_checkpoint(void *ctx, const void *bytes, size_t len);
 /* All of it and a NUL, malloc'd; NULL: it cannot be read. */
 char *read_file(const char *path, size_t *ret_len);
+
+/* dying.c */
+/* From now on a test that ends the process is told of. */
+void watch_deaths(void);
+/* The test of the request is being run; no test is. */
+void watch_begin(request *r);
+void watch_end(void);
+/* What is explored: calls the test `arg`, an asx_lab_test. */
+void test_run(asx_cx *cx, void *arg);
 
 /* table.c */
 int table_print(request *r);

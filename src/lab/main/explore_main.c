@@ -33,9 +33,9 @@ const asx_lab_test *tests_all(void)
     return tests_first;
 }
 
-const asx_lab_test *test_named(const char *name)
+asx_lab_test *test_named(const char *name)
 {
-    const asx_lab_test *test = tests_first;
+    asx_lab_test *test = tests_first;
     while (test != NULL && strcmp(test->name, name) != 0)
         test = test->next;
     return test;
@@ -345,7 +345,7 @@ static bool keep(request *r, asx_lab_finding *finding)
     if (options.time_max_ns == 0)
         options.time_max_ns = 2 * ASX_SEC;
     if (!r->no_shrink) {
-        asx_status st = asx_lab_shrink(&options, 0, r->test->fn, NULL, finding);
+        asx_status st = asx_lab_shrink(&options, 0, test_run, r->test, finding);
         if (st < 0)
             fprintf(stderr, "%s: the failure does not repeat: %s\n", r->test->name,
                     asx_status_hint(st));
@@ -372,7 +372,7 @@ static int search(request *r)
     asx_explore_result result;
     asx_lab_finding finding;
     r->saved = true; /* what is found is told by us */
-    asx_status st = asx_lab_search(&r->options, r->samples, r->test->fn, NULL, &result, &finding);
+    asx_status st = asx_lab_search(&r->options, r->samples, test_run, r->test, &result, &finding);
     if (st < 0)
         return complain(r->test->name, asx_status_hint(st));
     bool kept = !finding.found || keep(r, &finding);
@@ -382,7 +382,7 @@ static int search(request *r)
     return kept ? code_of(&result) : 2;
 }
 
-static int explore(request *r, const asx_lab_test *test)
+static int explore(request *r, asx_lab_test *test)
 {
     asx_explore_result result;
     r->test = test;
@@ -393,7 +393,7 @@ static int explore(request *r, const asx_lab_test *test)
     r->options.program = test->name;
     if (r->search && r->replay == NULL)
         return search(r);
-    asx_status st = asx_explore(&r->options, test->fn, NULL, &result);
+    asx_status st = asx_explore(&r->options, test_run, test, &result);
     if (st < 0)
         return complain(test->name, asx_status_hint(st));
     drop_checkpoint(r, &result);
@@ -402,7 +402,7 @@ static int explore(request *r, const asx_lab_test *test)
 }
 
 /* With the checkpoint, if one is asked for. */
-static int explore_from(request *r, const asx_lab_test *test)
+static int explore_from(request *r, asx_lab_test *test)
 {
     size_t len = 0;
     char *bytes = r->resume != NULL ? read_file(r->resume, &len) : NULL;
@@ -410,7 +410,10 @@ static int explore_from(request *r, const asx_lab_test *test)
         return complain(r->resume, "cannot be read");
     r->options.resume = bytes;
     r->options.resume_len = len;
+    watch_begin(r);
     int code = explore(r, test);
+    watch_end();
+    (void)fflush(stdout); /* the next test may take it along */
     r->options.resume = NULL;
     free(bytes);
     return code;
@@ -428,7 +431,7 @@ static int replay(request *r)
         free(text);
         return complain(r->replay, "is not a schedule");
     }
-    const asx_lab_test *test = test_named(p.test);
+    asx_lab_test *test = test_named(p.test);
     uint64_t faults = r->options.faults;
     r->options.schedule = p.schedule;
     r->expected = &p;
@@ -441,7 +444,9 @@ static int replay(request *r)
         code = complain(r->replay, "there are no such faults");
     else {
         r->options.faults = (uint32_t)faults;
+        watch_begin(r);
         code = explore(r, test);
+        watch_end();
     }
     if (r->same && code < 2) {
         puts(r->seen ? "the same failure again" : "not the failure of the pack");
@@ -482,12 +487,14 @@ static int run(int argc, char **argv)
     int code = parse(&r, argc, argv);
     if (code != 0)
         return code;
+    if (!r.table)
+        watch_deaths();
     if (r.replay != NULL)
         return replay(&r);
     if (r.table)
         return table_print(&r);
     hear_signals();
-    for (const asx_lab_test *test = tests_first; test != NULL; test = test->next) {
+    for (asx_lab_test *test = tests_first; test != NULL; test = test->next) {
         if (!wanted(&r, test))
             continue;
         int one = 0;

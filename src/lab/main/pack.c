@@ -9,7 +9,7 @@
  *     seed N
  *     clock NAME           quiescent or adversarial
  *     faults N             the sum of asx_explore_fault
- *     verdict NAME
+ *     verdict NAME         "died": the test has ended the process (dying.c)
  *     failure TEXT
  *     site FILE:LINE       empty when there is none
  *     version X.Y.Z        of asx
@@ -76,7 +76,7 @@ static bool record(const request *r, const asx_lab_finding *finding, asx__bytes 
     options.sink = asx__bytes_keep;
     options.ctx = ret_trace;
     options.program = r->test->name;
-    return asx_explore(&options, r->test->fn, NULL, &result) >= 0;
+    return asx_explore(&options, test_run, r->test, &result) >= 0;
 }
 
 bool pack_write(const request *r, const char *path, const asx_lab_finding *finding)

@@ -1,0 +1,233 @@
+/* dying.c - a test that takes the process along: by a signal, by exit(), or by never coming back.
+ *
+ * What it did until then is all in the explorer, so it can still be told: which test, why, in which
+ * schedule, as a pack too, whose verdict is "died" and whose failure is the reason. Nothing can be
+ * shrunk: every trial would end like this one. Whoever is told by a signal may be in the middle of
+ * malloc(), so nothing is allocated until the schedule is safe; buffers are static, and what does
+ * not fit is left out.
+ *
+ * Never coming back: a task that runs for PATIENCE_S seconds of processor time and comes to no
+ * operation. Processor time, because a process that is stopped or has to wait for the machine does
+ * nothing wrong. Workers (--jobs) are not watched for that: timers are not inherited.
+ *
+ * Rejected: a process per test, whose parent would tell. The parent does not know the schedule, and
+ * a debugger would have to follow.
+ */
+#include "lab/lab_main.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lab/explore.h"
+#include "lab/pack.h"
+
+#define TICKS_PER_S 4 /* looks in a second of processor time */
+#define PATIENCE_S 10
+
+static struct {
+    request *r;            /* NULL: no test is being run */
+    const asx_runtime *rt; /* that runs it; NULL: this process does not */
+    uint64_t runs;
+    uint64_t began_ns;
+    uint64_t pulse; /* when the timer looked last */
+    unsigned still; /* so many looks ago something happened */
+} watched;
+
+static char schedule[1 << 16], lanes[1 << 16];
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    return clock_gettime(CLOCK_MONOTONIC, &ts) == 0
+               ? (uint64_t)ts.tv_sec * ASX_SEC + (uint64_t)ts.tv_nsec
+               : 0;
+}
+
+void test_run(asx_cx *cx, void *arg)
+{
+    const asx_lab_test *test = arg;
+    watched.rt = cx->rt_;
+    watched.runs++;
+    test->fn(cx, NULL);
+}
+
+void watch_begin(request *r)
+{
+    watched.r = r;
+    watched.rt = NULL;
+    watched.began_ns = now_ns();
+}
+
+void watch_end(void)
+{
+    watched.r = NULL;
+}
+
+/* ---- telling -------------------------------------------------------------------------------- */
+
+static void write_pack(const request *r, const char *why)
+{
+    char path[256], program[4096];
+    (void)snprintf(path, sizeof path, "asx-%.200s.pack", r->test->name);
+    const char *to = r->pack != NULL ? r->pack : path;
+    int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[len > 0 ? len : 0] = '\0';
+    if (fd < 0 ||
+        dprintf(fd,
+                ASX__PACK_HEAD "program %s\ntest %s\nmode %s\nseed %llu\nclock %s\nfaults %u\n"
+                               "verdict died\nfailure %s\nsite \nschedule %s\ntrace 0\n",
+                len > 0 ? program : r->program, r->test->name,
+                r->search ? "search" : asx_explore_mode_str(r->options.mode),
+                (unsigned long long)r->options.seed,
+                r->options.clock == ASX_EXPLORE_ADVERSARIAL ? "adversarial" : "quiescent",
+                (unsigned)r->options.faults, why, schedule) < 0)
+        (void)dprintf(STDERR_FILENO, "%s: the crash pack cannot be written\n", to);
+    else if (!r->json)
+        (void)dprintf(STDOUT_FILENO, "%s: crash pack written to %s; asx replay %s\n",
+                      r->test->name, to, to);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static void write_schedule(const request *r)
+{
+    int fd = open(r->save, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0 || dprintf(fd, "test %s\nschedule %s\n", r->test->name, schedule) < 0)
+        (void)dprintf(STDERR_FILENO, "%s: the schedule cannot be written\n", r->save);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* All that is known. True: it died as the pack that is replayed says. */
+static bool tell_death(const char *why)
+{
+    request *r = watched.r;
+    asx__explorer *x = r != NULL && watched.rt != NULL ? asx__explorer_of(watched.rt) : NULL;
+    if (x == NULL)
+        return false;
+    watched.r = NULL; /* once */
+    asx__text words = { .bytes = schedule, .cap = sizeof schedule, .fixed = true };
+    asx__text lines = { .bytes = lanes, .cap = sizeof lanes, .fixed = true };
+    size_t steps;
+    asx__dpor_stats stats;
+    (void)asx__dpor_events(x->dpor, &steps);
+    asx__dpor_stats_get(x->dpor, &stats);
+    asx__explore_schedule(x, &words);
+    if (r->json)
+        (void)dprintf(STDOUT_FILENO,
+                      "{\"test\":\"%s\",\"mode\":\"%s\",\"executions\":%llu,\"classes\":%llu,"
+                      "\"redundant\":%llu,\"blocked\":%llu,\"deadlocks\":%llu,\"bugs\":1,"
+                      "\"complete\":false,\"seconds\":%.6f}\n",
+                      r->test->name, r->search ? "search" : asx_explore_mode_str(r->options.mode),
+                      (unsigned long long)stats.executions + 1, (unsigned long long)stats.classes,
+                      (unsigned long long)stats.redundant, (unsigned long long)stats.blocked,
+                      (unsigned long long)stats.deadlocks,
+                      (double)(now_ns() - watched.began_ns) / 1e9);
+    else
+        (void)dprintf(STDOUT_FILENO, "%s: execution %llu: died: %s\n", r->test->name,
+                      (unsigned long long)stats.executions + 1, why);
+    if (r->replay == NULL && r->save != NULL)
+        write_schedule(r);
+    if (r->replay == NULL && !r->no_pack && (r->pack != NULL || r->search))
+        write_pack(r, why);
+    (void)alarm(2); /* the lines need memory, which may be what has broken */
+    asx__explore_lanes(x, steps, &lines);
+    (void)alarm(0);
+    if (!r->json)
+        (void)dprintf(STDOUT_FILENO, "%s", lanes);
+    bool seen = r->expected != NULL && r->expected->verdict != NULL &&
+                strcmp(r->expected->verdict, "died") == 0 && r->expected->failure != NULL &&
+                strcmp(r->expected->failure, why) == 0;
+    if (r->same)
+        (void)dprintf(STDOUT_FILENO, "%s\n",
+                      seen ? "the same failure again" : "not the failure of the pack");
+    asx_lab_failed_here(why, "");
+    return seen && r->same;
+}
+
+/* ---- noticing ------------------------------------------------------------------------------- */
+
+static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+#define FAULTS (sizeof faults / sizeof faults[0])
+static struct sigaction before[FAULTS];
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    const char *why = number == SIGSEGV   ? "SIGSEGV"
+                      : number == SIGBUS  ? "SIGBUS"
+                      : number == SIGFPE  ? "SIGFPE"
+                      : number == SIGILL  ? "SIGILL"
+                      : number == SIGABRT ? "SIGABRT"
+                                          : "a signal";
+    if (tell_death(why))
+        _exit(0);
+    for (size_t i = 0; i < FAULTS; i++) /* whoever was here before may have something to say */
+        if (faults[i] == number)
+            (void)sigaction(number, &before[i], NULL);
+    if (info->si_code <= 0 || number == SIGABRT)
+        (void)raise(number); /* else the instruction faults again */
+}
+
+static void on_exit_called(void)
+{
+    if (watched.r != NULL && watched.rt != NULL)
+        _exit(tell_death("exit() was called") ? 0 : 1);
+}
+
+/* Something that changes whenever a task comes to an operation. */
+static uint64_t pulse(const asx__explorer *x)
+{
+    size_t steps;
+    (void)asx__dpor_events(x->dpor, &steps);
+    return watched.runs * 1000003 + steps;
+}
+
+static void on_tick(int number)
+{
+    (void)number;
+    const asx__explorer *x =
+        watched.r != NULL && watched.rt != NULL ? asx__explorer_of(watched.rt) : NULL;
+    if (x == NULL)
+        return;
+    const asx__task *task = x->rt->current;
+    bool of_test = task != NULL && asx__serial(task->generation) != x->driver;
+    uint64_t now = pulse(x), time_max_ns = watched.r->options.time_max_ns;
+    watched.still = of_test && now == watched.pulse ? watched.still + 1 : 0;
+    watched.pulse = now;
+    bool late = time_max_ns != 0 && watched.still >= 2 &&
+                now_ns() - watched.began_ns > time_max_ns;
+    if (watched.still >= PATIENCE_S * TICKS_PER_S || late)
+        _exit(tell_death("a task runs and comes to no operation") ? 0 : 1);
+}
+
+/* The child of a test is no test. */
+static void in_child(void)
+{
+    watched.rt = NULL;
+}
+
+void watch_deaths(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    (void)sigemptyset(&action.sa_mask);
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (size_t i = 0; i < FAULTS; i++)
+        (void)sigaction(faults[i], &action, &before[i]);
+    action.sa_handler = on_tick;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    (void)sigaction(SIGVTALRM, &action, NULL);
+    struct timeval between = { .tv_usec = 1000000 / TICKS_PER_S };
+    (void)setitimer(ITIMER_VIRTUAL, &(struct itimerval){ between, between }, NULL);
+    (void)atexit(on_exit_called);
+    (void)pthread_atfork(NULL, NULL, in_child);
+}

@@ -1,0 +1,40 @@
+#!/bin/sh
+# dying.sh PROGRAM [no-timer] - a lab test that ends the process is told of with its schedule, and
+# its pack ends it again. no-timer: signals do not reach a task that does nothing but run.
+set -u
+program=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+fail() {
+    echo "$1"
+    cat out
+    exit 1
+}
+
+for one in "faults SIGSEGV" "aborts SIGABRT" "exits exit() was called" \
+    "stays a task runs and comes to no operation"; do
+    test=${one%% *}
+    why=${one#* }
+    [ "$test" = stays ] && [ "${2-}" = no-timer ] && continue
+    "$program" --time 0.1 "$test" > out 2>&1 && fail "$test ends with success"
+    grep -q "^$test: execution .*: died: $why\$" out || fail "$test: it does not say why"
+    grep -q "load x0 -> 2 .*support_dying.c:" out || fail "$test: the interleaving is missing"
+    "$program" --replay "asx-$test.pack" --same --time 0.1 > out 2>&1 ||
+        fail "$test: the pack does not end like this"
+    grep -q "^the same failure again\$" out || fail "$test: it is not the same"
+    [ "$test" = stays ] && continue
+    "$program" --mode optimal --save saved "$test" > out 2>&1 &&
+        fail "$test ends with success"
+    grep -q "^schedule .*3" saved || fail "$test: no schedule was saved"
+done
+
+sed 's/^failure .*/failure SIGSEGV/' asx-exits.pack > other
+"$program" --replay other --same > out 2>&1 && fail "another death is taken for the same"
+
+# What was found before is not lost, and one object is printed for who dies.
+"$program" --json --mode optimal lives exits > out 2> err && fail "the two end with success"
+[ "$(grep -c '"test"' out)" = 2 ] || fail "there are not two results"
+grep -q '"test":"exits".*"bugs":1,"complete":false' out || fail "it is no bug"
+"$program" --mode optimal lives > out 2>&1 || fail "the good one fails"

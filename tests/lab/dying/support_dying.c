@@ -1,0 +1,74 @@
+/* support_dying.c - lab tests that end their process in some schedules; for dying.sh. */
+#define _GNU_SOURCE
+#include <asx/asx.h>
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static int order;
+
+static asx_status writes(asx_cx *cx, void *arg)
+{
+    asx_lab_store(cx, &order, (int)(uintptr_t)arg);
+    return ASX_OK;
+}
+
+/* The reader `fn`, and two who write 1 and 2. */
+static void read_by(asx_cx *cx, asx_task_fn fn)
+{
+    asx_region r;
+    order = 0;
+    asx_region_open(cx, &r, NULL);
+    asx_spawn(&r, "one", writes, (void *)1);
+    asx_spawn(&r, "two", writes, (void *)2);
+    asx_spawn(&r, "reader", fn, NULL);
+    asx_region_close(&r, ASX_OK);
+}
+
+static asx_status faults_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2) {
+        volatile int *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        *nowhere = 1;
+    }
+    return ASX_OK;
+}
+
+static asx_status aborts_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2)
+        abort();
+    return ASX_OK;
+}
+
+static asx_status exits_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2)
+        exit(0);
+    return ASX_OK;
+}
+
+static asx_status stays_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2)
+        for (;;)
+            __asm__ volatile("" : : : "memory");
+    return ASX_OK;
+}
+
+static asx_status only_reads(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    (void)asx_lab_load(cx, &order);
+    return ASX_OK;
+}
+
+ASX_LAB_TEST(lives) { read_by(cx, only_reads); }
+ASX_LAB_TEST(faults) { read_by(cx, faults_at_two); }
+ASX_LAB_TEST(aborts) { read_by(cx, aborts_at_two); }
+ASX_LAB_TEST(exits) { read_by(cx, exits_at_two); }
+ASX_LAB_TEST(stays) { read_by(cx, stays_at_two); }
