@@ -19,6 +19,7 @@
  */
 #include "sched/blocking.h"
 #include "sched/engine.h"
+#include "sched/task.h"
 
 #include <asx/blocking.h>
 
