@@ -72,11 +72,12 @@ static void put_back(asx__dpor *d)
 }
 
 /* The prints of a deed, in `d->prints` behind those of the execution. */
-static asx__prints prints_of(asx__dpor *d, const asx__deed *deed)
+static asx__prints prints_of(asx__dpor *d, const mover *m, const asx__deed *deed)
 {
-    asx__prints prints = { NULL, (uint32_t)deed->len, deed->all, 0, 0 };
+    bool several = m->at < d->events_len ? d->wide_events[m->at].several : m->op->answers != NULL;
+    asx__prints prints = { NULL, (uint32_t)deed->len, deed->all, 0, 0, several };
     if (!ASX__VEC_ROOM(d, d->prints, deed->len))
-        return (asx__prints){ NULL, 0, false, 0, 0 };
+        return (asx__prints){ NULL, 0, false, 0, 0, several };
     uint64_t *at = d->prints.at + d->prints.len;
     for (size_t i = 0; i < deed->len; i++) {
         /* Disabled: whatever accesses what it looked at could be the reason. */
@@ -217,7 +218,7 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
             d->status = ASX_E_RESOURCE_EXHAUSTED;
             return true;
         }
-        asx__prints there = prints_of(d, &d->other);
+        asx__prints there = prints_of(d, m, &d->other);
         asx__prints e = asx__wide_prints(d, early);
         bool conflicts = d->other.enabled && asx__prints_conflict(&there, &e);
         if (conflicts)

@@ -91,6 +91,7 @@ typedef struct asx__prints {
     uint32_t len;
     bool all;
     uint64_t touched, written;
+    bool several;              /* it can go in several ways */
 } asx__prints;
 
 /* What a wide execution knows of an event besides asx__dpor_event. */
@@ -101,6 +102,7 @@ typedef struct asx__wide_event {
     uint32_t answers;       /* to be tried; 1: this one */
     bool all, plain;
     bool short_cut;         /* see asx__deed */
+    bool several;           /* it could go in several ways, whether they are to be tried or not */
     uint64_t touched, written;
     uint64_t history;       /* of it and its past; see dpor_seen.c */
     uint64_t before;        /* that of its task, before it */
@@ -484,7 +486,8 @@ uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op);
 static inline asx__prints asx__wide_prints(const asx__dpor *d, uint32_t event)
 {
     const asx__wide_event *w = &d->wide_events[event];
-    return (asx__prints){ d->prints.at + w->accesses, w->len, w->all, w->touched, w->written };
+    return (asx__prints){ d->prints.at + w->accesses, w->len, w->all, w->touched, w->written,
+                          w->several };
 }
 
 static inline uint64_t asx__print_bit(uint64_t name)

@@ -32,7 +32,9 @@ static void put_step(asx__bytes *b, uint32_t task, uint32_t choice, bool by_defa
 
 static void put_branch(asx__bytes *b, uint32_t task, uint32_t choice, const asx__prints *prints)
 {
-    put_step(b, task, choice, prints->all);
+    asx__bytes_u32(b, task);
+    asx__bytes_u32(b, choice);
+    asx__bytes_u32(b, (uint32_t)prints->all | (uint32_t)prints->several << 1);
     asx__bytes_u32(b, prints->len);
     for (uint32_t i = 0; i < prints->len; i++)
         asx__bytes_u64(b, prints->at[i]);
@@ -308,8 +310,10 @@ static bool take_dfs(asx__dpor *d, asx__reader *r)
 
 static asx__branch *read_branch(asx__dpor *d, asx__reader *r)
 {
-    asx__step step = read_step(r);
-    asx__prints prints = { NULL, asx__read_count(r, 8), step.by_default, 0, 0 };
+    asx__step step = { .task = asx__read_u32(r) };
+    step.choice = asx__read_u32(r);
+    uint32_t flags = asx__read_u32(r);
+    asx__prints prints = { NULL, asx__read_count(r, 8), (flags & 1) != 0, 0, 0, (flags & 2) != 0 };
     know(d, r, step.task);
     d->heard.len = 0;
     if (r->bad || !ASX__VEC_ROOM(d, d->heard, prints.len))

@@ -249,6 +249,7 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     asx__clock_copy(d->pre_clocks + (size_t)step * d->stride, clock, d->stride);
     bool known = d->deed_of == &k->op && d->deed_at == step; /* since it was chosen */
     d->deed_of = NULL;
+    wide->several = k->op.answers != NULL || k->op.kind == ASX__OP_CHOOSE;
     if (k->op.answers != NULL) {
         wide->answers = asx__dpor_answer(d, &k->op);
         event->choice = k->op.pick;

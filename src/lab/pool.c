@@ -99,7 +99,7 @@ asx_status asx__pool_put(asx__pool *pool, const void *work, size_t len)
 
 static step *read_one(asx__reader *r)
 {
-    uint32_t task = asx__read_u32(r), choice = asx__read_u32(r), all = asx__read_u32(r);
+    uint32_t task = asx__read_u32(r), choice = asx__read_u32(r), flags = asx__read_u32(r);
     uint32_t len = asx__read_count(r, 8);
     step *s = r->bad ? NULL : malloc(sizeof *s + len * sizeof *s->memory);
     if (s == NULL) {
@@ -107,7 +107,7 @@ static step *read_one(asx__reader *r)
         return NULL;
     }
     *s = (step){ .task = task, .choice = choice };
-    s->prints = (asx__prints){ s->memory, len, all != 0, 0, 0 };
+    s->prints = (asx__prints){ s->memory, len, (flags & 1) != 0, 0, 0, (flags & 2) != 0 };
     for (uint32_t i = 0; i < len; i++) {
         s->memory[i] = asx__read_u64(r);
         uint64_t bit = asx__print_bit(s->memory[i] >> 1);
@@ -146,7 +146,7 @@ static void put_one(asx__bytes *b, const step *s)
 {
     asx__bytes_u32(b, s->task);
     asx__bytes_u32(b, s->choice);
-    asx__bytes_u32(b, s->prints.all);
+    asx__bytes_u32(b, (uint32_t)s->prints.all | (uint32_t)s->prints.several << 1);
     asx__bytes_u32(b, s->prints.len);
     for (uint32_t i = 0; i < s->prints.len; i++)
         asx__bytes_u64(b, s->memory[i]);
@@ -439,11 +439,12 @@ static void take_branch(asx__pool_node *node, double share, asx__bytes *work,
     *ret_place = (asx__pool_place){ node, branch };
 }
 
-/* Does nothing sleep below the branch of which something is left to do? */
-static bool is_by_itself(const asx__pool_node *node, const step *branch)
+/* Does nothing sleep below the branch of which something is left to do, and on which it depends?
+ * See pool.h. */
+static bool is_by_itself(const asx__pool *pool, const asx__pool_node *node, const step *branch)
 {
     for (const step *s = node->asleep; s != NULL; s = s->next)
-        if (s->busy && s->task != branch->task &&
+        if (s->busy && s->task != branch->task && (!pool->source || s->prints.several) &&
             !asx__prints_conflict(&s->prints, &branch->prints))
             return false;
     return true;
@@ -454,7 +455,7 @@ static asx__pool_node *highest(const asx__pool *pool)
     asx__pool_node *found = NULL;
     for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next)
         if (node->rest != NULL && (found == NULL || node->depth < found->depth) &&
-            is_by_itself(node, node->rest))
+            is_by_itself(pool, node, node->rest))
             found = node;
     return found;
 }

@@ -14,7 +14,10 @@
  * whoever finds it and however late. The branches of a node are taken in their order, which decides
  * what was put below which; of the nodes the highest is, which has most below it.
  *
- * Source sets: likewise. How many executions are given up depends on who was first where.
+ * Source sets: nothing is ever put below a branch, and a step that sleeps, busy or not, stands for
+ * all that begins with it; so branches can be taken as they come. Only a step that can go in
+ * several ways is waited for: the others of its answers, which have to be tried next, may not have
+ * been found yet. How many executions are given up depends on who was first where.
  *
  * A node is forgotten when nothing is left there, nobody is at work below it, and it has no nodes
  * below it.

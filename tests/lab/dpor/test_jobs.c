@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -206,6 +207,42 @@ ASX_TEST_TIMEOUT(work_is_given_to_those_who_have_none, 60)
         CHECK_GE(workers, 2);
         CHECK_EQ(munmap(ran_by, IDS * sizeof *ran_by), 0);
     }
+}
+
+static double processor_s(void)
+{
+    struct rusage own, children;
+    CHECK_EQ(getrusage(RUSAGE_SELF, &own), 0);
+    CHECK_EQ(getrusage(RUSAGE_CHILDREN, &children), 0);
+    return (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec + children.ru_utime.tv_sec +
+                    children.ru_stime.tv_sec) +
+           (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec + children.ru_utime.tv_usec +
+                    children.ru_stime.tv_usec) * 1e-6;
+}
+
+/* The least of some: what others do on the machine only adds. */
+static double least_time(uint32_t jobs)
+{
+    asx_explore_options options = { .mode = ASX_EXPLORE_SOURCE, .jobs = jobs, .unchecked = true };
+    double least = 0;
+    for (int round = 0; round < 5; round++) {
+        double begun = processor_s();
+        asx_explore_result result = run(&options, lab_program("fib_4"));
+        double took = processor_s() - begun;
+        CHECK(result.complete);
+        CHECK_EQ(result.totals.executions, 19605);
+        least = round == 0 || took < least ? took : least;
+    }
+    return least;
+}
+
+/* Its first steps commute. If such branches had to wait for each other, one process would give all
+ * it has to the other one, which could take none of it: more than twice as much for both. */
+ASX_TEST_TIMEOUT(source_sets_of_steps_that_commute_are_shared_at_little_cost, 120)
+{
+    double alone = least_time(1), together = least_time(2);
+    printf("  one process %.3f s, two together %.3f s\n", alone, together);
+    CHECK(together <= 1.6 * alone);
 }
 
 static void ends_its_process(asx_cx *cx, void *arg)
