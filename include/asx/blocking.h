@@ -19,7 +19,9 @@
 
 ASX_BEGIN_DECLS
 
-/* Called on a thread of the pool. May not call anything of asx that takes a context. */
+/* Called on a thread of the pool. May not call anything of asx that takes a context. One that ends
+ * its thread with pthread_exit() counts as one that returned ASX_E_PANICKED; one that returns in
+ * the child of a fork() of its own ends the child. */
 typedef asx_status (*asx_blocking_fn)(void *arg);
 
 /* Runs fn(arg) on a thread of the pool and waits for it. `arg` is borrowed until this returns. For

@@ -19,6 +19,7 @@
  */
 #include "sched/blocking.h"
 #include "sched/engine.h"
+#include "sched/process.h"
 #include "sched/task.h"
 
 #include <asx/blocking.h>
@@ -48,7 +49,10 @@ typedef struct job {
 typedef struct worker {
     struct worker *next; /* among those that have left */
     struct asx__blocking *pool;
-    pthread_t thread;
+    job *work;           /* that it does, for itself */
+    pthread_t thread;    /* L */
+    pthread_t before;    /* L: whose place it has taken, and whom it joins */
+    bool follows;        /* L: there was one */
 } worker;
 
 /* L: under the lock. I: set when made. */
@@ -141,34 +145,93 @@ static job *next_job(struct asx__blocking *pool)
     return taken;
 }
 
-static void *thread_main(void *arg)
+/* The function is over, in whichever way. */
+static void end_job(struct asx__blocking *pool, job *work, asx_status result)
 {
-    worker *self = arg;
-    struct asx__blocking *pool = self->pool;
+    work->result = result;
     pthread_mutex_lock(&pool->lock);
-    for (;;) {
-        job *work = next_job(pool);
-        if (work == NULL)
-            break;
+    if (pool->threads == 0) { /* but this one is: in a child, which only it has come to */
         pthread_mutex_unlock(&pool->lock);
-        work->result = work->fn(work->arg);
-        pthread_mutex_lock(&pool->lock);
-        work->state = JOB_DONE;
-        asx__list_remove(&work->node);
-        pool->running--;
-        pool->completed++;
-        /* In the same hold, which a fork waits for: else the copy finds the job nowhere. */
-        bool first = pool->rt->gate == NULL && asx__inbox_put(&pool->rt->inbox, &work->back);
-        pthread_mutex_unlock(&pool->lock);
-        come_back(pool->rt, work, first);
-        pthread_mutex_lock(&pool->lock);
+        asx__end_of_fork(result);
     }
+    work->state = JOB_DONE;
+    asx__list_remove(&work->node);
+    pool->running--;
+    pool->completed++;
+    /* In the same hold, which a fork waits for: else the copy finds the job nowhere. */
+    bool first = pool->rt->gate == NULL && asx__inbox_put(&pool->rt->inbox, &work->back);
+    pthread_mutex_unlock(&pool->lock);
+    come_back(pool->rt, work, first);
+}
+
+/* Under the lock, which is dropped. */
+static void leave(worker *self)
+{
+    struct asx__blocking *pool = self->pool;
     pool->threads--;
     self->next = pool->left;
     pool->left = self;
     pthread_cond_signal(&pool->fewer);
     pthread_mutex_unlock(&pool->lock);
+}
+
+static void serve(worker *self)
+{
+    struct asx__blocking *pool = self->pool;
+    pthread_mutex_lock(&pool->lock);
+    while ((self->work = next_job(pool)) != NULL) {
+        pthread_mutex_unlock(&pool->lock);
+        end_job(pool, self->work, self->work->fn(self->work->arg));
+        pthread_mutex_lock(&pool->lock);
+    }
+    leave(self);
+}
+
+static bool launch(worker *self);
+
+/* A function has called pthread_exit(): another thread goes on, with the same record. If there can
+ * be none, this one does, as long as there is work. */
+static void desert(void *arg)
+{
+    worker *self = arg;
+    end_job(self->pool, self->work, ASX_E_PANICKED);
+    pthread_mutex_lock(&self->pool->lock);
+    self->before = self->thread;
+    self->follows = true;
+    bool followed = launch(self);
+    if (!followed) {
+        self->thread = self->before;
+        self->follows = false;
+    }
+    pthread_mutex_unlock(&self->pool->lock);
+    if (!followed)
+        serve(self);
+}
+
+static void *thread_main(void *arg)
+{
+    worker *self = arg;
+    pthread_mutex_lock(&self->pool->lock); /* who made it has written its record */
+    pthread_t before = self->before;
+    bool follows = self->follows;
+    pthread_mutex_unlock(&self->pool->lock);
+    if (follows)
+        pthread_join(before, NULL);
+    pthread_cleanup_push(desert, self);
+    serve(self);
+    pthread_cleanup_pop(0);
     return NULL;
+}
+
+/* Under the lock. */
+static bool launch(worker *self)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&self->thread, NULL, thread_main, self);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0;
 }
 
 /* Joins those that have left. They are on their last instructions. Under the lock. */
@@ -190,13 +253,8 @@ static bool start_thread(struct asx__blocking *pool)
     worker *self = asx__mem_alloc(pool->rt, sizeof *self);
     if (self == NULL)
         return false;
-    self->pool = pool;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&self->thread, NULL, thread_main, self);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error != 0) {
+    *self = (worker){ .pool = pool };
+    if (!launch(self)) {
         asx__mem_free(pool->rt, self, sizeof *self);
         return false;
     }

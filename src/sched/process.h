@@ -41,7 +41,7 @@ void asx__process_add(asx_runtime *rt);
 /* Also right for a runtime that is not in the list. */
 void asx__process_remove(asx_runtime *rt);
 
-/* A task of a shared runtime has returned in the child of a fork. */
+/* A task of a shared runtime, or blocking work, has returned in the child of a fork. */
 _Noreturn void asx__end_of_fork(asx_status st);
 
 /* Around driving. Should a task end the thread in between (pthread_exit), `go_on` is called when

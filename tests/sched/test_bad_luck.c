@@ -203,6 +203,48 @@ ASX_TEST(a_task_that_ends_its_thread_has_panicked_and_several_workers_go_on)
     desert_with(4);
 }
 
+static asx_status deserts_its_thread(void *arg)
+{
+    pthread_exit(arg);
+}
+
+static asx_status returns_full(void *arg)
+{
+    (void)arg;
+    return ASX_E_FULL;
+}
+
+static asx_status work_deserts(asx_cx *cx, void *arg)
+{
+    asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
+    asx_close_report report;
+    asx_blocking_stats stats;
+    asx_region r;
+    (void)arg;
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(asx_blocking(cx, deserts_its_thread, NULL), ASX_E_PANICKED);
+        CHECK_EQ(asx_blocking(cx, returns_full, NULL), ASX_E_FULL);
+    }
+    CHECK_EQ(asx_region_open(cx, &r, &collect), ASX_OK);
+    for (int i = 0; i < 20; i++) {
+        asx_blocking_fn fn = i % 2 == 0 ? deserts_its_thread : returns_full;
+        CHECK_EQ(asx_spawn_blocking(&r, "work", fn, NULL, NULL), ASX_OK);
+    }
+    CHECK_EQ(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
+    CHECK_EQ(report.tasks_err, 20u);
+    asx_close_report_deinit(&report);
+    CHECK_EQ(asx_runtime_blocking_stats(asx_cx_runtime(cx), &stats), ASX_OK);
+    CHECK_EQ(stats.running + stats.queued, 0u);
+    CHECK_EQ(stats.completed, 28u);
+    return ASX_OK;
+}
+
+ASX_TEST(work_that_ends_its_thread_is_over_and_the_pool_goes_on)
+{
+    CHECK_EQ(run(1, work_deserts, NULL), ASX_OK);
+    CHECK_EQ(run(4, work_deserts, NULL), ASX_OK);
+}
+
 /* ---- processes that fork -------------------------------------------------------------------- */
 
 static int status_of(pid_t pid)
@@ -350,6 +392,32 @@ ASX_TEST(in_the_child_of_a_fork_a_task_that_ends_its_thread_ends_the_child)
     CHECK_EQ(run(2, forks_and_ends_its_thread, NULL), ASX_OK);
 }
 
+static asx_status forks_and_returns(void *arg)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(10 * asx_test_scale());
+        return arg == NULL ? ASX_OK : ASX_E_FULL;
+    }
+    CHECK(pid > 0);
+    CHECK_EQ(status_of(pid), arg == NULL ? 0 : 1);
+    return ASX_E_EMPTY;
+}
+
+static asx_status work_forks(asx_cx *cx, void *arg)
+{
+    CHECK_EQ(asx_blocking(cx, forks_and_returns, NULL), ASX_E_EMPTY);
+    CHECK_EQ(asx_blocking(cx, forks_and_returns, "fails"), ASX_E_EMPTY);
+    (void)arg;
+    return ASX_OK;
+}
+
+ASX_TEST(in_the_child_of_a_fork_blocking_work_that_returns_ends_the_child)
+{
+    CHECK_EQ(run(1, work_forks, NULL), ASX_OK);
+    CHECK_EQ(run(4, work_forks, NULL), ASX_OK);
+}
+
 typedef struct held {
     sem_t entered, go;
 } held;
@@ -398,6 +466,21 @@ ASX_TEST(the_child_of_a_fork_has_a_runtime_of_one_worker_whole_but_for_work_on_o
 }
 
 #if !ASX_TEST_SANITIZED && !ASX_TEST_STATIC
+
+static asx_status work_deserts_the_last_thread(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    atomic_store(&threads_allowed, 1);
+    CHECK_EQ(asx_blocking(cx, deserts_its_thread, NULL), ASX_E_PANICKED);
+    CHECK_EQ(asx_blocking(cx, returns_full, NULL), ASX_E_FULL); /* on the thread that cannot go */
+    CHECK_EQ(asx_blocking(cx, returns_full, NULL), ASX_E_FULL);
+    return ASX_OK;
+}
+
+ASX_TEST(a_thread_that_nobody_can_follow_stays_for_the_work_that_there_is)
+{
+    CHECK_EQ(run(1, work_deserts_the_last_thread, NULL), ASX_OK);
+}
 
 /* A thread whose work has ended stands still as soon as it has let go of the pool. */
 static held *let_go;
