@@ -203,8 +203,7 @@ static void run_watch(asx__work *w)
             asx__work_finds(w, ASX__FOUND_CLOSED);
         break;
     case ASX__OP_WATCH_CLOSE:
-        if (asx__work_reads(w, closed) == 0)
-            asx__work_writes(w, closed, 1);
+        asx__work_writes(w, closed, 1);
         break;
     default: /* GET */
         (void)asx__work_reads(w, value);
@@ -276,8 +275,7 @@ static void run_broadcast(asx__work *w)
         asx__work_adds(w, asx__work_part(w, PART_RECEIVERS), UINT64_MAX);
         break;
     case ASX__OP_BROADCAST_CLOSE:
-        if (asx__work_reads(w, closed) == 0)
-            asx__work_writes(w, closed, 1);
+        asx__work_writes(w, closed, 1);
         break;
     default:
         run_broadcast_recv(w);
@@ -357,9 +355,7 @@ static void run_mpmc_end(asx__work *w)
     uint64_t closed = asx__work_part(w, ASX__PART_CLOSED);
     uint64_t count = asx__work_part(w, w->op->a != 0 ? ASX__PART_UNACKED : ASX__PART_SENDERS);
     if (w->op->kind == ASX__OP_MPMC_CLOSE) {
-        uint64_t state = asx__work_reads(w, closed);
-        if ((state & NO_MORE_SENDS) == 0)
-            asx__work_writes(w, closed, state | NO_MORE_SENDS);
+        asx__work_writes(w, closed, asx__work_reads(w, closed) | NO_MORE_SENDS);
         return;
     }
     if (w->op->kind == ASX__OP_MPMC_DROP)

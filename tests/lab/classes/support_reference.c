@@ -330,7 +330,7 @@ static bool do_many(const walk *w, state *s, task *t, int number, ref_step step,
     queue *q = &s->many;
     int slots = w->p->many == 0 ? REF_QUEUE : w->p->many;
     if (step.op == REF_MANY_CLOSE) {
-        access(e, REF_MANY_CLOSED, q->closed == 0);
+        access(e, REF_MANY_CLOSED, true); /* the second close is one like the first */
         q->closed = 1;
         return true;
     }

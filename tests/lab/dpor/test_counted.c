@@ -334,3 +334,13 @@ ASX_TEST(choices_are_different_events)
     COUNT(3, T("?X", "x"));
     COUNT(4, T("2X", "x"));
 }
+
+/* Who looks at it may come before, between or after them. */
+ASX_TEST(a_close_writes_also_when_it_is_the_second)
+{
+    COUNT(2, T("C", "C"), .many = 1);
+    COUNT(3, T("CC", "C"), .many = 1);
+    COUNT(6, T("C", "C", "C"), .many = 1);
+    COUNT(6, T("C", "C", "W"), .many = 1);
+    COUNT(6, T("C", "C", "T"), .many = 1);
+}
