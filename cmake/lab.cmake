@@ -59,13 +59,10 @@ if(ASX_TESTS)
   set_target_properties(lab-dying PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_link_libraries(lab-dying PRIVATE asx_lab_main asx_flags)
-  set(lab_dying_without "")
-  if("${ASX_SANITIZE}" MATCHES "thread")
-    set(lab_dying_without no-timer)
-  endif()
-  if(NOT CMAKE_CROSSCOMPILING)
+  # ThreadSanitizer keeps signals back, and counts what is done in one as a failure.
+  if(NOT CMAKE_CROSSCOMPILING AND NOT "${ASX_SANITIZE}" MATCHES "thread")
     add_test(NAME lab-dying COMMAND sh "${PROJECT_SOURCE_DIR}/tests/lab/dying/dying.sh"
-      $<TARGET_FILE:lab-dying> ${lab_dying_without})
+      $<TARGET_FILE:lab-dying>)
     set_tests_properties(lab-dying PROPERTIES LABELS lab TIMEOUT 300)
   endif()
 endif()

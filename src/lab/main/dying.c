@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -39,7 +40,7 @@ static struct {
     unsigned still; /* so many looks ago something happened */
 } watched;
 
-static char schedule[1 << 16], lanes[1 << 16];
+static char schedule[1 << 16], lanes[1 << 16], said[1 << 17];
 
 static uint64_t now_ns(void)
 {
@@ -71,6 +72,24 @@ void watch_end(void)
 
 /* ---- telling -------------------------------------------------------------------------------- */
 
+/* dprintf() that does not allocate. */
+static ASX_PRINTF(2, 3) bool say(int fd, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(said, sizeof said, format, args);
+    va_end(args);
+    size_t left = len < 0 ? 0 : (size_t)len < sizeof said ? (size_t)len : sizeof said - 1;
+    for (const char *p = said; left != 0;) {
+        ssize_t n = write(fd, p, left);
+        if (n <= 0)
+            return false;
+        p += n;
+        left -= (size_t)n;
+    }
+    return len >= 0;
+}
+
 static void write_pack(const request *r, const char *why)
 {
     char path[256], program[4096];
@@ -80,17 +99,17 @@ static void write_pack(const request *r, const char *why)
     ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
     program[len > 0 ? len : 0] = '\0';
     if (fd < 0 ||
-        dprintf(fd,
-                ASX__PACK_HEAD "program %s\ntest %s\nmode %s\nseed %llu\nclock %s\nfaults %u\n"
+        !say(fd,
+             ASX__PACK_HEAD "program %s\ntest %s\nmode %s\nseed %llu\nclock %s\nfaults %u\n"
                                "verdict died\nfailure %s\nsite \nschedule %s\ntrace 0\n",
                 len > 0 ? program : r->program, r->test->name,
                 r->search ? "search" : asx_explore_mode_str(r->options.mode),
                 (unsigned long long)r->options.seed,
                 r->options.clock == ASX_EXPLORE_ADVERSARIAL ? "adversarial" : "quiescent",
-                (unsigned)r->options.faults, why, schedule) < 0)
-        (void)dprintf(STDERR_FILENO, "%s: the crash pack cannot be written\n", to);
+                (unsigned)r->options.faults, why, schedule))
+        (void)say(STDERR_FILENO, "%s: the crash pack cannot be written\n", to);
     else if (!r->json)
-        (void)dprintf(STDOUT_FILENO, "%s: crash pack written to %s; asx replay %s\n",
+        (void)say(STDOUT_FILENO, "%s: crash pack written to %s; asx replay %s\n",
                       r->test->name, to, to);
     if (fd >= 0)
         (void)close(fd);
@@ -99,8 +118,8 @@ static void write_pack(const request *r, const char *why)
 static void write_schedule(const request *r)
 {
     int fd = open(r->save, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0 || dprintf(fd, "test %s\nschedule %s\n", r->test->name, schedule) < 0)
-        (void)dprintf(STDERR_FILENO, "%s: the schedule cannot be written\n", r->save);
+    if (fd < 0 || !say(fd, "test %s\nschedule %s\n", r->test->name, schedule))
+        (void)say(STDERR_FILENO, "%s: the schedule cannot be written\n", r->save);
     if (fd >= 0)
         (void)close(fd);
 }
@@ -121,7 +140,7 @@ static bool tell_death(const char *why)
     asx__dpor_stats_get(x->dpor, &stats);
     asx__explore_schedule(x, &words);
     if (r->json)
-        (void)dprintf(STDOUT_FILENO,
+        (void)say(STDOUT_FILENO,
                       "{\"test\":\"%s\",\"mode\":\"%s\",\"executions\":%llu,\"classes\":%llu,"
                       "\"redundant\":%llu,\"blocked\":%llu,\"deadlocks\":%llu,\"bugs\":1,"
                       "\"complete\":false,\"seconds\":%.6f}\n",
@@ -131,7 +150,7 @@ static bool tell_death(const char *why)
                       (unsigned long long)stats.deadlocks,
                       (double)(now_ns() - watched.began_ns) / 1e9);
     else
-        (void)dprintf(STDOUT_FILENO, "%s: execution %llu: died: %s\n", r->test->name,
+        (void)say(STDOUT_FILENO, "%s: execution %llu: died: %s\n", r->test->name,
                       (unsigned long long)stats.executions + 1, why);
     if (r->replay == NULL && r->save != NULL)
         write_schedule(r);
@@ -141,12 +160,12 @@ static bool tell_death(const char *why)
     asx__explore_lanes(x, steps, &lines);
     (void)alarm(0);
     if (!r->json)
-        (void)dprintf(STDOUT_FILENO, "%s", lanes);
+        (void)say(STDOUT_FILENO, "%s", lanes);
     bool seen = r->expected != NULL && r->expected->verdict != NULL &&
                 strcmp(r->expected->verdict, "died") == 0 && r->expected->failure != NULL &&
                 strcmp(r->expected->failure, why) == 0;
     if (r->same)
-        (void)dprintf(STDOUT_FILENO, "%s\n",
+        (void)say(STDOUT_FILENO, "%s\n",
                       seen ? "the same failure again" : "not the failure of the pack");
     asx_lab_failed_here(why, "");
     return seen && r->same;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# dying.sh PROGRAM [no-timer] - a lab test that ends the process is told of with its schedule, and
-# its pack ends it again. no-timer: signals do not reach a task that does nothing but run.
+# dying.sh PROGRAM - a lab test that ends the process is told of with its schedule, and its pack
+# ends it again.
 set -u
 program=$1
 folder=$(mktemp -d)
@@ -17,7 +17,6 @@ for one in "faults SIGSEGV" "aborts SIGABRT" "exits exit() was called" \
     "stays a task runs and comes to no operation"; do
     test=${one%% *}
     why=${one#* }
-    [ "$test" = stays ] && [ "${2-}" = no-timer ] && continue
     "$program" --time 0.1 "$test" > out 2>&1 && fail "$test ends with success"
     grep -q "^$test: execution .*: died: $why\$" out || fail "$test: it does not say why"
     grep -q "load x0 -> 2 .*support_dying.c:" out || fail "$test: the interleaving is missing"
