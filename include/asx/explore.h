@@ -359,6 +359,20 @@ typedef struct asx_explore_result {
 ASX_API asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
                                asx_explore_result *ret_result);
 
+/* An execution that goes on. */
+typedef struct asx_explore_look {
+    asx_explore_progress totals; /* without this execution */
+    uint64_t steps;              /* of this execution */
+    bool in_task;                /* a task of the test runs; else the explorer */
+} asx_explore_look;
+
+/* What the exploration that runs on this thread has come to, for whoever has to tell of a test that
+ * takes the process along; in a handler of signals too. `schedule` and `interleaving` (each may be
+ * NULL) get as much as fits, NUL-terminated; without an interleaving nothing is allocated.
+ * ASX_E_INVALID_ARGUMENT; ASX_E_WRONG_CONTEXT: nothing is explored on this thread. */
+ASX_API asx_status asx_explore_at(char *schedule, size_t schedule_size, char *interleaving,
+                                  size_t interleaving_size, asx_explore_look *ret_look);
+
 /* ---- tests ---------------------------------------------------------------------------------- */
 
 typedef struct asx_lab_test {

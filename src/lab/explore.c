@@ -521,6 +521,32 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
     };
 }
 
+asx_status asx_explore_at(char *schedule, size_t schedule_size, char *interleaving,
+                          size_t interleaving_size, asx_explore_look *ret_look)
+{
+    if (ret_look == NULL || (schedule != NULL && schedule_size == 0) ||
+        (interleaving != NULL && interleaving_size == 0))
+        return ASX_E_INVALID_ARGUMENT;
+    const asx__explorer *x = asx__thread_self()->explorer;
+    if (x == NULL)
+        return ASX_E_WRONG_CONTEXT;
+    const asx__task *task = x->rt->current;
+    size_t steps;
+    (void)asx__dpor_events(x->dpor, &steps);
+    ret_look->steps = steps;
+    ret_look->in_task = task != NULL && asx__serial(task->generation) != x->driver;
+    progress_of(x, &ret_look->totals);
+    asx__text words = { .bytes = schedule, .cap = schedule_size, .fixed = true };
+    asx__text lines = { .bytes = interleaving, .cap = interleaving_size, .fixed = true };
+    asx__text_clear(&words);
+    asx__text_clear(&lines);
+    if (schedule != NULL)
+        asx__explore_schedule(x, &words);
+    if (interleaving != NULL)
+        asx__explore_lanes(x, steps, &lines);
+    return ASX_OK;
+}
+
 static void stop(asx__explorer *x, asx_explore_stop why)
 {
     x->stop = true;
@@ -786,6 +812,7 @@ static asx_status run(asx__explorer *x)
         return st;
     x->turn.ops = &turn_ops;
     x->thread = asx__thread_self();
+    x->thread->explorer = x;
     x->started_ns = now_ns();
     if (x->tie != NULL && !asx__tie_begin(x))
         return ASX_OK;
@@ -848,7 +875,9 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     x.arg = arg;
     x.cancels = (o->faults & ASX_EXPLORE_FAULT_CANCEL) != 0;
     x.drops = x.claims = o->schedule != NULL; /* one run: it is not begun twice for them */
+    const void *outer = asx__thread_self()->explorer;
     asx_status st = run(&x);
+    asx__thread_self()->explorer = outer;
     if (st >= 0 && o->sink != NULL)
         st = asx_runtime_trace_write(x.rt, o->sink, o->ctx);
     if (st >= 0 && tie != NULL)

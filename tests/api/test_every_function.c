@@ -86,6 +86,7 @@ static const struct row {
     { "asx_event_format", "trace/test_format.c", "runtime" },
     { "asx_event_kind_str", "trace/test_format.c", "runtime" },
     { "asx_explore", "lab/dpor/test_explore.c", "explore" },
+    { "asx_explore_at", "lab/dpor/test_explore.c", "explore" },
     { "asx_explore_mode_str", "lab/dpor/test_explore.c", "explore" },
     { "asx_explore_stop_str", "lab/dpor/test_modes.c", "explore" },
     { "asx_ghost_adopt", "lab/test_oracles.c", "explore" },

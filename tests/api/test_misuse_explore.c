@@ -22,6 +22,13 @@ ASX_TEST(an_exploration_of_nothing_is_refused)
     options.mode = (asx_explore_mode)99;
     CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
     CHECK(asx_explore_mode_str(99) == NULL);
+    char none[1];
+    asx_explore_look look = { .steps = 7 };
+    CHECK_STATUS(asx_explore_at(NULL, 0, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore_at(none, 0, NULL, 0, &look), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore_at(NULL, 0, none, 0, &look), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore_at(NULL, 0, NULL, 0, &look), ASX_E_WRONG_CONTEXT);
+    CHECK_EQ(look.steps, 7);
     CHECK(asx_explore_stop_str(99) == NULL);
     CHECK_STR_EQ(asx_explore_mode_str(ASX_EXPLORE_DFS), "dfs");
     memset(&options, 0, sizeof options);

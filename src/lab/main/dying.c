@@ -25,15 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lab/explore.h"
 #include "lab/pack.h"
 
 #define TICKS_PER_S 4 /* looks in a second of processor time */
 #define PATIENCE_S 10
 
 static struct {
-    request *r;            /* NULL: no test is being run */
-    const asx_runtime *rt; /* that runs it; NULL: this process does not */
+    request *r;     /* NULL: no test is being run */
+    bool runs_here; /* not in another process */
     uint64_t runs;
     uint64_t began_ns;
     uint64_t pulse; /* when the timer looked last */
@@ -53,7 +52,7 @@ static uint64_t now_ns(void)
 void test_run(asx_cx *cx, void *arg)
 {
     const asx_lab_test *test = arg;
-    watched.rt = cx->rt_;
+    watched.runs_here = true;
     watched.runs++;
     test->fn(cx, NULL);
 }
@@ -61,7 +60,7 @@ void test_run(asx_cx *cx, void *arg)
 void watch_begin(request *r)
 {
     watched.r = r;
-    watched.rt = NULL;
+    watched.runs_here = false;
     watched.began_ns = now_ns();
 }
 
@@ -98,9 +97,9 @@ static void write_pack(const request *r, const char *why)
     int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
     program[len > 0 ? len : 0] = '\0';
-    if (fd < 0 ||
-        !say(fd,
-             ASX__PACK_HEAD "program %s\ntest %s\nmode %s\nseed %llu\nclock %s\nfaults %u\n"
+    if (fd < 0
+        || !say(fd,
+                ASX__PACK_HEAD "program %s\ntest %s\nmode %s\nseed %llu\nclock %s\nfaults %u\n"
                                "verdict died\nfailure %s\nsite \nschedule %s\ntrace 0\n",
                 len > 0 ? program : r->program, r->test->name,
                 r->search ? "search" : asx_explore_mode_str(r->options.mode),
@@ -109,8 +108,8 @@ static void write_pack(const request *r, const char *why)
                 (unsigned)r->options.faults, why, schedule))
         (void)say(STDERR_FILENO, "%s: the crash pack cannot be written\n", to);
     else if (!r->json)
-        (void)say(STDOUT_FILENO, "%s: crash pack written to %s; asx replay %s\n",
-                      r->test->name, to, to);
+        (void)say(STDOUT_FILENO, "%s: crash pack written to %s; asx replay %s\n", r->test->name, to,
+                  to);
     if (fd >= 0)
         (void)close(fd);
 }
@@ -128,45 +127,40 @@ static void write_schedule(const request *r)
 static bool tell_death(const char *why)
 {
     request *r = watched.r;
-    asx__explorer *x = r != NULL && watched.rt != NULL ? asx__explorer_of(watched.rt) : NULL;
-    if (x == NULL)
+    asx_explore_look look;
+    if (r == NULL || !watched.runs_here
+        || asx_explore_at(schedule, sizeof schedule, NULL, 0, &look) < 0)
         return false;
     watched.r = NULL; /* once */
-    asx__text words = { .bytes = schedule, .cap = sizeof schedule, .fixed = true };
-    asx__text lines = { .bytes = lanes, .cap = sizeof lanes, .fixed = true };
-    size_t steps;
-    asx__dpor_stats stats;
-    (void)asx__dpor_events(x->dpor, &steps);
-    asx__dpor_stats_get(x->dpor, &stats);
-    asx__explore_schedule(x, &words);
+    const asx_explore_progress *totals = &look.totals;
     if (r->json)
         (void)say(STDOUT_FILENO,
-                      "{\"test\":\"%s\",\"mode\":\"%s\",\"executions\":%llu,\"classes\":%llu,"
-                      "\"redundant\":%llu,\"blocked\":%llu,\"deadlocks\":%llu,\"bugs\":1,"
-                      "\"complete\":false,\"seconds\":%.6f}\n",
-                      r->test->name, r->search ? "search" : asx_explore_mode_str(r->options.mode),
-                      (unsigned long long)stats.executions + 1, (unsigned long long)stats.classes,
-                      (unsigned long long)stats.redundant, (unsigned long long)stats.blocked,
-                      (unsigned long long)stats.deadlocks,
-                      (double)(now_ns() - watched.began_ns) / 1e9);
+                  "{\"test\":\"%s\",\"mode\":\"%s\",\"executions\":%llu,\"classes\":%llu,"
+                  "\"redundant\":%llu,\"blocked\":%llu,\"deadlocks\":%llu,\"bugs\":1,"
+                  "\"complete\":false,\"seconds\":%.6f}\n",
+                  r->test->name, r->search ? "search" : asx_explore_mode_str(r->options.mode),
+                  (unsigned long long)totals->executions + 1, (unsigned long long)totals->classes,
+                  (unsigned long long)totals->redundant, (unsigned long long)totals->blocked,
+                  (unsigned long long)totals->deadlocks,
+                  (double)(now_ns() - watched.began_ns) / 1e9);
     else
         (void)say(STDOUT_FILENO, "%s: execution %llu: died: %s\n", r->test->name,
-                      (unsigned long long)stats.executions + 1, why);
+                  (unsigned long long)totals->executions + 1, why);
     if (r->replay == NULL && r->save != NULL)
         write_schedule(r);
     if (r->replay == NULL && !r->no_pack && (r->pack != NULL || r->search))
         write_pack(r, why);
     (void)alarm(2); /* the lines need memory, which may be what has broken */
-    asx__explore_lanes(x, steps, &lines);
+    (void)asx_explore_at(NULL, 0, lanes, sizeof lanes, &look);
     (void)alarm(0);
     if (!r->json)
         (void)say(STDOUT_FILENO, "%s", lanes);
-    bool seen = r->expected != NULL && r->expected->verdict != NULL &&
-                strcmp(r->expected->verdict, "died") == 0 && r->expected->failure != NULL &&
-                strcmp(r->expected->failure, why) == 0;
+    bool seen = r->expected != NULL && r->expected->verdict != NULL
+                && strcmp(r->expected->verdict, "died") == 0 && r->expected->failure != NULL
+                && strcmp(r->expected->failure, why) == 0;
     if (r->same)
         (void)say(STDOUT_FILENO, "%s\n",
-                      seen ? "the same failure again" : "not the failure of the pack");
+                  seen ? "the same failure again" : "not the failure of the pack");
     asx_lab_failed_here(why, "");
     return seen && r->same;
 }
@@ -197,32 +191,22 @@ static void on_fault(int number, siginfo_t *info, void *context)
 
 static void on_exit_called(void)
 {
-    if (watched.r != NULL && watched.rt != NULL)
+    if (watched.r != NULL && watched.runs_here)
         _exit(tell_death("exit() was called") ? 0 : 1);
-}
-
-/* Something that changes whenever a task comes to an operation. */
-static uint64_t pulse(const asx__explorer *x)
-{
-    size_t steps;
-    (void)asx__dpor_events(x->dpor, &steps);
-    return watched.runs * 1000003 + steps;
 }
 
 static void on_tick(int number)
 {
     (void)number;
-    const asx__explorer *x =
-        watched.r != NULL && watched.rt != NULL ? asx__explorer_of(watched.rt) : NULL;
-    if (x == NULL)
+    asx_explore_look look;
+    if (watched.r == NULL || !watched.runs_here || asx_explore_at(NULL, 0, NULL, 0, &look) < 0)
         return;
-    const asx__task *task = x->rt->current;
-    bool of_test = task != NULL && asx__serial(task->generation) != x->driver;
-    uint64_t now = pulse(x), time_max_ns = watched.r->options.time_max_ns;
-    watched.still = of_test && now == watched.pulse ? watched.still + 1 : 0;
+    /* Something that changes whenever a task comes to an operation. */
+    uint64_t now = watched.runs * 1000003 + look.steps;
+    uint64_t time_max_ns = watched.r->options.time_max_ns;
+    watched.still = look.in_task && now == watched.pulse ? watched.still + 1 : 0;
     watched.pulse = now;
-    bool late = time_max_ns != 0 && watched.still >= 2 &&
-                now_ns() - watched.began_ns > time_max_ns;
+    bool late = time_max_ns != 0 && watched.still >= 2 && now_ns() - watched.began_ns > time_max_ns;
     if (watched.still >= PATIENCE_S * TICKS_PER_S || late)
         _exit(tell_death("a task runs and comes to no operation") ? 0 : 1);
 }
@@ -230,7 +214,7 @@ static void on_tick(int number)
 /* The child of a test is no test. */
 static void in_child(void)
 {
-    watched.rt = NULL;
+    watched.runs_here = false;
 }
 
 void watch_deaths(void)

@@ -151,27 +151,21 @@ typedef struct actor {
 static uint64_t perform(asx_cx *cx, program *p, const model_step *s)
 {
     switch (s->kind) {
-    case ASX__OP_LOAD:
-        return asx_lab_load(cx, &p->cells[s->object]);
+    case ASX__OP_LOAD: return asx_lab_load(cx, &p->cells[s->object]);
     case ASX__OP_STORE: /* what a store found is told to nobody */
         asx_lab_store(cx, &p->cells[s->object], s->a);
         return UINT64_MAX;
-    case ASX__OP_CAS:
-        return asx_lab_cas(cx, &p->cells[s->object], s->a, s->b) ? s->a : s->a + 1u;
-    case ASX__OP_FETCH_ADD:
-        return asx_lab_fetch_add(cx, &p->cells[s->object], s->a);
-    case ASX__OP_LOCK:
-        return asx_lab_mutex_lock(cx, &p->locks[s->object - 2]) == ASX_OK ? 0 : 1;
+    case ASX__OP_CAS: return asx_lab_cas(cx, &p->cells[s->object], s->a, s->b) ? s->a : s->a + 1u;
+    case ASX__OP_FETCH_ADD: return asx_lab_fetch_add(cx, &p->cells[s->object], s->a);
+    case ASX__OP_LOCK: return asx_lab_mutex_lock(cx, &p->locks[s->object - 2]) == ASX_OK ? 0 : 1;
     case ASX__OP_TRY_LOCK:
         return asx_lab_mutex_try_lock(cx, &p->locks[s->object - 2]) == ASX_OK ? 0 : 1;
-    case ASX__OP_UNLOCK:
-        return asx_lab_mutex_unlock(cx, &p->locks[s->object - 2]) == ASX_OK;
+    case ASX__OP_UNLOCK: return asx_lab_mutex_unlock(cx, &p->locks[s->object - 2]) == ASX_OK;
     case ASX__OP_ACQUIRE:
         return asx_lab_semaphore_acquire(cx, &p->semaphore, 1) == ASX_OK ? UINT64_MAX : 0;
     case ASX__OP_RELEASE:
         return asx_lab_semaphore_release(cx, &p->semaphore, 1) == ASX_OK ? UINT64_MAX : 0;
-    default:
-        return asx_lab_choose(cx, s->a);
+    default: return asx_lab_choose(cx, s->a);
     }
 }
 
@@ -246,8 +240,8 @@ ASX_TEST(a_failure_has_a_schedule_that_shows_it_again)
     CHECK(strstr(s.interleaving, "load x0 -> 0") != NULL);
     CHECK(strstr(s.interleaving, "1 a") != NULL && strstr(s.interleaving, "2 b") != NULL);
     seen again = { 0 };
-    options = (asx_explore_options){ .on_failure = on_failure, .ctx = &again,
-                                     .schedule = s.schedule };
+    options =
+        (asx_explore_options){ .on_failure = on_failure, .ctx = &again, .schedule = s.schedule };
     CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.executions, 1);
     CHECK_EQ(result.totals.bugs, 1);
@@ -479,7 +473,8 @@ static void two_starts_come_late(asx_cx *cx, void *arg)
 {
     asx_region r;
     bool times_out = *(const bool *)arg;
-    asx_region_options options = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT,
+    asx_region_options options = { .tasks_max = 1,
+                                   .admission = ASX_ADMISSION_WAIT,
                                    .timeout_ns = times_out ? ASX_MS : 0 };
     CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
     if (times_out)
@@ -546,8 +541,11 @@ ASX_TEST(sampling_finds_the_bug_and_the_same_seed_finds_it_again)
     static const asx_explore_mode modes[] = { ASX_EXPLORE_RANDOM, ASX_EXPLORE_PCT };
     for (size_t i = 0; i < 2; i++) {
         seen first = { 0 }, second = { 0 };
-        asx_explore_options options = { .mode = modes[i], .seed = 3, .stop_at_first = true,
-                                        .on_failure = on_failure, .ctx = &first };
+        asx_explore_options options = { .mode = modes[i],
+                                        .seed = 3,
+                                        .stop_at_first = true,
+                                        .on_failure = on_failure,
+                                        .ctx = &first };
         asx_explore_result one, two;
         CHECK_STATUS(asx_explore(&options, lost_update, NULL, &one), ASX_OK);
         options.ctx = &second;
@@ -573,11 +571,14 @@ ASX_TEST(limits_stop_an_exploration_before_it_is_complete)
     CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.executions, 2);
     CHECK(!result.complete);
-    options = (asx_explore_options){ .mode = ASX_EXPLORE_RANDOM, .executions_max = 1000000,
-                                     .on_progress = stop_soon, .ctx = &told };
+    options = (asx_explore_options){ .mode = ASX_EXPLORE_RANDOM,
+                                     .executions_max = 1000000,
+                                     .on_progress = stop_soon,
+                                     .ctx = &told };
     CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.executions, told);
-    options = (asx_explore_options){ .mode = ASX_EXPLORE_RANDOM, .executions_max = UINT64_MAX,
+    options = (asx_explore_options){ .mode = ASX_EXPLORE_RANDOM,
+                                     .executions_max = UINT64_MAX,
                                      .time_max_ns = 10 * ASX_MS };
     CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
     CHECK(result.totals.elapsed_ns >= 10 * ASX_MS);
@@ -635,4 +636,35 @@ static asx_status outside(asx_cx *cx, void *arg)
 ASX_TEST(on_an_ordinary_runtime_operations_are_done_at_once)
 {
     CHECK_EQ(asx_main(outside, NULL), 0);
+}
+
+static void looks_at_itself(asx_cx *cx, void *arg)
+{
+    seen *s = arg;
+    char little[4] = "...";
+    asx_explore_look look;
+    asx_lab_store(cx, &x, 1);
+    CHECK_STATUS(asx_explore_at(little, sizeof little, NULL, 0, &look), ASX_OK);
+    CHECK_EQ(strlen(little) < sizeof little, 1);
+    CHECK_STATUS(asx_explore_at(s->schedule, sizeof s->schedule, s->interleaving,
+                                sizeof s->interleaving, &look),
+                 ASX_OK);
+    CHECK_EQ(look.steps, 1);
+    CHECK_EQ(look.totals.executions, 0);
+    CHECK(look.in_task);
+    asx_lab_check(cx, false);
+}
+
+ASX_TEST(what_an_execution_has_done_can_be_told_before_it_ends)
+{
+    seen looked = { 0 }, told = { 0 };
+    asx_explore_options options = { .on_failure = on_failure, .ctx = &told };
+    asx_explore_result result;
+    asx_explore_look look;
+    CHECK_STATUS(asx_explore(&options, looks_at_itself, &looked, &result), ASX_OK);
+    CHECK_EQ(told.failures, 1);
+    CHECK(looked.schedule[0] != '\0');
+    CHECK_EQ(strncmp(told.schedule, looked.schedule, strlen(looked.schedule)), 0);
+    CHECK(strstr(looked.interleaving, "store") != NULL);
+    CHECK_STATUS(asx_explore_at(NULL, 0, NULL, 0, &look), ASX_E_WRONG_CONTEXT);
 }
