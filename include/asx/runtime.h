@@ -167,7 +167,8 @@ ASX_API asx_status asx_runtime_stalled(asx_runtime *runtime);
 /* Cancels the root with kind Shutdown and drives everything to its end for at most `timeout_ns`
  * (0: as long as cleanup budgets allow). ASX_OK: quiescent; else the quiescence status. The report
  * (may be NULL) names who was completed by force meanwhile, and who is left. From inside a task:
- * only requests it, ASX_OK; or, and then nothing has happened, ASX_E_CAPABILITY (CANCEL). */
+ * only requests it, ASX_OK; or, and then nothing has happened, ASX_E_CAPABILITY (CANCEL).
+ * ASX_E_WRONG_CONTEXT: several workers, in the child of a fork. ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_shutdown(asx_runtime *runtime, uint64_t timeout_ns,
                                         asx_close_report *ret_report);
 /* Everyone alive now. Freed with asx_close_report_deinit(). ASX_E_INVALID_ARGUMENT. */

@@ -700,6 +700,8 @@ asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_
 {
     if (rt == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    if (rt->gate != NULL && asx__is_shut(rt))
+        return ASX_E_WRONG_CONTEXT;
     return shut_down(rt, timeout_ns, ret_report, false);
 }
 

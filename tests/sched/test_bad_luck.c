@@ -259,9 +259,11 @@ static asx_status forks_shared(asx_cx *cx, void *arg)
     asx_region mine;
     (void)arg;
     CHECK_EQ(asx_cx_region(cx, &mine), ASX_OK);
+    asx_runtime *rt = asx_cx_runtime(cx);
     pid_t pid = fork();
     if (pid == 0) {
-        bool refused = asx_yield(cx) == ASX_E_WRONG_CONTEXT &&
+        bool refused = asx_runtime_shutdown(rt, 0, NULL) == ASX_E_WRONG_CONTEXT &&
+                       asx_yield(cx) == ASX_E_WRONG_CONTEXT &&
                        asx_sleep(cx, ASX_MS) == ASX_E_WRONG_CONTEXT &&
                        asx_checkpoint(cx) == ASX_E_WRONG_CONTEXT &&
                        asx_spawn(&mine, "x", other, NULL) < 0 && asx_region_cancel(&mine, NULL) < 0;
