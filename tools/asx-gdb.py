@@ -357,13 +357,6 @@ class Stacks(Command):
             print_chain(task)
 
 
-def in_wings(region):
-    """Tasks that near calls have begun and not ended, which nobody inside has counted yet."""
-    wings = region["wings"]
-    count = int(wings["count"]) if int(wings) != 0 else 0
-    return sum(int(wings[i]["spawned"]) - int(wings[i]["ok"]) for i in range(count))
-
-
 class Regions(Command):
     def run(self, arguments):
         del arguments
@@ -372,7 +365,6 @@ class Regions(Command):
             for region in slab(runtime["regions"], "asx__region"):
                 live = int(region["spawned"]) - sum(
                     int(region[name]) for name in ("n_ok", "n_err", "n_cancelled", "n_panicked"))
-                live += in_wings(region)
                 state = enum_name("asx_region_state", "ASX_REGION_", region["state"])
                 print("region %d %s (%s): %s, tasks %d, regions %d, obligations %d" % (
                     serial(region["generation"]), path_of(region), text(region["site"], "-"),

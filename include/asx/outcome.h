@@ -21,12 +21,7 @@ typedef enum asx_outcome_kind {
 
 /* An outcome with its payload: the status that the task returned, and who produced it (the
  * serial number of the task, 0 for none). Joins are left-biased on equal severity, so the payload
- * of a region is that of the first child, in order of creation, among the worst.
- *
- * Order of creation is the order of serial numbers. What one task spawns has them in the order of
- * its spawns; with one worker so has everything. With several, each takes numbers in blocks, so of
- * two children that tasks on different workers spawn either may count as the first, even if one
- * task waited for the other, and some numbers are nobody's. */
+ * of a region is that of the first child, in order of creation, among the worst. */
 typedef struct asx_outcome {
     asx_outcome_kind kind;
     asx_status status;

@@ -133,28 +133,6 @@ ASX__ATOMIC_NUMBER(u64, uint64_t)
 #endif
 #define ASX__ATOMIC_FENCE() atomic_thread_fence(memory_order_seq_cst)
 
-/* Fields that are ordinary ones for whoever has a record to itself, and are looked at by others who
- * do not know yet whether it is theirs. */
-ASX__ATOMIC_INLINE uint64_t asx__field_load_u64(const uint64_t *field)
-{
-    return __atomic_load_n(field, __ATOMIC_RELAXED);
-}
-
-ASX__ATOMIC_INLINE void asx__field_store_u64(uint64_t *field, uint64_t value)
-{
-    __atomic_store_n(field, value, __ATOMIC_RELAXED);
-}
-
-ASX__ATOMIC_INLINE uint8_t asx__field_load_u8(const uint8_t *field)
-{
-    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
-}
-
-ASX__ATOMIC_INLINE void asx__field_store_u8(uint8_t *field, uint8_t value)
-{
-    __atomic_store_n(field, value, __ATOMIC_RELEASE);
-}
-
 /* Tells the processor that this is a loop that waits. */
 static inline void asx__cpu_relax(void)
 {

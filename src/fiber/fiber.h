@@ -230,30 +230,6 @@ static inline void asx__stack_release(asx__stack_pool *pool, asx__stack *stack)
     pool->free = stack;
 }
 
-/* The same for a list of stacks of the pool that somebody keeps for itself. */
-static inline asx__stack *asx__stack_reuse(const asx__stack_pool *pool, asx__stack **list)
-{
-    asx__stack *stack = *list;
-    *list = stack->next;
-    (void)pool;
-#if ASX__FIBER_ASAN
-    asx__stack_renew(stack);
-#elif defined(ASX_HAVE_VALGRIND)
-    if (__builtin_expect(pool->on_valgrind, 0))
-        asx__stack_renew(stack);
-#endif
-    return stack;
-}
-
-static inline void asx__stack_keep(asx__stack **list, asx__stack *stack)
-{
-#if ASX__FIBER_ASAN || ASX__FIBER_TSAN
-    asx__stack_discard(stack);
-#endif
-    stack->next = *list;
-    *list = stack;
-}
-
 /* Async-signal-safe. Says whether addr lies in a stack of the pool, guard and header included.
  * *ret_stack may be a stack that is idle or cold: do not follow its pointers then. */
 bool asx__stack_pool_owns(const asx__stack_pool *pool, const void *addr, asx__stack **ret_stack,

@@ -1,9 +1,7 @@
 /* audit.c - walks through regions and lanes that say whether their invariants hold. Audit builds
  * call them at each step; they change nothing.
  */
-#include "sched/near.h"
 #include "sched/obligation.h"
-#include "sched/task.h"
 
 /* flags & T_CANCEL  <=>  reason != NULL  <=>  phase is none of Created, Running (until it ends). */
 static bool task_is_valid(const asx__task *task)
@@ -31,18 +29,17 @@ static bool tasks_are_valid(const asx__region *region)
 {
     const asx_runtime *rt = region->rt;
     uint64_t live = 0;
-    for (const asx__task *task = asx__region_first_task(region); task != NULL;
-         task = asx__region_next_task(region, task)) {
-        uint32_t before = task->sibling_prev, link = task->index + 1;
-        uint32_t from = before != 0 ? asx__task_at(rt, before)->sibling_next : region->task_first;
-        if (task->region != region || from != link || task->generation == 0 ||
+    uint32_t before = 0;
+    for (uint32_t link = region->task_first; link != 0;) {
+        const asx__task *task = asx__slab_at(&rt->tasks, link - 1);
+        if (task->region != region || task->sibling_prev != before || task->generation == 0 ||
             !task_is_valid(task))
             return false;
-        if (task->sibling_next == 0 && (region->task_last != link || region->task_tail != task))
-            return false;
         live += task->phase != ASX_TASK_COMPLETED;
+        before = link;
+        link = task->sibling_next;
     }
-    return live == asx__region_live_tasks(region);
+    return before == region->task_last && live == asx__region_live_tasks(region);
 }
 
 static bool children_are_valid(const asx__region *region)
@@ -85,7 +82,7 @@ static bool owner_is_valid(const asx__region *region)
 bool asx__region_is_valid(const asx__region *region)
 {
     if (region->state == ASX_REGION_CLOSED)
-        return asx__region_first_task(region) == NULL && asx__region_live_tasks(region) == 0 &&
+        return region->task_first == 0 && asx__region_live_tasks(region) == 0 &&
                region->live_regions == 0;
     if (region->state == ASX_REGION_OPEN && region->tasks_max != 0 &&
         asx__region_live_tasks(region) + region->places > region->tasks_max)

@@ -20,7 +20,6 @@
 #include "sched/blocking.h"
 #include "sched/engine.h"
 #include "sched/process.h"
-#include "sched/task.h"
 
 #include <asx/blocking.h>
 

@@ -18,7 +18,7 @@
  * A wait that a cancel ends is acknowledged when the task is resumed with ASX_E_CANCELLED: that is
  * the moment it is told.
  */
-#include "sched/near.h"
+#include "sched/engine.h"
 #include "sched/hot.h"
 
 #include <stdio.h>
@@ -524,13 +524,15 @@ static asx_time enforce_on(asx_runtime *rt, asx__region *region, asx__task *task
 static void enforce_time(asx_runtime *rt, asx__region *region)
 {
     region->cleanup_at = ASX_TIME_NEVER;
-    for (asx__task *task = asx__region_first_task(region), *next; task != NULL; task = next) {
-        next = asx__region_next_task(region, task);
+    for (uint32_t link = region->task_first; link != 0;) {
+        asx__task *task = asx__slab_at(&rt->tasks, link - 1);
+        link = task->sibling_next;
+        const asx__task *next = link != 0 ? asx__slab_at(&rt->tasks, link - 1) : NULL;
         uint64_t next_generation = next != NULL ? next->generation : 0;
         asx_time due = enforce_on(rt, region, task);
         if (next != NULL && next->generation != next_generation) {
             due = asx_time_add(rt->now, 1); /* a cleanup has joined the next: begin anew */
-            next = NULL;
+            link = 0;
         }
         if (due < region->cleanup_at)
             region->cleanup_at = due;

@@ -10,7 +10,6 @@
 
 #include "sched/hot.h"
 #include "sched/lessee.h"
-#include "sched/near.h"
 
 #include <string.h>
 
@@ -177,11 +176,9 @@ static __attribute__((noinline)) bool enter_slow(asx_runtime *rt, asx__thread *s
     bool easy = take(e);
     come_in(e, self, worker);
     come_back(e, &worker->outside);
-    asx__near_come_in(rt, worker);
-    if (e->latest != worker || !easy)
+    if (e->loaded != worker || !easy)
         end_streak(e);
     worker->met += !easy;
-    e->latest = worker;
     if (e->loaded != worker)
         become(rt, e, worker);
     return false;
@@ -194,15 +191,6 @@ __attribute__((noinline)) bool asx__engine_enter(asx_runtime *rt)
         return enter_slow(rt, self_of_this_call());
     asx__lessee_stay(worker);
     return false;
-}
-
-__attribute__((noinline)) bool asx__engine_return(asx_runtime *rt)
-{
-    asx__worker *worker = asx__lessee_in(rt);
-    if (ASX__UNLIKELY(worker == NULL))
-        return false;
-    asx__lessee_stay(worker);
-    return true;
 }
 
 static bool is_alone(const asx__engine *e)
@@ -253,8 +241,6 @@ static void let_out(asx_runtime *rt, asx__worker *worker)
         rt->registry.last_id += IDS_EACH;
         asx__store_relaxed(&out->last_id, rt->registry.last_id);
     }
-    if (worker->near.used && !is_alone(rt->engine) && asx__near_prepare(rt, worker, task))
-        become(rt, rt->engine, &rt->engine->visitor); /* they are its own now */
     asx__store_relaxed(&out->task, task);
 }
 
@@ -264,13 +250,10 @@ static void leave_slow(asx_runtime *rt)
     asx__worker *wake = may_wake(rt, e) ? asx__workers_whom_to_wake(rt) : NULL;
     asx__worker *worker = e->loaded;
     bool keep = e->lock.leased || wants_lease(e, worker);
+    asx__store_relaxed(&e->owner, NULL);
+    asx__latches_release(&e->seized);
     if (!keep)
         let_out(rt, worker);
-    asx__store_relaxed(&e->owner, NULL);
-    if (e->near_open != 0)
-        asx__near_tell(rt);
-    asx__latches_release(&e->seized);
-    worker->near.stale = worker->near.stale || asx__load_relaxed(&worker->near.open) == 0;
     if (keep)
         asx__lease_keep(&e->lock, &worker->slot);
     else
@@ -372,19 +355,11 @@ uint64_t asx__worker_calls(const asx__worker *worker)
     return asx__load_relaxed(&out->calls) + asx__load_relaxed(&out->entries);
 }
 
-uint64_t asx__engine_entries(const asx__engine *e)
+uint64_t asx__engine_calls(const asx__engine *e)
 {
     uint64_t calls = asx__worker_calls(&e->visitor);
     for (uint32_t i = 0; i < e->workers_cap; i++)
         calls += asx__worker_calls(&e->workers[i]);
-    return calls;
-}
-
-uint64_t asx__engine_calls(const asx__engine *e)
-{
-    uint64_t calls = asx__engine_entries(e);
-    for (uint32_t i = 0; i < e->workers_cap; i++)
-        calls += asx__load_relaxed(&e->workers[i].near.calls);
     return calls;
 }
 
@@ -435,14 +410,6 @@ static void init_outside(asx__outside *out)
     asx__atomic_init(&out->entries, UINT64_C(0));
 }
 
-static void init_near(asx__near *near)
-{
-    asx__latch_init(&near->latch);
-    asx__atomic_init(&near->open, 0u);
-    asx__atomic_init(&near->calls, UINT64_C(0));
-    near->next_number = near->told_number = near->since = 1; /* it has none */
-}
-
 asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap)
 {
     asx__engine *e = asx__mem_alloc(rt, sizeof *e);
@@ -466,7 +433,6 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap)
         asx__bell_init(&all[i].bell, ASX__WORKER_DEAD);
         asx__lease_slot_init(&all[i].slot);
         init_outside(&all[i].outside);
-        init_near(&all[i].near);
         asx__local_init(&all[i], rt->config.seed);
         all[i].r.turn_left = ASX__TURN;
         all[i].r.host = &all[i].host_stack;
@@ -474,7 +440,6 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap)
     }
     e->visitor.rt = rt;
     init_outside(&e->visitor.outside);
-    init_near(&e->visitor.near);
     asx__local_init(&e->visitor, 0);
     e->visitor.r.turn_left = ASX__TURN;
     e->loaded = &e->visitor;

@@ -15,7 +15,6 @@
  *   surplus   a worker beyond those that were configured: see pool.c.
  *   visitor   a thread that is no worker of this runtime and has entered.
  *   outing    what a worker does for its task without entering: latch.h, sync/outside.c.
- *   near call likewise, with what is its own: near.h.
  *
  * Who holds the engine
  *   Code of the runtime runs with the engine held, a user's code without it. A switch from fiber to
@@ -66,51 +65,6 @@ typedef struct asx__outside {
     asx__atomic_u64 entries;  /* A: how often it has entered, likewise */
 } asx__outside;
 
-/* The call cannot be made without the engine; nothing has changed. */
-#define ASX__GO_IN ((asx_status)1)
-
-struct asx__wing;
-
-/* What a worker has for calls of plain tasks that need nothing else: near.h. Under its latch, or
- * whoever is inside and has stopped them. */
-typedef struct asx__near {
-    asx__latch latch;
-    asx__atomic_u32 open;   /* A: it may be at a near call; written with the engine held */
-    bool held;              /* its own thread's: it has the latch */
-    bool used;              /* its own thread's: near calls were wanted, not long ago ... */
-    uint32_t idle_times;    /* ... and so often in a row it has left and come back without one */
-    uint64_t calls_before;  /* when it last left */
-    uint32_t left;          /* its own thread's: near calls that it may make; 0: it is not open */
-    asx__task *value_of;    /* its own thread's: this task has set a value ... */
-    uint64_t value;         /* ... which is written down before anybody looks */
-    asx__task *records;     /* free ones, linked by node.next ... */
-    uint32_t record_count;
-    asx__stack *stacks;     /* of the default class ... */
-    uint32_t stack_count;
-    uint64_t next_number;   /* generations for tasks ... */
-    uint64_t last_number;   /* ... up to this one ... */
-    uint64_t told_number;   /* ... and the first that the runtime does not know of */
-    uint32_t block;         /* so many it got last */
-    bool stale;             /* they may be older than some that the running task has given */
-    bool short_of;          /* a spawn had to enter for one */
-    uint64_t seen_number;   /* the newest of all when it entered */
-    uint64_t calls_told;    /* near calls when others last entered ... */
-    uint32_t quiet_times;   /* ... so often in a row without one in between */
-    uint64_t task_number;   /* of the last task that it ran */
-    asx_time now;           /* when its last turn began, of those that began in near calls */
-    uint64_t since;         /* children from this one on stand in its list until they begin */
-    uint64_t spawns;        /* tasks, ever ... */
-    uint64_t ended;         /* ... and those that have ended since they were last gathered ... */
-    uint64_t turns, dispatched; /* ... and turns that went on, with their dispatches */
-    asx_time stay_until;    /* turns may go on before it looks in; 0: none may */
-    uint32_t streak;        /* tasks that ran in somebody's place in a row */
-    struct asx__wing *dirty; /* wings that were written to since */
-    struct asx__region *wanted; /* could not spawn into this one ... */
-    uint64_t wanted_generation;
-    uint32_t wanted_times;  /* ... so often in a row */
-    asx__atomic_u64 calls;  /* A: near ones, ever; others only look */
-} asx__near;
-
 /* How far a worker has come; every dispatch changes it. */
 typedef struct asx__progress {
     const asx__task *task;
@@ -151,17 +105,6 @@ typedef struct asx__worker {
     asx_time looked_at;        /* L: ... and when that was */
     struct asx__worker *next_asleep; /* L */
     asx__driving drives;       /* of its thread */
-    uint64_t near_seen;        /* L: when it last looked, near calls of its own, ... */
-    uint64_t calls_seen;       /* L: ... calls of all, near ones included, ... */
-    uint64_t spawns_seen;      /* L: ... its near spawns, ... */
-    uint64_t taken_seen;       /* L: ... and what it had taken */
-    uint64_t taken;            /* L: tasks that it took from others, ever ... */
-    uint64_t spawns_taken;     /* L: ... its near spawns when it last did ... */
-    uint32_t batch;            /* L: ... and how many it takes at most */
-    bool on_trial;             /* L: it got up, and has not yet been seen to be in nobody's way */
-    char gap[128];             /* what follows is far from what others write */
-    asx__near near;
-    char gap_behind[128];
 } asx__worker;
 
 /* Who decides how many workers there are: pool.c. */
@@ -213,13 +156,6 @@ typedef struct asx__engine {
     asx_time looked_at;        /* L: when that was */
     bool coarse;               /* L: tasks are long enough to be worth a core each */
     uint32_t quiet_looks;      /* L: without a backlog, in a row */
-    asx_time trial_at;         /* L: the watch may get up to see how it goes with one more ... */
-    uint64_t trial_gap_ns;     /* L: ... and so long after a trial that has failed */
-    const asx__worker *latest; /* L: who entered before */
-    uint64_t numbers_lost;     /* L: of tasks, that workers threw away */
-    uint32_t near_open;        /* L: workers that may be at near calls ... */
-    bool near_calm;            /* L: ... nothing is runnable but what workers have ... */
-    bool near_spawns;          /* L: ... and no sleeper has to know of more */
 } asx__engine;
 
 /* This thread's. Never keep it across anything that may suspend a task. */
@@ -235,8 +171,6 @@ void asx__engine_destroy(asx_runtime *rt);
 /* Takes the engine of a shared runtime. True: this thread had it already; pass that on to leave. */
 bool asx__engine_enter(asx_runtime *rt);
 void asx__engine_leave(asx_runtime *rt, bool had_it);
-/* The same by the worker's lease, for who was outside. False: it has none, and is outside still. */
-bool asx__engine_return(asx_runtime *rt);
 /* Leaves, and answers `st`: for who has nothing else to do. */
 asx_status asx__engine_left(asx_runtime *rt, asx_status st);
 bool asx__engine_is_mine(const asx_runtime *rt);
@@ -316,10 +250,9 @@ static inline void asx__outing_stay(asx__outing outing)
 void asx__engine_seize(asx_runtime *rt, asx__latch *latch);
 /* Inside: whoever runs the task has to enter for whatever it does next. */
 void asx__engine_call_in(asx_runtime *rt, const asx__task *task);
-/* Calls that workers made, entering or not; anybody may ask ... */
+/* Calls that workers made, entering or not; anybody may ask. */
 uint64_t asx__engine_calls(const asx__engine *e);
-/* ... and the same without near ones, which are nobody else's business; of one worker, too. */
-uint64_t asx__engine_entries(const asx__engine *e);
+/* The same of one worker. */
 uint64_t asx__worker_calls(const asx__worker *worker);
 /* Inside: numbers of obligations that workers have and did not give out yet. */
 uint64_t asx__engine_spare_ids(const asx_runtime *rt);
@@ -336,8 +269,6 @@ void asx__local_adopt(asx_runtime *rt);
 bool asx__steal(asx_runtime *rt);
 /* Besides what the loaded worker has. */
 bool asx__locals_hold_any(const asx_runtime *rt);
-/* Is the oldest of another worker one that has not begun? */
-bool asx__locals_hold_fresh(const asx_runtime *rt);
 uint64_t asx__locals_len(const asx_runtime *rt);
 /* The task is no longer to be run next by a worker that is not loaded. False: none has it. */
 bool asx__locals_forget(asx_runtime *rt, const asx__task *task);

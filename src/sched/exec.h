@@ -21,7 +21,7 @@
  *                                                               the engine is left for its code
  *
  * The ticket of a wait is task->w.waits: set when it parks, gone when it is claimed. All of it
- * happens with the engine held, or under the latch of the worker that runs the task (near.h).
+ * happens with the engine held.
  */
 #ifndef ASX_SCHED_EXEC_H
 #define ASX_SCHED_EXEC_H

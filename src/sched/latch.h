@@ -49,12 +49,13 @@ static inline bool asx__latch_try(asx__latch *latch, uint32_t how)
     return asx__cas_acquire(&latch->word, &expected, how);
 }
 
-/* For the few steps of the one that has it. */
-static __attribute__((noinline, unused)) void asx__latch_wait(asx__latch *latch, uint32_t how)
+/* By whoever is inside: for the few steps of the one that has it. */
+static __attribute__((noinline, unused)) void asx__latch_wait(asx__latch *latch)
 {
     for (unsigned n = 0;; n++) {
         ASX__LEASE_PAUSE(n);
-        if (asx__load_relaxed(&latch->word) == ASX__LATCH_FREE && asx__latch_try(latch, how))
+        if (asx__load_relaxed(&latch->word) == ASX__LATCH_FREE &&
+            asx__latch_try(latch, ASX__LATCH_SEIZED))
             return;
     }
 }
@@ -98,7 +99,7 @@ static inline void asx__latch_seize(asx__latch *latch, asx__latch **seized)
     if (asx__load_relaxed(&latch->word) == ASX__LATCH_SEIZED)
         return; /* nobody but the one inside writes that, and it is gone when he leaves */
     if (ASX__UNLIKELY(!asx__latch_try(latch, ASX__LATCH_SEIZED)))
-        asx__latch_wait(latch, ASX__LATCH_SEIZED);
+        asx__latch_wait(latch);
     latch->next = *seized;
     *seized = latch;
 }

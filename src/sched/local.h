@@ -5,14 +5,12 @@
  * first ready list of the runtime, which the short ways use, and `local` is empty; it is put away
  * when another worker's registers are loaded.
  *
- * Every step happens with the engine held, or by the worker itself under its latch, which whoever
- * is in the engine has taken (near.h). So lists will do, and F2 holds for each task in them: it is
- * runnable, and stands in one list. tests/model/test_local.c explores workers that run, rob and are
- * given work.
+ * Every step happens with the engine held, so lists will do, and F2 holds for each task in them: it
+ * is runnable, and stands in one list. tests/model/test_local.c explores workers that run, rob and
+ * are given work.
  *
  * Rejected: deques that can be robbed without a lock. They pay off where finding work needs no
- * engine; here a thief is in it anyway. And a task that is joined or cancelled leaves its list from
- * the middle.
+ * engine; here a thief is in it anyway.
  */
 #ifndef ASX_SCHED_LOCAL_H
 #define ASX_SCHED_LOCAL_H

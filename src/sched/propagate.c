@@ -14,13 +14,13 @@
  * and child regions are looked for when all of its tasks have been told. Between two pieces tasks
  * may end, so the walk remembers two neighbours with their generations: the last one told and the
  * next. If both are gone, it looks for the first that is younger than the last one told: they stand
- * in the order of their generations, in the region's list and in each of its wings.
+ * in the order of their generations.
  *
  * Shields. A scope that its owner opened under a mask is not reached by a cancellation of the owner
  * or of the region around it while the mask holds: otherwise no masked cleanup could use a region.
  * It catches up when the mask ends, is used up or is lifted.
  */
-#include "sched/near.h"
+#include "sched/engine.h"
 
 /* Tasks and regions: a microsecond or two. In debug builds few: every walk is interrupted. */
 #if ASX_ASSERT_LEVEL > 0
@@ -104,12 +104,9 @@ static asx__task *task_at(const asx_runtime *rt, uint32_t link)
     return asx__slab_at(&rt->tasks, link - 1);
 }
 
-/* Lists are in order of creation each: this is a task's place in all of them together. */
-static asx__told remember(const asx__task *task)
+static asx__told remember(const asx_runtime *rt, uint32_t link)
 {
-    asx__told nobody = { 0, 0, 0 };
-    return task == NULL ? nobody
-                        : (asx__told){ task->index + 1, asx__task_wing(task), task->generation };
+    return (asx__told){ link, link != 0 ? task_at(rt, link)->generation : 0 };
 }
 
 static bool is_still_there(const asx_runtime *rt, asx__told told)
@@ -117,40 +114,34 @@ static bool is_still_there(const asx_runtime *rt, asx__told told)
     return told.link != 0 && task_at(rt, told.link)->generation == told.generation;
 }
 
-static bool comes_later(const asx__task *task, asx__told told)
-{
-    uint32_t wing = asx__task_wing(task);
-    return wing != told.wing ? wing > told.wing : task->generation > told.generation;
-}
-
-/* Where the walk goes on in the region in which the last piece ended. NULL: that was all. */
-static asx__task *next_task(const asx_runtime *rt, const asx__region *region)
+/* Where the walk goes on in the region in which the last piece ended. */
+static uint32_t next_link(const asx_runtime *rt, const asx__region *region)
 {
     if (is_still_there(rt, rt->cancel_told))
-        return asx__region_next_task(region, task_at(rt, rt->cancel_told.link));
+        return task_at(rt, rt->cancel_told.link)->sibling_next;
     if (is_still_there(rt, rt->cancel_next))
-        return task_at(rt, rt->cancel_next.link);
-    asx__task *task = asx__region_first_task(region);
-    while (task != NULL && !comes_later(task, rt->cancel_told))
-        task = asx__region_next_task(region, task);
-    return task;
+        return rt->cancel_next.link;
+    uint32_t link = region->task_first;
+    while (link != 0 && task_at(rt, link)->generation <= rt->cancel_told.generation)
+        link = task_at(rt, link)->sibling_next;
+    return link;
 }
 
 /* Tells tasks of the region from this one on, as many as *left says. False: there are more. */
-static bool tell_tasks(asx_runtime *rt, asx__region *region, asx__task *task, uint64_t *left)
+static bool tell_tasks(asx_runtime *rt, asx__region *region, uint32_t link, uint64_t *left)
 {
-    asx__told told = remember(NULL);
-    for (; task != NULL && *left != 0; --*left) {
-        asx__task *next = asx__region_next_task(region, task);
-        told = remember(task);
+    uint32_t last = 0;
+    for (; link != 0 && *left != 0; --*left) {
+        asx__task *task = task_at(rt, link);
+        last = link;
+        link = task->sibling_next;
         if (!asx__region_runs_finalizers(region, task))
             asx__task_cancel(rt, task, region->reason);
-        task = next;
     }
-    if (task == NULL)
+    if (link == 0)
         return true;
-    rt->cancel_told = told;
-    rt->cancel_next = remember(task);
+    rt->cancel_told = remember(rt, last);
+    rt->cancel_next = remember(rt, link);
     return false;
 }
 
@@ -188,20 +179,20 @@ static void release_held(asx_runtime *rt)
     }
 }
 
-/* The region whose tasks are told next, and in *ret_task the first of them. */
-static asx__region *next_region(asx_runtime *rt, asx__task **ret_task)
+/* The region whose tasks are told next, and in *ret_link the first of them. */
+static asx__region *next_region(asx_runtime *rt, uint32_t *ret_link)
 {
     asx__region *region = rt->cancel_at;
     if (region != NULL) {
-        *ret_task = next_task(rt, region);
+        *ret_link = next_link(rt, region);
         return region;
     }
     region = rt->cancel_stack;
     rt->cancel_stack = region->cancel_next;
     region->cancel_listed = false;
     begin_telling(rt, region);
-    rt->cancel_told = remember(NULL);
-    *ret_task = asx__region_first_task(region);
+    rt->cancel_told = remember(rt, 0);
+    *ret_link = region->task_first;
     return region;
 }
 
@@ -210,9 +201,9 @@ static void walk(asx_runtime *rt, uint64_t left)
 {
     rt->cancel_walking = true;
     while (left != 0 && asx__cancel_pending(rt)) {
-        asx__task *task;
-        asx__region *region = next_region(rt, &task);
-        bool all = tell_tasks(rt, region, task, &left);
+        uint32_t link;
+        asx__region *region = next_region(rt, &link);
+        bool all = tell_tasks(rt, region, link, &left);
         rt->cancel_at = all ? NULL : region;
         if (all)
             list_children(rt, region);

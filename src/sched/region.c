@@ -13,7 +13,6 @@
  * closed (its owner ended first) is folded into its parent and freed at once.
  */
 #include "sched/lessee.h"
-#include "sched/near.h"
 #include "sched/region_turn.h"
 
 #include <string.h>
@@ -444,12 +443,11 @@ static void release_kept(asx_runtime *rt, asx__region *region)
 
 static void recycle_tasks(asx_runtime *rt, asx__region *region)
 {
-    asx__task *task;
-    while ((task = asx__region_first_task(region)) != NULL) {
+    while (region->task_first != 0) {
+        asx__task *task = asx__slab_at(&rt->tasks, region->task_first - 1);
         ASX__ASSERT(task->phase == ASX_TASK_COMPLETED);
         asx__task_recycle(rt, task);
     }
-    asx__near_drop_wings(rt, region);
 }
 
 static asx_status law_of_close(const asx__region *region)
@@ -551,7 +549,6 @@ void asx__region_discard(asx_runtime *rt, asx__region *region)
 {
     if (region->report_kept)
         drop_report(rt, region);
-    asx__near_drop_wings(rt, region);
     asx__arena_deinit(rt, &region->arena);
 }
 
@@ -966,9 +963,6 @@ static __attribute__((noinline)) asx_status cx_region_refused(const asx_cx *cx,
         asx__lessee_out(w);
         return ASX_OK;
     }
-    asx_status near = asx__near_region(cx, ret_region);
-    if (near != ASX__GO_IN)
-        return near;
     ASX__GATE_CX(cx, asx_cx_region(&in, ret_region));
     return st;
 }

@@ -2,7 +2,7 @@
  * and what it waits for. A report owns copies of all its strings, since it outlives their region.
  * What does not fit into memory is counted, not lost silently.
  */
-#include "sched/near.h"
+#include "sched/engine.h"
 #include "sched/obligation.h"
 
 #include <stdio.h>
@@ -186,10 +186,12 @@ static void report_region(asx_runtime *rt, asx_close_report *report, const asx__
         .state = asx_region_state_str((asx_region_state)region->state), .waits_for = "",
     };
     add(rt, report, self);
-    for (const asx__task *task = asx__region_first_task(region); task != NULL;
-         task = asx__region_next_task(region, task))
+    for (uint32_t link = region->task_first; link != 0;) {
+        const asx__task *task = asx__slab_at(&rt->tasks, link - 1);
+        link = task->sibling_next;
         if (task->phase != ASX_TASK_COMPLETED)
             asx__report_task(rt, report, task);
+    }
     for (const asx__obligation *o = region->obligations; o != NULL; o = o->older)
         asx__report_obligation(rt, report, o, region);
 }

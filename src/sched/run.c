@@ -13,7 +13,6 @@
  */
 #include "sched/blocking.h"
 #include "sched/lessee.h"
-#include "sched/near.h"
 #include "sched/process.h"
 #include "sched/task.h"
 
@@ -434,21 +433,11 @@ _Noreturn void asx__fiber_main_shared(void *arg, int ret)
         asx_task_fn fn = task->w.start;
         void *user = task->r.io;
         asx_cx cx = { task, rt->gate, asx__task_caps(task), 0 };
-        if ((task->flags & ASX__T_NEAR) != 0)
-            asx__near_begin(task);
-        else
-            asx__engine_let_go(rt);
+        asx__engine_let_go(rt);
         asx_status st = fn(&cx, user);
         if (ASX__UNLIKELY(rt->gate->behind == NULL))
             asx__end_of_fork(st);
-        if (ASX__UNLIKELY(!asx__engine_return(rt))) {
-            asx__task *next = asx__near_end(rt, task, st, stack, pool);
-            if (next != NULL) {
-                task = next;
-                continue;
-            }
-            (void)asx__engine_enter(rt);
-        }
+        (void)asx__engine_enter(rt);
         if (ASX__UNLIKELY(!asx__task_finish_plain(rt, task, st))) {
             end_in_place(rt, task, st, stack, pool);
             end_slowly(rt, task, st);
@@ -714,42 +703,6 @@ static inline asx__task *next_up_poll(asx_runtime *rt)
     return next_task(rt);
 }
 
-/* A poll task whose function has returned, and what it said. */
-typedef struct polled {
-    asx__task *task;
-    asx_poll result;
-} polled;
-
-/* Outside, without a lease: calls one after the other, as long as the worker can say by itself
- * which is the next, and enters with the last one. */
-static __attribute__((noinline)) polled enter_near(asx_runtime *rt, polled last)
-{
-    for (;;) {
-        uint32_t caps;
-        asx__task *next = asx__near_polled(rt, last.task, last.result, &caps);
-        if (next == NULL) {
-            (void)asx__engine_enter(rt);
-            return last;
-        }
-        asx_cx cx = { next, rt->gate, caps, 0 };
-        last = (polled){ next, next->u.poll.fn(&cx, next->u.poll.state) };
-        if (ASX__UNLIKELY(rt->gate->behind == NULL))
-            asx__end_of_fork(ASX_OK);
-    }
-}
-
-/* Inside again. */
-static __attribute__((noinline)) polled enter_polled(asx_runtime *rt, asx__task *task,
-                                                     asx_poll result)
-{
-    polled last = { task, result };
-    asx__worker *w = asx__lessee_in(rt);
-    if (ASX__UNLIKELY(w == NULL))
-        return enter_near(rt, last);
-    asx__lessee_stay(w);
-    return last;
-}
-
 /* Calls the poll function of a task that has been taken out of its lane, and of all that follow it
  * in the hot list or go before it. `shared` is a constant: the functions of a shared runtime run
  * without the engine. */
@@ -772,11 +725,8 @@ static inline __attribute__((always_inline)) void poll_all(asx_runtime *rt, asx_
         asx_poll result = fn(&cx, state);
         if (shared && ASX__UNLIKELY(rt->gate->behind == NULL))
             asx__end_of_fork(ASX_OK);
-        if (shared) {
-            polled last = enter_polled(rt, task, result);
-            task = last.task;
-            result = last.result;
-        }
+        if (shared)
+            (void)asx__engine_enter(rt);
         if (ASX__LIKELY(result == ASX_POLL_PENDING))
             settle_pending(rt, task, (flags & ASX__T_CANCEL) != 0);
         else if (ASX__UNLIKELY(result != ASX_POLL_READY || task->w.waits != NULL ||

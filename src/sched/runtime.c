@@ -4,7 +4,7 @@
  * the block at creation; the stacks take what the contract says, or half of the block.
  */
 #include "sched/blocking.h"
-#include "sched/near.h"
+#include "sched/engine.h"
 #include "sched/process.h"
 
 #include <stdlib.h>
@@ -790,7 +790,7 @@ static uint64_t stacks_in_use(const asx_runtime *rt)
     for (int i = 0; i < ASX__STACK_CLASSES; i++)
         if (rt->pool_ready[i])
             count += asx__stack_pool_in_use(&rt->pools[i]);
-    return count - asx__near_stacks(rt);
+    return count;
 }
 
 asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
@@ -800,7 +800,7 @@ asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
     ASX__GATE_RUNTIME(rt, asx_runtime_stats(rt, ret_stats));
     asx_stats s = {
         .tasks_live = asx__live_tasks(rt),
-        .tasks_spawned = asx__serial(rt->task_generation) - asx__near_spare_numbers(rt),
+        .tasks_spawned = asx__serial(rt->task_generation),
         .tasks_forced = rt->tasks_forced,
         .tasks_stolen = rt->engine != NULL ? rt->engine->stolen : 0,
         .workers = rt->engine != NULL ? rt->engine->workers_here : 1,

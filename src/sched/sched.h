@@ -252,9 +252,8 @@ enum asx__task_flags {
     ASX__T_INLINE = 1u << 15,    /* runs in its joiner's place, who goes on when it ends */
     ASX__T_EXTRA = 1u << 16,     /* extra != NULL */
     ASX__T_JOINER = 1u << 17,    /* joiner != NULL */
-    ASX__T_PINNED = 1u << 18,    /* runs on one worker only: number `home` - 1 */
-    ASX__T_EXPLORED = 1u << 19,  /* a poll function that runs on a fiber: see seam.h */
-    ASX__T_NEAR = 1u << 20       /* a fiber that left its worker in a near call: see near.h */
+    ASX__T_PINNED = 1u << 18,    /* runs on one worker only: number `pinned` - 1 */
+    ASX__T_EXPLORED = 1u << 19   /* a poll function that runs on a fiber: see seam.h */
 };
 /* A task with any of these cannot be resumed by a bare switch. */
 #define ASX__T_NOT_DIRECT                                                                          \
@@ -284,8 +283,7 @@ typedef struct asx__task {
     uint8_t outcome;           /* asx_outcome_kind, when completed */
     uint16_t cleanup_left;     /* resumptions, once cancelled */
     uint8_t exec;              /* enum asx__exec */
-    uint8_t home;              /* worker + 1: the one that may run it, if it is pinned; else the one
-                                  in whose wing it is, 0: in the region's own list (near.h) */
+    uint8_t pinned;            /* if flags say so: worker + 1 */
     union {
         asx__waitable *waits;  /* PARKED, or poll task with a wait to renew */
         intptr_t status;       /* RUNNABLE: handed over by the waker; completed: its status */
@@ -398,7 +396,6 @@ typedef struct asx__region {
     asx__node children;           /* regions, oldest first */
     uint32_t task_first, task_last; /* index + 1; 0: none */
     asx__task *task_tail;         /* the record of task_last */
-    struct asx__wing *wings;      /* more of them, by worker: near.h; NULL: none */
     uint64_t spawned;             /* tasks, ever, without finalizers that have ended */
     uint64_t live_regions, live_obligations;
     uint32_t tasks_max, regions_max, obligations_max, caps;
@@ -464,7 +461,6 @@ typedef struct asx__timed_entry {
 /* A task as the walk of a cancellation remembers it; cancel.c. */
 typedef struct asx__told {
     uint32_t link;       /* index + 1; 0: none */
-    uint32_t wing;       /* the list it is in: near.h */
     uint64_t generation; /* its record may be another's by now */
 } asx__told;
 
@@ -743,6 +739,11 @@ void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned);
 asx_status asx__task_reserve_finalizer(asx_runtime *rt, asx__region *region);
 void asx__task_spawn_finalizer(asx_runtime *rt, asx__region *region, asx_task_fn fn);
 void asx__task_drop_finalizer(asx_runtime *rt, asx__region *region);
+/* A poll task with a cleanup of its own from the beginning. The cleanup is the caller's memory, and
+ * is called even if the task is never run; not if the spawn fails. Inside. */
+asx_status asx__spawn_poll_owning(const asx_region *region, const char *name, asx_poll_fn fn,
+                                  void *state, asx__cleanup *cleanup, asx_task *ret_task,
+                                  const char *site);
 /* The task is gone: its waker, if somebody still has it, does nothing from now on. */
 void asx__waker_orphan(struct asx__waker_cell *cell);
 void asx__task_recycle(asx_runtime *rt, asx__task *task);

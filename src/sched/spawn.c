@@ -9,7 +9,6 @@
 #include "sched/task.h"
 
 #include "sched/lessee.h"
-#include "sched/near.h"
 
 #include <string.h>
 
@@ -140,7 +139,7 @@ static bool refill(asx_runtime *rt)
     return last != NULL;
 }
 
-asx__task *asx__task_alloc(asx_runtime *rt)
+static asx__task *alloc_record(asx_runtime *rt)
 {
     if (rt->tasks_free == NULL && !refill(rt))
         return NULL;
@@ -166,7 +165,7 @@ static void init_record(asx_runtime *rt, asx__region *region, asx__task *task,
     task->outcome = ASX_OUTCOME_OK;
     task->cleanup_left = 0;
     task->exec = ASX__EXEC_INIT;
-    task->home = 0;
+    task->pinned = 0;
     task->generation = ++rt->task_generation;
     task->name = request->name;
     task->site = request->site;
@@ -279,7 +278,7 @@ static bool spawn_belongings(asx_runtime *rt, asx__region *region, asx__task *ta
 static asx_status spawn_record(asx_runtime *rt, asx__region *region, spawn_request *request,
                                asx__task **ret_task)
 {
-    asx__task *task = asx__task_alloc(rt);
+    asx__task *task = alloc_record(rt);
     if (ASX__UNLIKELY(task == NULL))
         return asx__region_sticky(region, ASX_E_RESOURCE_EXHAUSTED);
     init_record(rt, region, task, request);
@@ -449,7 +448,7 @@ static ALWAYS_INLINE asx__task *make_plain(asx__region *region, uint32_t flags, 
     task->outcome = ASX_OUTCOME_OK;
     task->cleanup_left = 0;
     task->exec = ASX__EXEC_RUNNABLE;
-    task->home = 0;
+    task->pinned = 0;
     task->generation = generation;
     task->name = name;
     task->site = site;
@@ -473,8 +472,8 @@ static inline asx_status spawn_plain(asx__region *region, uint32_t flags, const 
     return ASX_OK;
 }
 
-/* The long ways behind the plain ones, through the gate if there is one and the worker cannot do it
- * alone; they also see to it that the next one finds a record. */
+/* The long ways behind the plain ones, through the gate if there is one; they also see to it that
+ * the next one finds a record. */
 
 static void prepare_next(const asx_region *region)
 {
@@ -527,9 +526,6 @@ static __attribute__((noinline)) asx_status spawn_other(const asx_region *region
                                                         asx_task_fn fn, void *arg,
                                                         const char *site)
 {
-    asx_status near = asx__near_spawn(region, 0, (void *)(uintptr_t)fn, arg, NULL, site, name);
-    if (near != ASX__GO_IN)
-        return near;
     ASX__GATE_REGION(region, asx_spawn_at(&in, name, fn, arg, site));
     asx_spawn_options options = { .name = name };
     prepare_next(region);
@@ -551,10 +547,6 @@ static __attribute__((noinline)) asx_status spawn_poll_other(const asx_region *r
                                                              const char *name, asx_poll_fn fn,
                                                              void *state, const char *site)
 {
-    asx_status near =
-        asx__near_spawn(region, ASX__T_POLL, (void *)(uintptr_t)fn, state, NULL, site, name);
-    if (near != ASX__GO_IN)
-        return near;
     ASX__GATE_REGION(region, asx_spawn_poll_at(&in, name, fn, state, site));
     asx_spawn_options options = { .name = name };
     prepare_next(region);
@@ -578,12 +570,6 @@ static __attribute__((noinline)) asx_status spawn_task_other(const asx_region *r
                                                              asx_task_fn fn, void *arg,
                                                              asx_task *ret_task, const char *site)
 {
-    if (options == NULL && ret_task != NULL) {
-        asx_status near = asx__near_spawn(region, ASX__T_HANDLE, (void *)(uintptr_t)fn, arg,
-                                          ret_task, site, NULL);
-        if (near != ASX__GO_IN)
-            return near;
-    }
     ASX__GATE_REGION(region, asx__task_handed_out(
                                  in.rt_,
                                  asx_spawn_task_at(&in, options, fn, arg, ret_task, site),
@@ -610,12 +596,6 @@ static __attribute__((noinline)) asx_status
 spawn_poll_task_other(const asx_region *region, const asx_spawn_options *options, asx_poll_fn fn,
                       void *state, asx_task *ret_task, const char *site)
 {
-    if (options == NULL && ret_task != NULL) {
-        asx_status near = asx__near_spawn(region, ASX__T_HANDLE | ASX__T_POLL,
-                                          (void *)(uintptr_t)fn, state, ret_task, site, NULL);
-        if (near != ASX__GO_IN)
-            return near;
-    }
     ASX__GATE_REGION(region, asx__task_handed_out(
                                  in.rt_,
                                  asx_spawn_poll_task_at(&in, options, fn, state, ret_task, site),
@@ -689,7 +669,7 @@ asx_status asx_spawn_poll_task_at(const asx_region *region, const asx_spawn_opti
 
 asx_status asx__task_reserve_finalizer(asx_runtime *rt, asx__region *region)
 {
-    asx__task *task = asx__task_alloc(rt);
+    asx__task *task = alloc_record(rt);
     if (task == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     task->region = region;

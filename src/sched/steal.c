@@ -3,14 +3,13 @@
  * What a worker makes runnable, plain and of priority 0, goes to a list of its own: local.h. All
  * other lanes are everyone's. What threads make runnable that are no workers is injected: the
  * visitor's list. A worker that has nothing takes from what was injected, then from the other
- * workers in the order of steal.h, the oldest first: one, which may be the root of a tree, or more,
- * up to BATCH, if what it took before was not. At last it takes what somebody keeps for itself to
- * run next (next_up), which that one may not come to for long.
+ * workers in the order of steal.h, the oldest first and no more than BATCH; at last it takes what
+ * somebody keeps for itself to run next (next_up), which that one may not come to for long.
  *
  * All of it happens with the engine held.
  */
 #include "sched/steal.h"
-#include "sched/near.h"
+#include "sched/engine.h"
 #include "sched/hot.h"
 #include "sched/local.h"
 
@@ -66,17 +65,15 @@ static void tell_steal(asx_runtime *rt, const asx__worker *thief, const asx__wor
 }
 
 /* `victim` is NULL for what was injected. */
-static uint32_t take_some(asx_runtime *rt, asx__node *from, asx__worker *victim, uint32_t most)
+static uint32_t take_some(asx_runtime *rt, asx__node *from, const asx__worker *victim)
 {
     uint32_t n = 0;
-    for (; n < most; n++) {
+    for (; n < BATCH; n++) {
         const asx__task *task = asx__local_rob(from, &rt->ready.queue[0]);
         if (task == NULL)
             break;
-        if (victim == NULL)
-            continue;
-        asx__near_disturb(victim, task);
-        tell_steal(rt, rt->engine->loaded, victim, task);
+        if (victim != NULL)
+            tell_steal(rt, rt->engine->loaded, victim, task);
     }
     hint(rt);
     return n;
@@ -87,23 +84,9 @@ static asx__task *take_next_up(asx_runtime *rt, asx__worker *victim)
 {
     asx__task *task = victim->r.next_up;
     victim->r.next_up = NULL;
-    asx__near_disturb(victim, task);
     task->flags &= ~(uint32_t)ASX__T_INLINE;
     asx__enqueue_again(rt, task);
     return task;
-}
-
-/* How many the worker takes this time. The oldest may be the root of a tree: then one is enough,
- * and many would only leave the other one with nothing. If what it took spawned nothing, more. */
-static uint32_t next_batch(asx__worker *w)
-{
-    bool grew = w->near.spawns - w->spawns_taken >= 4 * (uint64_t)w->batch;
-    w->spawns_taken = w->near.spawns;
-    if (grew || w->batch == 0)
-        w->batch = 1;
-    else if (w->batch < BATCH)
-        w->batch *= 2;
-    return w->batch;
 }
 
 /* The first worker, in this order, that has something to take; NULL: none has. */
@@ -122,7 +105,6 @@ void asx__local_drain(asx_runtime *rt, asx__worker *w)
 {
     ASX__DEBUG_ASSERT(rt->engine->loaded == &rt->engine->visitor);
     uint64_t moved = w->r.next_up != NULL;
-    asx__near_disturb_all(w);
     for (const asx__node *n = w->local.next; n != &w->local; n = n->next)
         moved++;
     rt->engine->stolen += moved; /* they go to other workers, whoever that will be */
@@ -139,21 +121,18 @@ bool asx__steal(asx_runtime *rt)
     asx__worker *self = e->loaded;
     if (self == &e->visitor)
         return false;
-    if (take_some(rt, &e->visitor.local, NULL, BATCH) != 0)
+    if (take_some(rt, &e->visitor.local, NULL) != 0)
         return true;
     asx__scan scan = asx__scan_begin(&self->rng, e->workers_max);
     asx__worker *robbed = find_victim(e, scan, false);
     asx__worker *kept = robbed == NULL ? find_victim(e, scan, true) : NULL;
     tell_search(rt, self, scan.next, robbed != NULL ? robbed : kept);
-    uint32_t taken = 0;
     if (robbed != NULL)
-        taken = take_some(rt, &robbed->local, robbed, next_batch(self));
+        e->stolen += take_some(rt, &robbed->local, robbed);
     if (kept != NULL) {
         tell_steal(rt, self, kept, take_next_up(rt, kept));
-        taken = 1;
+        e->stolen++;
     }
-    e->stolen += taken;
-    self->taken += taken;
     return robbed != NULL || kept != NULL;
 }
 
@@ -165,18 +144,6 @@ bool asx__locals_hold_any(const asx_runtime *rt)
     for (uint32_t i = 0; i < e->workers_max; i++) {
         const asx__worker *w = &e->workers[i];
         if (w != e->loaded && (!asx__list_empty(&w->local) || w->r.next_up != NULL))
-            return true;
-    }
-    return false;
-}
-
-bool asx__locals_hold_fresh(const asx_runtime *rt)
-{
-    const asx__engine *e = rt->engine;
-    for (uint32_t i = 0; i < e->workers_max; i++) {
-        const asx__worker *w = &e->workers[i];
-        const asx__task *first = (const asx__task *)w->local.next;
-        if (w != e->loaded && !asx__list_empty(&w->local) && first->phase == ASX_TASK_CREATED)
             return true;
     }
     return false;
@@ -220,7 +187,7 @@ bool asx__locals_forget(asx_runtime *rt, const asx__task *task)
 
 static void pin_to(asx__worker *w, asx__task *task)
 {
-    task->home = (uint8_t)(w->index + 1);
+    task->pinned = (uint8_t)(w->index + 1);
     w->pins++;
 }
 
@@ -233,7 +200,7 @@ void asx__pin(asx_runtime *rt, asx__task *task)
 
 void asx__unpin(asx_runtime *rt, const asx__task *task)
 {
-    asx__worker *w = &rt->engine->workers[task->home - 1];
+    asx__worker *w = &rt->engine->workers[task->pinned - 1];
     ASX__DEBUG_ASSERT(w->pins > 0);
     if (--w->pins == 0 && w->index >= rt->engine->workers_base)
         asx__worker_call(rt, w); /* it may go now: see pool.c */
@@ -252,7 +219,7 @@ void asx__pinned_rehome(asx_runtime *rt, asx__worker *worker)
 
 void asx__pinned_put(asx_runtime *rt, asx__task *task)
 {
-    asx__worker *w = &rt->engine->workers[task->home - 1];
+    asx__worker *w = &rt->engine->workers[task->pinned - 1];
     asx__list_push_back(&w->pinned, &task->node);
     if (asx__worker_is(w, ASX__WORKER_DEAD) && w->index != 0) {
         asx__pinned_rehome(rt, w);

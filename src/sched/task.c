@@ -11,7 +11,6 @@
 #include "sched/task.h"
 
 #include "sched/lessee.h"
-#include "sched/near.h"
 
 #include <string.h>
 
@@ -371,13 +370,6 @@ static inline bool leads_others(const asx_runtime *rt, const asx__task *child)
     return child->node.prev == list && child->node.next != list;
 }
 
-/* The joiner takes the child from its list, which may be another worker's. */
-static inline void taken_by_joiner(const asx_runtime *rt, const asx__task *child)
-{
-    if (ASX__UNLIKELY(child->home != 0) && child->home != asx__engine_worker(rt))
-        asx__near_disturb(&rt->engine->workers[child->home - 1], child);
-}
-
 /* A child that has not started may run in the joiner's place. */
 static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
 {
@@ -388,7 +380,6 @@ static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
         asx__exec_state(child) != ASX__EXEC_RUNNABLE || leads_others(rt, child))
         return;
     asx__dequeue(rt, child);
-    taken_by_joiner(rt, child);
     child->flags |= ASX__T_INLINE;
     rt->next_up = child;
     rt->hot = 0;
@@ -414,7 +405,6 @@ static asx_status join_in_place(asx_runtime *rt, asx__task *joiner, asx__task *c
     ASX__DEBUG_ASSERT(asx__exec_state(child) == ASX__EXEC_RUNNABLE); /* F2 */
     if (ASX__LIKELY(rt->engine == NULL) || !asx__locals_forget(rt, child))
         asx__list_remove(&child->node);
-    taken_by_joiner(rt, child);
     child->joiner = joiner;
     child->flags = ASX__T_HANDLE | ASX__T_STARTED | ASX__T_JOINER | ASX__T_INLINE;
     child->phase = ASX_TASK_RUNNING;
@@ -442,7 +432,6 @@ static inline bool polls_in_place(const asx_runtime *rt, const asx__task *joiner
 static asx_status join_poll_in_place(asx_runtime *rt, asx__task *joiner, asx__task *child)
 {
     asx__dequeue(rt, child);
-    taken_by_joiner(rt, child);
     child->joiner = joiner;
     child->flags |= ASX__T_JOINER | ASX__T_INLINE;
     rt->next_up = child;
@@ -548,18 +537,13 @@ static __attribute__((noinline)) asx_status join_waits(asx_runtime *rt, asx__tas
     return asx__engine_left(rt, st);
 }
 
-asx_status asx__join_far(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
-{
-    return join_slow(cx, handle, ret_result);
-}
-
 /* Of a shared runtime, or refused: by the lease of the worker, if it has one. */
 static __attribute__((noinline)) asx_status join_gate(asx_cx *cx, const asx_task *handle,
                                                       asx_join_result *ret_result)
 {
     asx__worker *w = handle != NULL && handle->task_ == NULL ? asx__lessee_of(cx) : NULL;
     if (w == NULL)
-        return asx__near_join(cx, handle, ret_result);
+        return join_slow(cx, handle, ret_result);
     asx_runtime *rt = w->rt;
     asx__task *task = cx->task_;
     uint32_t index = asx_handle_index(handle->id);
@@ -579,7 +563,7 @@ static __attribute__((noinline)) asx_status join_gate(asx_cx *cx, const asx_task
         }
     }
     asx__lessee_out(w);
-    return asx__near_join(cx, handle, ret_result);
+    return join_slow(cx, handle, ret_result);
 }
 
 asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
@@ -618,9 +602,6 @@ static __attribute__((noinline)) asx_status set_value_refused(asx_cx *cx, uint64
         asx__lessee_out(w);
         return ASX_OK;
     }
-    asx_status near = asx__near_set_value(cx, value);
-    if (near != ASX__GO_IN)
-        return near;
     ASX__GATE_CX(cx, asx_task_set_value(&in, value));
     return st;
 }

@@ -8,16 +8,6 @@
 
 #include "sched/hot.h"
 
-/* asx_join() of a shared runtime, or refused: enters. */
-asx_status asx__join_far(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result);
-/* A free record; NULL: no memory. */
-asx__task *asx__task_alloc(asx_runtime *rt);
-/* A poll task with a cleanup of its own from the beginning. The cleanup is the caller's memory, and
- * is called even if the task is never run; not if the spawn fails. Inside. */
-asx_status asx__spawn_poll_owning(const asx_region *region, const char *name, asx_poll_fn fn,
-                                  void *state, asx__cleanup *cleanup, asx_task *ret_task,
-                                  const char *site);
-
 static inline asx__task *asx__task_at(const asx_runtime *rt, uint32_t link)
 {
     uint32_t index = link - 1;

@@ -29,7 +29,7 @@
  * Looking in ends after QUIET_LOOKS looks without a backlog, so that a runtime that rests, or that
  * waits for a long computation, uses no time at all.
  */
-#include "sched/near.h"
+#include "sched/engine.h"
 #include "sched/hot.h"
 #include "sched/process.h"
 
@@ -44,10 +44,6 @@
 /* Of so many entries a worker may have had to wait for one. */
 #define CROWDED 4u
 #define QUIET_LOOKS 20u
-/* Near calls to an entry of a worker that is in nobody's way. */
-#define NEAR_ENOUGH 8u
-#define TRIAL_GAP_LOOK_NS (16 * ASX_MS)
-#define TRIAL_GAP_MAX_NS (1000 * ASX_MS)
 /* So late may a timer be while others are awake, who would fire it in their next turn. */
 #define TIMER_SLACK_NS (200 * ASX_US)
 /* Dispatches between two looks of a worker at how things go. */
@@ -144,8 +140,6 @@ asx__worker *asx__workers_whom_to_wake(asx_runtime *rt)
         return NULL;
     e->polling = true;
     e->quiet_looks = 0;
-    e->trial_gap_ns = LOOK_NS;
-    e->trial_at = asx_time_add(rt->now, LOOK_NS);
     e->entries_seen = asx__engine_calls(e); /* what was before does not say how things go */
     e->looked_at = rt->now;
     return ring(e->watch);
@@ -170,10 +164,11 @@ static void ring_all(asx__engine *e)
 
 /* ---- how things go -------------------------------------------------------------------------- */
 
-/* Time between two of these calls of a busy worker since *seen, when it was *at. NEVER: none. */
-static uint64_t grain(asx_runtime *rt, uint64_t calls, uint64_t *seen, asx_time *at)
+/* Time between two entries of a busy worker since *seen, when it was *at. NEVER: no entry. */
+static uint64_t grain(asx_runtime *rt, uint64_t *seen, asx_time *at)
 {
     const asx__engine *e = rt->engine;
+    uint64_t calls = asx__engine_calls(e);
     uint64_t entries = calls - *seen;
     uint64_t awake = e->workers_here - e->sleepers;
     asx_time now = asx__clock_read(rt);
@@ -187,22 +182,15 @@ static uint64_t grain(asx_runtime *rt, uint64_t calls, uint64_t *seen, asx_time 
 static bool look(asx_runtime *rt)
 {
     asx__engine *e = rt->engine;
-    uint64_t between = grain(rt, asx__engine_calls(e), &e->entries_seen, &e->looked_at);
+    uint64_t between = grain(rt, &e->entries_seen, &e->looked_at);
     if (!asx__workers_have_backlog(rt)) {
         if (++e->quiet_looks >= QUIET_LOOKS)
             e->polling = false;
         return false;
     }
     e->quiet_looks = 0;
-    if (between < COARSE_NS) {
-        if (rt->now < e->trial_at)
-            return false;
-        bool fresh = asx__locals_hold_fresh(rt);
-        if (!fresh && e->trial_gap_ns < TRIAL_GAP_LOOK_NS)
-            e->trial_gap_ns *= 2;
-        e->trial_at = asx_time_add(rt->now, e->trial_gap_ns);
-        return fresh;
-    }
+    if (between < COARSE_NS)
+        return false;
     e->coarse = true;
     return true;
 }
@@ -210,28 +198,10 @@ static bool look(asx_runtime *rt)
 /* A worker that works has looked how things go. */
 static void note_look(asx_runtime *rt, asx__worker *w)
 {
-    w->entries_seen = asx__engine_entries(rt->engine);
+    w->entries_seen = asx__engine_calls(rt->engine);
     w->own_seen = asx__worker_calls(w);
-    w->near_seen = asx__load_relaxed(&w->near.calls);
-    w->calls_seen = asx__engine_calls(rt->engine);
-    w->spawns_seen = w->near.spawns;
-    w->taken_seen = w->taken;
     w->met_seen = w->met;
     w->looked_at = rt->now;
-}
-
-/* A worker that works has taken tiny tasks from others who are at tiny tasks, and they spawned
- * hardly any: handing them over cost more than they did. */
-static bool is_fruitless(const asx_runtime *rt, const asx__worker *w, uint64_t elapsed)
-{
-    const asx__engine *e = rt->engine;
-    uint64_t own = asx__worker_calls(w) + asx__load_relaxed(&w->near.calls) - w->own_seen -
-                   w->near_seen;
-    uint64_t others = asx__engine_calls(e) - w->calls_seen - own;
-    uint64_t awake = e->workers_here - e->sleepers;
-    uint64_t taken = w->taken - w->taken_seen;
-    return awake >= 2 && taken != 0 && w->near.spawns - w->spawns_seen < 4 * taken &&
-           elapsed < own * COARSE_NS && elapsed * (awake - 1) < others * FINE_NS;
 }
 
 /* A worker that works. True: others get through it better without it. Who does not enter all the
@@ -240,34 +210,18 @@ static bool is_in_the_way(asx_runtime *rt, asx__worker *w)
 {
     asx__engine *e = rt->engine;
     uint64_t elapsed = asx__clock_read(rt) - w->looked_at;
-    uint64_t all = asx__engine_entries(e) - w->entries_seen;
+    uint64_t all = asx__engine_calls(e) - w->entries_seen;
     uint64_t own = asx__worker_calls(w) - w->own_seen;
     uint64_t awake = e->workers_here - e->sleepers;
-    uint64_t near = asx__load_relaxed(&w->near.calls) - w->near_seen;
-    bool crowded = (w->met - w->met_seen) * CROWDED > own && near < NEAR_ENOUGH * own;
-    bool fruitless = is_fruitless(rt, w, elapsed);
+    bool crowded = (w->met - w->met_seen) * CROWDED > own;
     note_look(rt, w);
     /* While somebody tells of a cancellation, what else is ready is the others' business. */
     bool needed = asx__pinned_any(rt) || /* nobody else may run those */
                   (asx__cancel_pending(rt) && !asx__list_empty(&rt->ready.queue[0]));
-    fruitless = fruitless && !needed;
-    if (!fruitless &&
-        (all <= 1 || needed || (!crowded && elapsed * awake >= all * FINE_NS))) {
-        if (near >= NEAR_ENOUGH * own) {
-            e->trial_gap_ns = LOOK_NS;
-            e->coarse = e->coarse && elapsed >= near * FINE_NS;
-        }
-        w->on_trial = false;
+    if (all <= 1 || needed || (!crowded && elapsed * awake >= all * FINE_NS))
         return false;
-    }
     e->coarse = false;
-    if (!fruitless &&
-        (awake < 2 || (!crowded && elapsed * (awake - 1) >= (all - own) * FINE_NS)))
-        return false;
-    e->trial_gap_ns = 4 * e->trial_gap_ns < TRIAL_GAP_MAX_NS ? 4 * e->trial_gap_ns
-                                                             : TRIAL_GAP_MAX_NS;
-    e->trial_at = asx_time_add(rt->now, e->trial_gap_ns);
-    return true;
+    return awake >= 2 && (crowded || elapsed * (awake - 1) < (all - own) * FINE_NS);
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
@@ -324,10 +278,10 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
 
 /* Sleeps until the bell or the deadline. A watch that would only look in does that from outside
  * first: as long as others enter every moment there is nothing to be done for it. */
-static void doze(asx__engine *e, asx__worker *w, uint32_t seen, uint64_t deadline, uint64_t looks)
+static void doze(asx__engine *e, asx__worker *w, uint32_t seen, uint64_t deadline, bool looks_in)
 {
     uint64_t before = asx__engine_calls(e);
-    while (!asx__bell_sleep(&w->bell, seen, deadline) && looks-- > 1) {
+    while (!asx__bell_sleep(&w->bell, seen, deadline) && looks_in) {
         uint64_t entries = asx__engine_calls(e);
         if ((entries - before) * COARSE_NS < LOOK_NS)
             break;
@@ -349,13 +303,6 @@ static bool is_over(asx_runtime *rt)
     return (rt->shut_down || rt->config.no_visitors) && asx__workers_stalled(rt);
 }
 
-/* So often may the watch look from outside before it has to enter: see look(). */
-static uint64_t looks_until_trial(const asx_runtime *rt)
-{
-    asx_time at = rt->engine->trial_at;
-    return at > rt->now ? (at - rt->now) / LOOK_NS + 1 : 1;
-}
-
 /* A worker has searched and heard no bell. True: something waits to which nobody comes. */
 static bool finds_something(asx_runtime *rt, uint64_t calls_before)
 {
@@ -371,7 +318,7 @@ static bool finds_something(asx_runtime *rt, uint64_t calls_before)
 
 /* Leaves, and comes back when something has happened. `searches`: it looks around before it sleeps.
  * True: it has found something. */
-static bool leave_for_sleep(asx_runtime *rt, asx__worker *w, asx_time at, uint64_t looks,
+static bool leave_for_sleep(asx_runtime *rt, asx__worker *w, asx_time at, bool looks_in,
                             bool searches)
 {
     asx__engine *e = rt->engine;
@@ -382,7 +329,7 @@ static bool leave_for_sleep(asx_runtime *rt, asx__worker *w, asx_time at, uint64
     bool rung = searches && search(w, seen, deadline);
     bool found = searches && !rung && finds_something(rt, calls);
     if (!rung && !found)
-        doze(e, w, seen, deadline, looks);
+        doze(e, w, seen, deadline, looks_in);
     (void)asx__engine_enter(rt);
     return found;
 }
@@ -405,7 +352,7 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until, bool searches)
         }
         asx_time at = wake_time(rt, w, until);
         bool looks_in = e->watch == w && e->polling && at != until;
-        bool found = leave_for_sleep(rt, w, at, looks_in ? looks_until_trial(rt) : 0, searches);
+        bool found = leave_for_sleep(rt, w, at, looks_in, searches);
         searches = false;
         if (!w->asleep)
             break;
@@ -422,7 +369,6 @@ static void rest(asx_runtime *rt, asx__worker *w, asx_time until, bool searches)
     if (!asx__worker_is(w, ASX__WORKER_DRAINING))
         asx__bell_set(&w->bell, ASX__WORKER_ACTIVE);
     note_look(rt, w);
-    w->on_trial = true;
 }
 
 uint64_t asx__workers_dispatched(const asx_runtime *rt)
@@ -457,7 +403,6 @@ static void give_back(asx_runtime *rt)
         asx__enqueue_again(rt, kept[i]);
     }
     asx__local_give_back(rt);
-    asx__near_give_back(rt, rt->engine->loaded);
 }
 
 static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
@@ -466,10 +411,9 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
     asx_status st = ASX_OK;
     (void)asx__clock_read(rt);
     note_look(rt, w);
-    w->on_trial = true;
     while (!rt->finished && !e->stop && !asx__worker_is(w, ASX__WORKER_DRAINING)) {
         asx__local_adopt(rt); /* so that nobody's own work keeps it from its turn */
-        bool more = asx__run_some(rt, e->coarse || w->on_trial ? ASX__TURN : STRETCH) ||
+        bool more = asx__run_some(rt, e->coarse ? ASX__TURN : STRETCH) ||
                     asx__workers_have_backlog(rt);
         if (asx__cancel_pending(rt))
             asx__engine_let_in(rt); /* it may have nothing to run for which it would leave */
@@ -634,8 +578,6 @@ asx_status asx__drive_shared(asx_runtime *rt, asx_time until)
     e->stop = false;
     e->deadlocked = false;
     e->coarse = false;
-    e->trial_at = 0;
-    e->trial_gap_ns = LOOK_NS;
     e->workers_here = 0;
     start_threads(rt);
     asx__pool_begin(rt);
@@ -656,7 +598,6 @@ bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches)
     (void)asx__clock_read(rt);
     asx__local_adopt(rt);
     bool more = asx__run_some(rt, max_dispatches) || asx__cancel_pending(rt);
-    asx__near_give_back(rt, e->loaded);
     rt->driving = false;
     asx__engine_give_up(rt);
     asx__engine_leave(rt, false);

@@ -5,7 +5,6 @@
  */
 #include "sched/hot.h"
 #include "sched/lessee.h"
-#include "sched/near.h"
 
 /* To the end of its list; the call returns `status` when its turn comes. */
 static asx_status give_way(asx_runtime *rt, asx__task *task, asx_status status)
@@ -66,9 +65,6 @@ static asx_status yield_poll(asx_runtime *rt, asx__task *task)
 
 static __attribute__((noinline)) asx_status yield_outside(asx_cx *cx, asx_status st)
 {
-    asx_status near = asx__near_yield(cx);
-    if (near != ASX__GO_IN)
-        return near;
     ASX__GATE_CX(cx, asx_yield(&in));
     return st;
 }

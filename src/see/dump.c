@@ -13,8 +13,6 @@
  */
 #include "see/see.h"
 
-#include "sched/near.h"
-
 #include <string.h>
 #include <unistd.h>
 
@@ -264,83 +262,6 @@ static const char *slab_at(asx__look *look, const asx__slab *slab, uint32_t inde
     return chunk + (size_t)in_chunk * slab->record_size;
 }
 
-/* ---- how many ------------------------------------------------------------------------------- */
-
-/* What near calls have begun and ended, and nobody inside knows yet, is counted with the rest. If
- * somebody inside has counted meanwhile, once more, a few times. It changes all the same, so a sum
- * may be off by what is just being done; it is never less than none. */
-enum { COUNTS_MAX = 8 };
-
-static uint64_t at_least_none(uint64_t sum)
-{
-    return sum <= INT64_MAX ? sum : 0;
-}
-
-static uint64_t sum_region(asx__look *look, const asx__region *region)
-{
-    uint64_t live = asx__region_live_tasks(region);
-    uint32_t count = 0;
-    if (region->wings != NULL)
-        (void)PEEK_FIELD(look, region->wings, count, &count);
-    for (uint32_t i = 0; i < count && i < ASX__WORKERS_MAX; i++) {
-        uint64_t spawned = 0, ok = 0;
-        if (PEEK_FIELD(look, &region->wings[i], ok, &ok) &&
-            PEEK_FIELD(look, &region->wings[i], spawned, &spawned))
-            live += spawned - ok;
-    }
-    return live;
-}
-
-/* look->region is what was peeked at `at`. */
-static uint64_t live_in_region(asx__look *look, const asx__region *at)
-{
-    asx__region *region = &look->region;
-    uint64_t live = 0, spawned = 0, ok = 0;
-    for (int i = 0; i < COUNTS_MAX; i++) {
-        live = sum_region(look, region);
-        if (!PEEK_FIELD(look, at, spawned, &spawned) || !PEEK_FIELD(look, at, n_ok, &ok) ||
-            (spawned == region->spawned && ok == region->n_ok))
-            break;
-        region->spawned = spawned;
-        region->n_ok = ok;
-    }
-    return at_least_none(live);
-}
-
-static uint64_t sum_runtime(asx__look *look, const asx_runtime *rt, uint64_t spawned,
-                            uint64_t ended_inside)
-{
-    const asx__engine *e = NULL;
-    const asx__worker *w = NULL;
-    uint32_t count = 0;
-    uint64_t live = asx__serial(spawned) - ended_inside;
-    if (PEEK_FIELD(look, rt, engine, &e) && e != NULL && PEEK_FIELD(look, e, workers, &w))
-        (void)PEEK_FIELD(look, e, workers_max, &count);
-    for (uint32_t i = 0; i < count && i < ASX__WORKERS_MAX; i++) {
-        uint64_t ended = 0, told = 0, next = 0;
-        if (PEEK_FIELD(look, &w[i], near.ended, &ended) &&
-            PEEK_FIELD(look, &w[i], near.told_number, &told) &&
-            PEEK_FIELD(look, &w[i], near.next_number, &next))
-            live += next - told - ended;
-    }
-    return live;
-}
-
-static uint64_t live_in_runtime(asx__look *look, const asx_runtime *rt)
-{
-    uint64_t live = 0, spawned = 0, ended = 0, spawned_before = 0, ended_before = 0;
-    for (int i = 0; i < COUNTS_MAX; i++) {
-        spawned_before = spawned;
-        ended_before = ended;
-        if (!PEEK_FIELD(look, rt, task_generation, &spawned) ||
-            !PEEK_FIELD(look, rt, tasks_ended, &ended) ||
-            (i != 0 && spawned == spawned_before && ended == ended_before))
-            break;
-        live = sum_runtime(look, rt, spawned, ended);
-    }
-    return at_least_none(live);
-}
-
 static void dump_regions(asx__look *look, const asx__slab *slab)
 {
     const asx__region *region = &look->region;
@@ -360,8 +281,7 @@ static void dump_regions(asx__look *look, const asx__slab *slab)
         asx__put(look, "): ");
         asx__put(look, asx_region_state_str((asx_region_state)region->state));
         asx__put(look, ", ");
-        uint64_t live = live_in_region(look, (const asx__region *)(const void *)at);
-        COUNTED(look, live, "task");
+        COUNTED(look, asx__region_live_tasks(region), "task");
         asx__put(look, ", ");
         COUNTED(look, region->live_regions, "region");
         asx__put(look, ", ");
@@ -518,9 +438,12 @@ void asx__dump_runtime(asx__look *look, const asx_runtime *rt)
 {
     uint16_t number = 0;
     asx__slab tasks, regions;
+    uint64_t spawned = 0, ended = 0;
     look->rt = rt;
     if (!PEEK_FIELD(look, rt, number, &number) || !PEEK_FIELD(look, rt, tasks, &tasks) ||
-        !PEEK_FIELD(look, rt, regions, &regions)) {
+        !PEEK_FIELD(look, rt, regions, &regions) ||
+        !PEEK_FIELD(look, rt, task_generation, &spawned) ||
+        !PEEK_FIELD(look, rt, tasks_ended, &ended)) {
         asx__put(look, "a runtime that cannot be read\n");
         return;
     }
@@ -528,8 +451,7 @@ void asx__dump_runtime(asx__look *look, const asx_runtime *rt)
     asx__put_number(look, number);
     put_drivers(look, rt);
     asx__put(look, ", ");
-    uint64_t live = live_in_runtime(look, rt);
-    COUNTED(look, live, "task");
+    COUNTED(look, asx__serial(spawned) - ended, "task");
     asx__put(look, "\n");
     put_pool(look, rt);
     dump_regions(look, &regions);

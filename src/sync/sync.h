@@ -254,7 +254,9 @@ void asx__ack_discard(asx__channel *ch, asx__obligation *o);
 
 /* ---- outside.c ------------------------------------------------------------------------------ */
 
-/* As ASX__GO_IN, and the caller is inside already: it goes on through the gate, in any case. */
+/* The call cannot be made without the engine; nothing has changed ... */
+#define ASX__GO_IN ((asx_status)1)
+/* ... and the caller is inside already: it goes on through the gate, in any case. */
 #define ASX__GONE_IN ((asx_status)2)
 
 /* The calls of the same names, for a running task of a shared runtime that needs nobody else; else

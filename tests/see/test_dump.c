@@ -521,35 +521,6 @@ static asx_status spawns_two_loopers(asx_cx *cx, void *arg)
     return asx_region_close(&r, ASX_OK);
 }
 
-static asx_status dumps_between_spawns(asx_cx *cx, void *arg)
-{
-    asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "nest" }), ASX_OK);
-    CHECK_STATUS(asx_spawn(&r, "one", loops, NULL), ASX_OK);
-    while (asx__load_relaxed(&begun) == 0)
-        asx__cpu_relax();
-    for (int i = 0; i < 100; i++)
-        CHECK_STATUS(asx_spawn(&r, "fresh", loops, NULL), ASX_OK);
-    CHECK_STATUS(asx_dump_all(*(int *)arg), ASX_OK); /* it does not enter */
-    CHECK_GE(asx__thread_self()->worker->near.spawns, 50);
-    asx__store_relaxed(&stop_looping, 1u);
-    return asx_region_close(&r, ASX_OK);
-}
-
-ASX_TEST(a_dump_counts_what_a_worker_has_spawned_by_itself)
-{
-    asx_runtime *rt;
-    asx_runtime_config config = { .workers = 2 };
-    int fd = see_file();
-    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-    CHECK_STATUS(asx_runtime_run(rt, dumps_between_spawns, &fd), ASX_OK);
-    const char *text = see_text(fd);
-    HAS(text, ", 102 tasks\n");
-    HAS(text, "root/nest (");
-    HAS(strstr(text, "root/nest ("), "): Open, 101 tasks, 0 regions");
-    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
-}
-
 ASX_TEST(a_dump_asks_every_worker_where_it_is)
 {
     asx_runtime *rt;

@@ -96,42 +96,16 @@ static asx_status hall_with_looper(asx_cx *cx, void *arg)
     return see_hall(cx, naps, arg);
 }
 
-static volatile bool looping;
-
-static asx_status says_that_it_loops(asx_cx *cx, void *arg)
-{
-    looping = true;
-    return loops(cx, arg);
-}
-
-/* Two workers that do not enter again; one of them has spawned some by itself before. */
-static asx_status spawns_and_loops(asx_cx *cx, void *arg)
-{
-    asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "nest" }), ASX_OK);
-    CHECK_STATUS(asx_spawn(&r, "looper", says_that_it_loops, NULL), ASX_OK);
-    while (!looping)
-        ;
-    for (int i = 0; i < 100; i++)
-        CHECK_STATUS(asx_spawn(&r, "fresh", loops, NULL), ASX_OK);
-    CHECK_EQ(write(*(int *)arg, "x", 1), 1);
-    CHECK_EQ(kill(getpid(), SIGSTOP), 0); /* so that nobody enters and counts them */
-    return loops(cx, arg);
-}
-
 static int run_hall(int *ready, uint32_t workers)
 {
     asx_runtime_config config = { .workers = workers };
     asx_runtime *rt;
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-    asx_task_fn main = workers == 1   ? hall_that_sleeps
-                       : workers == 2 ? spawns_and_loops
-                                      : hall_with_looper;
-    return asx_runtime_run(rt, main, ready) < 0;
+    return asx_runtime_run(rt, workers > 1 ? hall_with_looper : hall_that_sleeps, ready) < 0;
 }
 
-/* A process that waits in every way, in a folder of its own. With three workers one of them is busy
- * for ever; with two, both are, and nothing waits. */
+/* A process that waits in every way, in a folder of its own. With several workers one of them is
+ * busy for ever. */
 static pid_t start_hall(const char *folder, uint32_t workers)
 {
     int ready[2];
@@ -206,23 +180,6 @@ ASX_TEST_TIMEOUT(gdb_shows_what_each_worker_runs, 120)
     HAS(see_task(output, "looper"), "asx__fiber_main");
     HAS(see_task(output, "taker"), "take_one at ");
     HAS(see_task(output, "main"), "naps at ");
-}
-
-ASX_TEST_TIMEOUT(gdb_counts_what_a_worker_has_spawned_by_itself, 120)
-{
-    if (no_gdb())
-        return;
-    pid_t pid = start_hall("/", 2);
-    (void)run("DEBUGINFOD_URLS= gdb -nx -batch -p @n -x '@a' -ex 'asx regions' 2>&1", script(), "",
-              (long)pid);
-    CHECK_EQ(kill(pid, SIGKILL), 0);
-    CHECK_EQ(waitpid(pid, NULL, 0), pid);
-    if (strstr(output, "ptrace: Operation not permitted") != NULL) {
-        (void)skip("attaching to processes is not permitted here");
-        return;
-    }
-    HAS(output, "root/nest (");
-    HAS(strstr(output, "root/nest ("), "Open, tasks 101, regions 0");
 }
 
 #if !ASX_TEST_SANITIZED
