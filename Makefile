@@ -2,8 +2,8 @@
 #
 #   make            release build in build/: library, build/asx, examples, tests
 #   make test       what every change must pass (gcc, asan, clang)
-#   make test-all   also lto, ucontext, audit, tsan, valgrind, other processors, coverage, digests,
-#                   seeds
+#   make test-all   also the explorer under asan, lto, ucontext, audit, tsan, valgrind, other
+#                   processors, coverage, digests, seeds
 #   make demo       a tour      make bench      figures      make coverage   lines run
 #   make mutants    seeded faults must be noticed: SAMPLE=n of them drawn by SEED=, MODULES=,
 #                   ONLY=, SURVIVORS_MAX=; FIXTURES=1: has every conformance fixture failed once?
@@ -50,7 +50,8 @@ build:
 
 # --- tests ----------------------------------------------------------------------------------
 
-.PHONY: test test-all test-release test-asan test-clang test-lto test-ucontext test-audit test-tsan
+.PHONY: test test-all test-release test-asan test-asan-pure test-clang test-lto test-ucontext
+.PHONY: test-audit test-tsan
 .PHONY: test-valgrind test-cross test-digests test-seeds $(CROSS:%=test-%)
 test:
 	tools/setup build test
@@ -61,6 +62,7 @@ test:
 test-all:
 	tools/setup build test test-all
 	$(MAKE) test
+	$(MAKE) test-asan-pure
 	$(MAKE) test-lto
 	$(MAKE) test-ucontext
 	$(MAKE) test-audit
@@ -83,9 +85,14 @@ test-release: | build
 
 test-asan: | build
 	@$(call build,asan,-DASX_WERROR=ON)
-	@$(call check,asan,build|resident)
+	@$(call check,asan,build|resident|pure)
 
-# What computes the same with any compiler has run twice by then.
+# Explorations, on one thread: a third of the time.
+test-asan-pure: | build
+	@$(call build,asan,-DASX_WERROR=ON)
+	ctest --preset asan -j $(JOBS) -L '^pure$$'
+
+# What computes the same with any compiler has run by then.
 test-clang: | build
 	@$(call build,clang,-DASX_WERROR=ON)
 	@$(call check,clang,build|slow|pure)

@@ -14,13 +14,26 @@
 #include "base/streams.h"
 #include "lab/pack.h"
 
-static asx_lab_test *tests_first, **tests_end = &tests_first;
+static asx_lab_test *tests_first;
 static const char *default_mode;
 
+/* Does `a` stand before `b` in the same file? */
+static bool stands_before(const asx_lab_test *a, const asx_lab_test *b)
+{
+    const char *line_a = strrchr(a->site, ':'), *line_b = strrchr(b->site, ':');
+    size_t len = line_a != NULL ? (size_t)(line_a - a->site) : 0;
+    return len != 0 && line_b == b->site + len && strncmp(a->site, b->site, len) == 0 &&
+           strtoul(line_a + 1, NULL, 10) < strtoul(line_b + 1, NULL, 10);
+}
+
+/* Those of a file as they stand there: constructors may be called in any order. */
 void asx_lab_test_register(asx_lab_test *test)
 {
-    *tests_end = test;
-    tests_end = &test->next;
+    asx_lab_test **at = &tests_first;
+    while (*at != NULL && !stands_before(test, *at))
+        at = &(*at)->next;
+    test->next = *at;
+    *at = test;
 }
 
 void asx_lab_default_mode(const char *mode)
