@@ -112,10 +112,11 @@ test-audit: | build
 	@$(call check,audit,build)
 
 # Everything that has a thread or a fiber, with one worker and with four. A `pure` test has one
-# thread and no fiber that another could meet.
+# thread and no fiber that another could meet. No second try for several workers: a race is one.
 test-tsan: | build
 	@$(call build,tsan,-DASX_WERROR=ON)
-	@$(call check,tsan,build|docs|pure|resident)
+	ctest --preset tsan -j $(JOBS) -LE '^(build|docs|pure|resident|clock)$$'
+	ctest --preset tsan -j 1 -L '^clock$$' -LE '^(build|docs|pure|resident)$$' --repeat until-pass:2
 
 # What runs on stacks of its own, and what keeps bytes; the rest is the sanitizers' business. Left
 # out: faults that are meant, children of forks, an example whose output is its timing, and what is

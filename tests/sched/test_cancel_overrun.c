@@ -160,7 +160,7 @@ ASX_TEST(a_fibers_masks_are_lifted_when_its_quota_is_used_up)
 
 enum { SCOPES = 12 };
 static asx_waker child_waker[SCOPES];
-static int children_ready;
+static _Atomic int children_ready;
 
 static asx_status slow_child(asx_cx *cx, void *arg)
 {
@@ -175,7 +175,7 @@ static asx_status slow_child(asx_cx *cx, void *arg)
 static asx_status unwinds_slowly(asx_cx *cx, void *arg)
 {
     asx_region scope[SCOPES];
-    int *left = arg;
+    _Atomic int *left = arg;
     CHECK_STATUS(asx_task_defer(cx, cleanup, NULL), ASX_OK);
     for (intptr_t i = 0; i < SCOPES; i++) {
         CHECK_STATUS(asx_region_open(cx, &scope[i], NULL), ASX_OK);
@@ -197,7 +197,8 @@ static asx_status forced_fiber(asx_cx *cx, void *arg)
     asx_task_state s = ASX_TASK_CREATED;
     asx_close_report report;
     asx_cancel_reason reason = { .kind = ASX_CANCEL_SHUTDOWN };
-    int left = 0, woken = SCOPES;
+    _Atomic int left = 0;
+    int woken = SCOPES;
     (void)arg;
     children_ready = 0;
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);

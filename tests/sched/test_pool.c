@@ -253,7 +253,7 @@ static uint64_t cpu_ns(void)
 }
 
 /* In ten seconds. TSan has a thread of its own, which looks around ten times in each of them. */
-#if ASX__FIBER_TSAN
+#if ASX_TEST_TSAN
 #define CPU_MOST_NS (20 * ASX_MS)
 #else
 #define CPU_MOST_NS (5 * ASX_MS)

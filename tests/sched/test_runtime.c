@@ -537,7 +537,7 @@ ASX_TEST(a_task_asks_for_the_shutdown_of_its_own_runtime)
 /* Tasks spawned into a runtime that is never run still run once, to release what they hold. */
 static asx_status releases(asx_cx *cx, void *arg)
 {
-    int *held = arg;
+    _Atomic int *held = arg;
     --*held;
     return asx_checkpoint(cx);
 }
@@ -547,7 +547,7 @@ ASX_TEST(destroying_a_runtime_that_never_ran_runs_what_was_spawned)
     kit_heap heap = { 0 };
     asx_runtime *rt;
     asx_region root;
-    int held = 3;
+    _Atomic int held = 3;
     asx_runtime_config config = kit_config(ASX_CLOCK_REAL, &heap);
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
     CHECK_STATUS(asx_runtime_root(rt, &root), ASX_OK);

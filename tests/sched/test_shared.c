@@ -404,7 +404,8 @@ static asx_status doze(asx_cx *cx, void *arg)
     CHECK_EQ(asx_sleep(cx, 100 * ASX_MS), ASX_OK);
     uint64_t before = cpu_ns();
     CHECK_EQ(asx_sleep(cx, 4000 * ASX_MS), ASX_OK);
-    CHECK_LE(cpu_ns() - before, 2 * ASX_MS);
+    /* TSan has a thread of its own, which looks around all the time. */
+    CHECK_LE(cpu_ns() - before, (ASX_TEST_TSAN ? 12 : 2) * ASX_MS);
     return ASX_OK;
 }
 
