@@ -119,12 +119,12 @@ test-tsan: | build
 	ctest --preset tsan -j 1 -L '^clock$$' -LE '^(build|docs|pure|resident)$$' --repeat until-pass:2
 
 # What runs on stacks of its own, and what keeps bytes; the rest is the sanitizers' business. Left
-# out: faults that are meant, children of forks, an example whose output is its timing, and what is
-# resident: that is Valgrind's, too.
+# out: faults that are meant, children of forks, an example whose output is its timing, what is
+# resident, that is Valgrind's, too, and what says how soon something happens.
 test-valgrind: | build
 	@$(call build,valgrind,-DASX_WERROR=ON)
-	@$(call check,valgrind,build|slow|pure|resident,-L 'fiber|trace|sched|sync|flow|lab|example' \
-	    -E 'sched-fault|sched-bad_luck|example-pool')
+	ctest --preset valgrind -j $(JOBS) -LE '^(build|slow|pure|resident|clock)$$' \
+	    -L 'fiber|trace|sched|sync|flow|lab|example' -E 'sched-fault|sched-bad_luck|example-pool'
 
 test-cross: $(CROSS:%=test-%)
 
