@@ -11,7 +11,8 @@
  * acknowledgement, and from there to the end; and both by a time, kept by one timer per region.
  * An overrun lifts the masks for GRACE_POLLS more resumptions; after that the task is completed by
  * force, on the loop's stack and never on its own. The time counts from the first request: a later
- * one may strengthen the reason and shorten what is left, never lengthen it.
+ * one may strengthen the reason and shorten what is left, never lengthen it. The last grace counts
+ * from when the masks were lifted, which is late where the process stood still.
  *
  * How a cancellation comes to whole regions is told in propagate.c.
  *
@@ -37,6 +38,7 @@
 typedef struct reason_record {
     asx_cancel_reason reason;
     asx_time requested_at; /* the reason's own timestamp may be the user's */
+    asx_time lifted_at;    /* its task's masks, later than they should have been; 0: not so */
 } reason_record;
 
 /* When there is no memory for a better one. */
@@ -47,20 +49,31 @@ static const reason_record bare_reasons[ASX_CANCEL_KIND_COUNT] = {
 #undef BARE
 };
 
+static const reason_record *record_of(const asx_cancel_reason *reason)
+{
+    return (const reason_record *)(const void *)reason;
+}
+
 static asx_time requested_at(const asx_cancel_reason *reason)
 {
-    return ((const reason_record *)(const void *)reason)->requested_at;
+    return record_of(reason)->requested_at;
 }
 
 /* NULL: no memory. */
-static asx_cancel_reason *new_reason(asx__region *home, asx_time requested)
+static reason_record *new_record(asx__region *home, asx_time requested)
 {
     reason_record *record = asx__region_memory(home, sizeof *record);
     if (record == NULL)
         return NULL;
     memset(record, 0, sizeof *record);
     record->requested_at = requested;
-    return &record->reason;
+    return record;
+}
+
+static asx_cancel_reason *new_reason(asx__region *home, asx_time requested)
+{
+    reason_record *record = new_record(home, requested);
+    return record != NULL ? &record->reason : NULL;
 }
 
 static char *copy_message(asx__region *home, const char *message)
@@ -210,16 +223,18 @@ static void watch_cleanup(asx_runtime *rt, asx__region *region, asx_time since)
     }
 }
 
-/* The stronger reason, with the time of the first request. */
+/* The stronger reason, with the times of the first request. */
 static const asx_cancel_reason *keep_time(asx__task *task, const asx_cancel_reason *stronger)
 {
-    asx_time first = requested_at(task->reason);
-    asx_cancel_reason *copy = first < requested_at(stronger) ? new_reason(task->region, first)
-                                                             : NULL;
+    const reason_record *first = record_of(task->reason);
+    reason_record *copy = first->requested_at < requested_at(stronger)
+                              ? new_record(task->region, first->requested_at)
+                              : NULL;
     if (copy == NULL)
         return stronger;
-    *copy = *stronger;
-    return copy;
+    copy->reason = *stronger;
+    copy->lifted_at = first->lifted_at;
+    return &copy->reason;
 }
 
 static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason)
@@ -383,6 +398,12 @@ static _Noreturn void abort_overrun(asx_runtime *rt, asx__task *task)
     abort();
 }
 
+/* How long the last grace is. */
+static uint64_t grace_ns(const asx__region *region)
+{
+    return region->cleanup_time_ns / 8 + 1;
+}
+
 static void begin_grace(asx__task *task)
 {
     task->flags |= ASX__T_GRACE;
@@ -421,6 +442,7 @@ bool asx__cleanup_charge(asx_runtime *rt, asx__task *task)
     asx__exec_set(task, ASX__EXEC_RUNNING);
     if (ASX__UNLIKELY(rt->seam != NULL))
         return false; /* how often it is resumed depends on the order in which others go */
+    task->flags &= ~(uint32_t)ASX__T_TOLD;
     if (task->mask_depth != 0) {
         asx__mask_charge(task);
         asx__scopes_catch_up(rt, task);
@@ -488,37 +510,66 @@ static void cancel_finalizers(asx_runtime *rt, asx__region *region, asx__task *t
     begin_grace(task); /* all of it at once: what it could do until now was not limited */
 }
 
+/* Its masks are lifted now, which was due before: the last grace counts from here. Without memory
+ * for that it counts from when it was due. */
+static void note_late(asx_runtime *rt, asx__task *task, asx_time due)
+{
+    reason_record *own = due < rt->now ? new_record(task->region, requested_at(task->reason))
+                                       : NULL;
+    if (own == NULL)
+        return;
+    own->reason = *task->reason;
+    own->lifted_at = rt->now;
+    task->reason = &own->reason;
+}
+
+/* When its masks are to be lifted, or when its last grace is over. */
+static asx_time cleanup_due(const asx__task *task)
+{
+    const asx__region *region = task->region;
+    const reason_record *record = record_of(task->reason);
+    asx_time due = asx_time_add(record->requested_at, region->cleanup_time_ns);
+    if (!(task->flags & ASX__T_GRACE))
+        return due;
+    return asx_time_add(record->lifted_at != 0 ? record->lifted_at : due, grace_ns(region));
+}
+
 /* One task of a region whose time for cleanup may be over: lift its masks, then force it. Returns
  * when to look at it again; NEVER: it needs no look, or is gone. */
 static asx_time enforce_on(asx_runtime *rt, asx__region *region, asx__task *task)
 {
-    uint64_t grace_ns = region->cleanup_time_ns / 8 + 1;
+    asx_time again = asx_time_add(rt->now, grace_ns(region));
     bool finalizers = asx__region_runs_finalizers(region, task);
     if (task->phase == ASX_TASK_COMPLETED || (!(task->flags & ASX__T_CANCEL) && !finalizers))
         return ASX_TIME_NEVER;
     if (!(task->flags & ASX__T_CANCEL)) {
         cancel_finalizers(rt, region, task);
-        return asx_time_add(rt->now, grace_ns);
+        return again;
     }
     /* A task that runs now, on another worker, is looked at again when it may have stopped. */
     if (asx__exec_state(task) == ASX__EXEC_RUNNING || asx__exec_state(task) == ASX__EXEC_PARKING ||
         asx__exec_state(task) == ASX__EXEC_WAKING)
-        return asx_time_add(rt->now, grace_ns);
-    bool graced = (task->flags & ASX__T_GRACE) != 0;
-    asx_time due = asx_time_add(requested_at(task->reason), region->cleanup_time_ns);
-    if (graced)
-        due = asx_time_add(due, grace_ns);
+        return again;
+    asx_time due = cleanup_due(task);
     if (due > rt->now)
         return due;
-    if (graced && waits_uncancellably(rt, task)) /* what it waits for has its own bounds, or none */
+    if (task->flags & ASX__T_TOLD) /* the machine was slow, not the task */
+        return again;
+    /* What it waits for has its own bounds, or none. */
+    if ((task->flags & ASX__T_GRACE) && waits_uncancellably(rt, task))
         return ASX_TIME_NEVER;
     if (overrun(rt, task)) {
         asx__task_force(rt, task);
         return ASX_TIME_NEVER;
     }
-    if (asx__exec_state(task) == ASX__EXEC_PARKED && !waits_uncancellably(rt, task))
+    note_late(rt, task, due);
+    if (waits_uncancellably(rt, task))
+        return again;
+    if (asx__exec_state(task) == ASX__EXEC_PARKED)
         wake_cancelled(rt, task);
-    return asx_time_add(rt->now, grace_ns);
+    if (rt->seam == NULL) /* nobody clears it there */
+        task->flags |= ASX__T_TOLD;
+    return again;
 }
 
 static void enforce_time(asx_runtime *rt, asx__region *region)

@@ -253,7 +253,8 @@ enum asx__task_flags {
     ASX__T_EXTRA = 1u << 16,     /* extra != NULL */
     ASX__T_JOINER = 1u << 17,    /* joiner != NULL */
     ASX__T_PINNED = 1u << 18,    /* runs on one worker only: number `pinned` - 1 */
-    ASX__T_EXPLORED = 1u << 19   /* a poll function that runs on a fiber: see seam.h */
+    ASX__T_EXPLORED = 1u << 19,  /* a poll function that runs on a fiber: see seam.h */
+    ASX__T_TOLD = 1u << 20       /* its masks were lifted for it to run, and it has not yet */
 };
 /* A task with any of these cannot be resumed by a bare switch. */
 #define ASX__T_NOT_DIRECT                                                                          \

@@ -397,6 +397,98 @@ ASX_TEST(each_task_has_its_own_time_from_its_own_request)
     kit_everywhere(own_time_each, NULL, ASX_OK);
 }
 
+/* The process stood still: masks are lifted late, and the last grace is whole none the less. */
+static asx_status lifted_late(asx_cx *cx, void *arg)
+{
+    asx_runtime *rt = asx_cx_runtime(cx);
+    asx_region r;
+    asx_task early, late;
+    asx_task_state s;
+    deaf d[2] = { { .waits = true }, { .waits = true } };
+    bool strengthened = arg != NULL;
+    CHECK_STATUS(asx_runtime_advance(rt, ASX_MS), ASX_OK); /* by hand from now on */
+    asx_time begin = asx_now(cx);
+    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = TIME }), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, never_ends, &d[0], &early), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, never_ends, &d[1], &late), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&early, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(rt, TIME / 2 + TIME / 16), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&late, NULL), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(rt, TIME - TIME / 16), ASX_OK); /* both graces of the first */
+    CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
+    CHECK_EQ(d[0].last, begin + TIME + TIME / 2);
+    if (strengthened) {
+        asx_cancel_reason reason = { .kind = ASX_CANCEL_SHUTDOWN };
+        CHECK_STATUS(asx_task_cancel(&early, &reason), ASX_OK);
+    }
+    CHECK_STATUS(asx_runtime_advance(rt, TIME / 16), ASX_OK); /* the region looks at the second */
+    CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
+    CHECK_EQ(d[1].last, asx_now(cx));
+    CHECK_STATUS(asx_task_get_state(&early, &s), ASX_OK);
+    CHECK_NE(s, ASX_TASK_COMPLETED);
+    CHECK_STATUS(asx_runtime_advance(rt, TIME / 16 + 1), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
+    CHECK_STATUS(asx_task_get_state(&early, &s), ASX_OK);
+    CHECK_EQ(s, ASX_TASK_COMPLETED);
+    CHECK_STATUS(asx_task_get_state(&late, &s), ASX_OK);
+    CHECK_NE(s, ASX_TASK_COMPLETED);
+    CHECK_STATUS(asx_runtime_advance(rt, TIME / 8), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
+    CHECK_STATUS(asx_task_get_state(&late, &s), ASX_OK);
+    CHECK_EQ(s, ASX_TASK_COMPLETED);
+    return asx_region_close(&r, ASX_OK);
+}
+
+/* One that is slow in its last grace costs the others none of theirs. */
+static asx_poll slow_when_lifted(asx_cx *cx, void *state)
+{
+    deaf *d = state;
+    if (d->ran++ == 0)
+        CHECK_STATUS(asx_cx_waker(cx, &d->waker), ASX_OK);
+    if (d->ran == 3)
+        CHECK_STATUS(asx_runtime_advance(asx_cx_runtime(cx), TIME), ASX_OK);
+    return ASX_POLL_PENDING;
+}
+
+static asx_status lifted_and_not_run(asx_cx *cx, void *arg)
+{
+    enum { N = 3 };
+    asx_runtime *rt = asx_cx_runtime(cx);
+    asx_region r;
+    deaf d[N];
+    (void)arg;
+    CHECK_STATUS(asx_runtime_advance(rt, ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = TIME }), ASX_OK);
+    for (int i = 0; i < N; i++) {
+        d[i] = (deaf){ .waits = true };
+        CHECK_STATUS(asx_spawn_poll(&r, "slow", slow_when_lifted, &d[i]), ASX_OK);
+    }
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(asx_region_cancel(&r, NULL), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
+    CHECK_STATUS(asx_runtime_advance(rt, TIME), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
+    for (int i = 0; i < N; i++)
+        CHECK_EQ(d[i].ran, 3); /* at first, when it was cancelled, when its masks were lifted */
+    CHECK_STATUS(asx_runtime_advance(rt, TIME), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
+    CHECK_EQ(kit_stats(rt).tasks_forced, N);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_CANCELLED);
+    return ASX_OK;
+}
+
+ASX_TEST(a_grace_that_begins_late_is_a_whole_one)
+{
+    asx_test_one_worker("a clock that is moved by hand");
+    asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
+    config.trace = true; /* a timer that is due does not wait for the end of the turn */
+    CHECK_STATUS(kit_run(&config, lifted_late, NULL), ASX_OK);
+    CHECK_STATUS(kit_run(&config, lifted_late, "and a stronger reason comes"), ASX_OK);
+    CHECK_STATUS(kit_run(&config, lifted_and_not_run, NULL), ASX_OK);
+}
+
 /* A cleanup that joins the next task of the region while the region is walked. */
 typedef struct joins_next {
     deaf d;
