@@ -8,9 +8,10 @@
  * that runs cannot be stopped; the wait for it goes on, and so does every close above it, however
  * long the clean-up was to take.
  *
- * Threads are started when work finds none idle, up to `blocking_threads_max`, with all signals
- * blocked, and end after `blocking_idle_ns` without work. With a virtual clock there are none: the
- * function is called at once, on the runtime's thread, and takes no time.
+ * Threads are started when work finds none idle, up to `blocking_threads_max`, and end after
+ * `blocking_idle_ns` without work. They block all signals but those that code brings upon itself
+ * (SIGSEGV and its like). With a virtual clock there are none: the function is called at once, on
+ * the runtime's thread, and takes no time.
  */
 #ifndef ASX_BLOCKING_H
 #define ASX_BLOCKING_H

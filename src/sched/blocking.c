@@ -24,7 +24,6 @@
 #include <asx/blocking.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -225,12 +224,7 @@ static void *thread_main(void *arg)
 /* Under the lock. */
 static bool launch(worker *self)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&self->thread, NULL, thread_main, self);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0;
+    return asx__thread_start(&self->thread, thread_main, self, false);
 }
 
 /* Joins those that have left. They are on their last instructions. Under the lock. */

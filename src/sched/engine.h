@@ -300,8 +300,6 @@ void asx__cancel_go_on(asx_runtime *rt);
 
 /* Makes its thread. False: it cannot be made. The worker is ACTIVE and counted already. */
 bool asx__worker_start(asx__worker *worker);
-/* A thread with the signals of a worker. False: it cannot be made. */
-bool asx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
 /* Everyone sleeps, and only somebody outside can change that. */
 bool asx__workers_stalled(asx_runtime *rt);
 /* Is anything runnable, for the worker that asks or for anybody? */

@@ -44,6 +44,7 @@
  * waits in a system call uses none, and one that computes may well be about to end.
  */
 #include "sched/engine.h"
+#include "sched/process.h"
 
 #include <string.h>
 
@@ -310,7 +311,7 @@ void asx__pool_begin(asx_runtime *rt)
     pool->hold_until = 0;
     if (e->workers_here > pool->counts.workers_peak)
         pool->counts.workers_peak = e->workers_here;
-    pool->made = asx__thread_start(&pool->monitor, watch_over, rt);
+    pool->made = asx__thread_start(&pool->monitor, watch_over, rt, true);
 }
 
 void asx__pool_end(asx_runtime *rt)

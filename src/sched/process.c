@@ -42,6 +42,22 @@ static void thread_ends(void *arg)
     pthread_setspecific(asx__process.drives, NULL);
 }
 
+bool asx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg, bool is_asked)
+{
+    static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+    sigset_t blocked, before;
+    uint32_t ask = asx__load_relaxed(&asx__process.ask_signo);
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&blocked, own[i]);
+    if (is_asked && ask != 0)
+        sigdelset(&blocked, (int)ask);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    bool made = pthread_create(thread, NULL, fn, arg) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return made;
+}
+
 void asx__driving_begin(asx__driving *driving)
 {
     if (!asx__process.can_note)

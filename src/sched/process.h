@@ -44,6 +44,10 @@ void asx__process_remove(asx_runtime *rt);
 /* A task of a shared runtime, or blocking work, has returned in the child of a fork. */
 _Noreturn void asx__end_of_fork(asx_status st);
 
+/* A thread that gets none of the process's signals but those that it brings upon itself, and if it
+ * `is_asked` the one by which dumps ask where it is. False: it cannot be made. */
+bool asx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg, bool is_asked);
+
 /* Around driving. Should a task end the thread in between (pthread_exit), `go_on` is called when
  * the thread is on its way out, on the thread's own stack, whose frames are gone: it drives on to
  * the end, and then the thread may go. */

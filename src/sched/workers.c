@@ -33,7 +33,6 @@
 #include "sched/hot.h"
 #include "sched/process.h"
 
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -523,32 +522,9 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Threads get none of the process's signals but those that a thread brings upon itself, and the one
- * by which dumps ask where it is. */
-static void signals_for_threads(sigset_t *ret_set)
-{
-    static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
-    sigfillset(ret_set);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        sigdelset(ret_set, own[i]);
-    uint32_t ask = asx__load_relaxed(&asx__process.ask_signo);
-    if (ask != 0)
-        sigdelset(ret_set, (int)ask);
-}
-
-bool asx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg)
-{
-    sigset_t all, before;
-    signals_for_threads(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool made = pthread_create(thread, NULL, fn, arg) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return made;
-}
-
 bool asx__worker_start(asx__worker *w)
 {
-    w->made = asx__thread_start(&w->thread, worker_main, w);
+    w->made = asx__thread_start(&w->thread, worker_main, w, true);
     return w->made;
 }
 

@@ -436,12 +436,7 @@ static bool is_driven(asx_runtime *rt)
 
 static asx_status begin(asx_watchdog *dog)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&dog->thread, NULL, watchdog_main, dog);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed != 0)
+    if (!asx__thread_start(&dog->thread, watchdog_main, dog, false))
         return ASX_E_RESOURCE_EXHAUSTED;
     dog->rt->watch = &dog->watch;
     dog->rt->hot_most = asx__hot_most(dog->rt);

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -64,6 +65,32 @@ static asx_status run(asx_task_fn fn, void *arg, asx_runtime_config config)
         name(4);                                                                                   \
     }                                                                                              \
     static void name(uint32_t workers_)
+
+/* ---- signals: the process's go elsewhere, its own come to it --------------------------------- */
+
+static asx_status tells_its_signals(void *arg)
+{
+    return pthread_sigmask(SIG_SETMASK, NULL, arg) == 0 ? ASX_OK : ASX_E_SYSTEM;
+}
+
+static asx_status asks_for_signals(asx_cx *cx, void *arg)
+{
+    return asx_blocking(cx, tells_its_signals, arg);
+}
+
+LAW(blocking_work_gets_its_own_faults_and_no_other_signal, workers)
+{
+    static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+    static const int others[] = { SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGALRM, SIGCHLD, SIGUSR1 };
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    asx_runtime_config config = { .workers = workers };
+    CHECK_EQ(run(asks_for_signals, &blocked, config), ASX_OK);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        CHECK_EQ(sigismember(&blocked, own[i]), 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        CHECK_EQ(sigismember(&blocked, others[i]), 1);
+}
 
 /* ---- results -------------------------------------------------------------------------------- */
 
