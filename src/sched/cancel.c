@@ -237,6 +237,16 @@ static const asx_cancel_reason *keep_time(asx__task *task, const asx_cancel_reas
     return &copy->reason;
 }
 
+/* In the last grace only what is told of it changes. */
+static void bound_quota(asx__task *task, uint32_t quota)
+{
+    bool grace = (task->flags & ASX__T_GRACE) != 0;
+    unsigned left = task->cleanup_left, in_grace = grace ? left & GRACE_MASK : 0;
+    unsigned shift = grace ? GRACE_BITS : 0;
+    if (quota < left >> shift)
+        task->cleanup_left = (uint16_t)(quota << shift | in_grace);
+}
+
 static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason)
 {
     asx_budget cleanup = asx_cancel_cleanup_budget(reason->kind);
@@ -248,8 +258,7 @@ static void strengthen(asx_runtime *rt, asx__task *task, const asx_cancel_reason
                      (uint64_t)reason->kind, stronger, 0);
     if (stronger)
         task->reason = keep_time(task, reason);
-    if (cleanup.poll_quota < task->cleanup_left && (task->flags & ASX__T_GRACE) == 0)
-        task->cleanup_left = (uint16_t)cleanup.poll_quota;
+    bound_quota(task, cleanup.poll_quota);
     if (cleanup.priority > task->priority) {
         bool queued = asx__is_queued(task);
         if (queued)

@@ -404,6 +404,7 @@ static asx_status lifted_late(asx_cx *cx, void *arg)
     asx_region r;
     asx_task early, late;
     asx_task_state s;
+    asx_close_report report;
     deaf d[2] = { { .waits = true }, { .waits = true } };
     bool strengthened = arg != NULL;
     CHECK_STATUS(asx_runtime_advance(rt, ASX_MS), ASX_OK); /* by hand from now on */
@@ -438,7 +439,12 @@ static asx_status lifted_late(asx_cx *cx, void *arg)
     CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
     CHECK_STATUS(asx_task_get_state(&late, &s), ASX_OK);
     CHECK_EQ(s, ASX_TASK_COMPLETED);
-    return asx_region_close(&r, ASX_OK);
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
+    CHECK_EQ(report.item_count, 2);
+    for (int i = 0; i < 2; i++)
+        CHECK_LE(report.items[i].count, 3); /* resumptions that it used */
+    asx_close_report_deinit(&report);
+    return ASX_OK;
 }
 
 /* One that is slow in its last grace costs the others none of theirs. */
