@@ -612,15 +612,17 @@ static void begin_again(keeper *k)
     k->stopped = ASX_EXPLORE_STOP_NONE;
 }
 
-/* Their last reports. */
+/* Their last reports, which they make at the same time. */
 static void end_all(keeper *k)
 {
+    for (uint32_t i = 0; i < k->jobs && k->broken >= 0; i++)
+        if (k->workers[i].pid != 0 &&
+            !asx__message_send(k->workers[i].fd, ASX__MESSAGE_END, "", 0))
+            end_worker(&k->workers[i], true);
     for (uint32_t i = 0; i < k->jobs; i++) {
         worker *w = &k->workers[i];
-        if (w->pid != 0 && k->broken >= 0 &&
-            asx__message_send(w->fd, ASX__MESSAGE_END, "", 0))
-            while (w->pid != 0 && hear(k, w))
-                continue;
+        while (w->pid != 0 && k->broken >= 0 && hear(k, w))
+            continue;
         end_worker(w, true);
     }
 }
