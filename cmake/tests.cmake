@@ -80,7 +80,7 @@ foreach(source IN LISTS test_sources)
     string(REGEX MATCHALL "[a-z][a-z0-9_-]*" extra "${extra}")
     list(APPEND labels ${extra})
   endif()
-  if(name MATCHES "^(model-.*|lab-bugs-bugs|lab-classes-reference|lab-dpor-(engine|explore|jobs|modes|published))$")
+  if(name MATCHES "^(model-.*|lab-bugs-bugs|lab-classes-.*|lab-dpor-(engine|explore|jobs|modes|published))$")
     list(APPEND labels pure)
   endif()
   set(cost 0)
@@ -111,10 +111,11 @@ foreach(source IN LISTS test_sources)
   endif()
 endforeach()
 
-# It draws some programs in every run, and many of them here.
+# They draw some programs in every run, and many of them here.
 if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME lab-classes-all CONFIGURATIONS all COMMAND lab-classes-reference)
-  set_tests_properties(lab-classes-all PROPERTIES LABELS "lab;seeds" TIMEOUT 3600
+  add_test(NAME lab-objects-all CONFIGURATIONS all COMMAND lab-classes-objects)
+  set_tests_properties(lab-classes-all lab-objects-all PROPERTIES LABELS "lab;seeds" TIMEOUT 3600
     ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=60000")
 endif()
 

@@ -119,7 +119,9 @@ static void run_go_on(asx__work *w)
     }
 }
 
-/* b: how many it takes. Who completes the number leads and has no ticket. */
+/* b: how many it takes. Who completes the number leads and has no ticket; who would have, had
+ * nobody left, looks at all: one who leaves after him must not matter more than one who did so
+ * before. */
 static void run_barrier(asx__work *w)
 {
     uint64_t queue = asx__work_reads(w, asx__work_part(w, 0));
@@ -160,11 +162,8 @@ static void run_oneshot(asx__work *w)
         return;
     }
     if (w->op->kind == ASX__OP_ONESHOT_CLOSE) {
-        if (asx__work_reads(w, closed) != 0)
-            return;
-        asx__work_writes(w, closed, 1);
-        if (asx__work_reads(w, value) == ONESHOT_FULL)
-            asx__work_writes(w, value, ONESHOT_TAKEN);
+        if (asx__work_reads(w, closed) == 0)
+            asx__work_writes(w, closed, 1); /* nobody looks at the value any more */
         return;
     }
     if (asx__work_reads(w, closed) != 0) {

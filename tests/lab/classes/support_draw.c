@@ -11,7 +11,7 @@ typedef struct unit {
 } unit;
 
 enum { HOLDS_NOTHING, HOLDS_MUTEX = 1, HOLDS_RWLOCK = 4, HOLDS_UNITS = 8, HOLDS_PERMIT = 16,
-       HOLDS_MASK = 32 };
+       HOLDS_MASK = 32, HOLDS_RECEIVER = 64 };
 
 static const unit units[] = {
     { REF_LOAD, REF_LOAD, 0 },
@@ -58,12 +58,28 @@ static const unit units[] = {
 
 enum { UNITS = sizeof units / sizeof *units, PALETTE = 4 };
 
+/* A wait for a condition brings its lock with it. */
+#define ONE(op) { REF_##op, REF_##op, 0 }
+static const unit families[][7] = {
+    { { REF_COND_WAIT, REF_UNLOCK, HOLDS_MUTEX }, ONE(COND_SIGNAL), ONE(COND_BROADCAST) },
+    { ONE(NOTIFY_WAIT), ONE(NOTIFY_ONE), ONE(NOTIFY_ALL) },
+    { ONE(BARRIER) },
+    { ONE(ONCE) },
+    { ONE(ASK), ONE(ANSWER), ONE(ANSWER_DROP), ONE(TRY_ASK), ONE(ASK_DROP) },
+    { ONE(WATCH_CHANGED), ONE(WATCH_SET), ONE(WATCH_GET), ONE(WATCH_CLOSE) },
+    { ONE(CAST_RECV), ONE(CAST), { REF_CAST_JOIN, REF_CAST_LEAVE, HOLDS_RECEIVER },
+      ONE(CAST_TRY_RECV), ONE(CAST_COUNT), ONE(CAST_CLOSE) },
+};
+#undef ONE
+
+enum { FAMILIES = sizeof families / sizeof *families };
+enum { KINDS = sizeof *families / sizeof **families };
+
 typedef struct draw {
     asx__rng *rng;
     ref_program *p;
-    uint8_t palette[PALETTE];
+    unit palette[PALETTE];
     int left; /* steps that may still be drawn */
-    bool cancels;
 } draw;
 
 static unsigned below(draw *d, unsigned n)
@@ -76,7 +92,7 @@ static bool chance(draw *d, unsigned of)
     return below(d, of) == 0;
 }
 
-static uint8_t argument(draw *d, int number, int op)
+static uint8_t argument(draw *d, int number, int op, int held)
 {
     int others = d->p->started - 1;
     switch (op) {
@@ -92,6 +108,11 @@ static uint8_t argument(draw *d, int number, int op)
         return (uint8_t)(1 + below(d, 2));
     case REF_CHOOSE:
         return (uint8_t)(2 + below(d, 2));
+    case REF_ONCE:
+        return (uint8_t)below(d, 5);
+    case REF_CAST_RECV:
+    case REF_CAST_TRY_RECV:
+        return (held & HOLDS_RECEIVER) == 0 || chance(d, 3);
     case REF_LOAD:
     case REF_STORE:
     case REF_FETCH_ADD:
@@ -110,6 +131,10 @@ static bool fits(const draw *d, int number, const unit *u, int held)
         return false;
     if (u->first == REF_CANCEL || u->first == REF_CANCEL_ALL)
         return !inner;
+    if (u->first == REF_ANSWER || u->first == REF_ANSWER_DROP)
+        return number == 0;
+    if (u->first >= REF_ASK && u->first <= REF_ASK_DROP)
+        return number == 1;
     if (u->first == REF_SCOPE)
         return (held & HOLDS_MASK) == 0 && p->tasks < REF_TASKS && !inner;
     return !(inner && u->first == REF_JOIN);
@@ -122,13 +147,28 @@ static void append(ref_program *p, int number, int op, int arg)
 
 static void draw_task(draw *d, int number, int most, int held);
 
+static void draw_wait(draw *d, int number, int held)
+{
+    append(d->p, number, REF_LOCK, 0);
+    if (chance(d, 4))
+        draw_task(d, number, 1, held);
+    append(d->p, number, REF_COND_WAIT, 0);
+    append(d->p, number, REF_UNLOCK, 0);
+    d->left -= 3;
+}
+
 static void draw_unit(draw *d, int number, int held)
 {
     ref_program *p = d->p;
-    const unit *u = &units[d->palette[below(d, PALETTE)]];
-    int first = p->len[number], arg = argument(d, number, u->first), holds = u->holds;
+    const unit *u = &d->palette[below(d, PALETTE)];
+    int first = p->len[number], arg = argument(d, number, u->first, held), holds = u->holds;
     if (!fits(d, number, u, held))
         return;
+    if (u->first == REF_COND_WAIT) {
+        if ((held & HOLDS_MUTEX) == 0)
+            draw_wait(d, number, held | HOLDS_MUTEX);
+        return;
+    }
     if (holds == HOLDS_MUTEX) {
         arg = (held & HOLDS_MUTEX) != 0 ? 1 : (held & HOLDS_MUTEX << 1) != 0 ? 0 : (int)below(d, 2);
         holds = HOLDS_MUTEX << arg;
@@ -145,12 +185,13 @@ static void draw_unit(draw *d, int number, int held)
     append(p, number, u->first, arg);
     d->left--;
     if (u->first == u->last) {
-        bool fails = u->first == REF_LOAD || u->first == REF_CAS || u->first == REF_TRY_SEND ||
+        bool fails = u->first == REF_TRY_ASK || u->first == REF_ONCE || u->first == REF_CAST_RECV ||
+                     u->first == REF_LOAD || u->first == REF_CAS || u->first == REF_TRY_SEND ||
                      u->first == REF_TRY_RECV || u->first == REF_MANY_TRY_RECV;
         if (fails && chance(d, 3))
             draw_task(d, number, 1, held);
     } else {
-        if (u->holds == HOLDS_MASK || chance(d, 3))
+        if (u->holds == HOLDS_MASK || u->holds == HOLDS_RECEIVER || chance(d, 3))
             draw_task(d, number, 1, held | holds);
         append(p, number, u->last, arg);
         d->left--;
@@ -185,30 +226,74 @@ static void draw_receiver_drop(draw *d)
         append(p, number, REF_RX_DROP, 0);
 }
 
+/* Two or three of a family, the first of them always, and one that is of any sort. */
+static void draw_family(draw *d)
+{
+    const unit *family = families[below(d, FAMILIES)];
+    unsigned kinds = 0;
+    while (kinds < KINDS && family[kinds].first != 0)
+        kinds++;
+    d->palette[0] = family[0];
+    d->palette[1] = family[below(d, kinds)];
+    d->palette[2] = family[below(d, kinds)];
+    d->palette[3] = chance(d, 4) ? family[below(d, kinds)] : units[below(d, UNITS)];
+    if (chance(d, 3))
+        d->palette[2] = units[below(d, UNITS)];
+    if (chance(d, 4)) /* told while it waits */
+        d->palette[1 + below(d, 3)] = (unit){ REF_CANCEL, REF_CANCEL, 0 };
+    if (kinds == 3 && chance(d, 2)) /* who wakes */
+        d->palette[1] = family[1 + below(d, 2)];
+}
+
+static void draw_kinds(draw *d)
+{
+    int kinds = 2 + (int)below(d, PALETTE - 1);
+    for (int i = 0; i < PALETTE; i++)
+        d->palette[i] = i < kinds ? units[below(d, UNITS)] : d->palette[i % kinds];
+}
+
+static void draw_program(draw *d);
+
 void ref_draw(asx__rng *rng, ref_program *ret_program)
 {
     draw d = { .rng = rng, .p = ret_program, .left = 11 };
-    ref_program *p = ret_program;
-    memset(p, 0, sizeof *p);
-    int kinds = 2 + (int)below(&d, PALETTE - 1);
+    memset(ret_program, 0, sizeof *ret_program);
+    draw_kinds(&d);
+    draw_program(&d);
+}
+
+void ref_draw_objects(asx__rng *rng, ref_program *ret_program)
+{
+    draw d = { .rng = rng, .p = ret_program, .left = 11 };
+    memset(ret_program, 0, sizeof *ret_program);
+    draw_family(&d);
+    ret_program->parties = 1 + (int)below(&d, 3);
+    ret_program->cast = 1 + (int)below(&d, REF_CAST_MAX);
+    draw_program(&d);
+}
+
+static void draw_program(draw *d)
+{
+    ref_program *p = d->p;
+    bool cancels = false, waits = false;
     for (int i = 0; i < PALETTE; i++) {
-        d.palette[i] = i < kinds ? (uint8_t)below(&d, UNITS) : d.palette[i % kinds];
-        int op = units[d.palette[i]].first;
-        d.cancels |= op == REF_CANCEL || op == REF_CANCEL_ALL;
+        int op = d->palette[i].first;
+        cancels |= op == REF_CANCEL || op == REF_CANCEL_ALL;
+        waits |= op == REF_COND_WAIT;
     }
-    p->tasks = p->started = 2 + (int)below(&d, 3);
-    p->capacity = 1 + (int)below(&d, 2);
-    p->filled = chance(&d, 3) ? (int)below(&d, (unsigned)p->capacity + 1) : 0;
-    p->units = (int)below(&d, 3);
-    p->drops = chance(&d, 4);
-    p->adversarial = chance(&d, 2);
-    p->faults = chance(&d, 8);
-    p->lab_mutexes = !d.cancels && !p->faults && chance(&d, 4);
-    p->polls = chance(&d, 8);
-    p->many = (int)below(&d, 3);
+    p->tasks = p->started = 2 + (int)below(d, 3);
+    p->capacity = 1 + (int)below(d, 2);
+    p->filled = chance(d, 3) ? (int)below(d, (unsigned)p->capacity + 1) : 0;
+    p->units = (int)below(d, 3);
+    p->drops = chance(d, 4);
+    p->adversarial = chance(d, 2);
+    p->faults = chance(d, 8);
+    p->lab_mutexes = !cancels && !waits && !p->faults && chance(d, 4);
+    p->polls = chance(d, 8);
+    p->many = (int)below(d, 3);
     for (int i = 0; i < p->started; i++)
-        draw_task(&d, i, p->started == 2 ? 1 + (int)below(&d, 4) : 1 + (int)below(&d, 3), 0);
-    draw_receiver_drop(&d);
+        draw_task(d, i, p->started == 2 ? 1 + (int)below(d, 4) : 1 + (int)below(d, 3), 0);
+    draw_receiver_drop(d);
 }
 
 static void remove_step(ref_program *p, int number, int at)
@@ -223,6 +308,8 @@ static void remove_step(ref_program *p, int number, int at)
 
 static bool begins_section(int op, int with)
 {
+    if (op == REF_CAST_JOIN)
+        return with < 0 || with == REF_CAST_LEAVE;
     for (int i = 0; i < UNITS; i++)
         if (units[i].first == op && units[i].last != op && (with < 0 || units[i].last == with))
             return true;
@@ -244,8 +331,12 @@ bool ref_without(const ref_program *p, int number, int at, ref_program *ret_prog
 {
     int op = p->code[number][at].op;
     if (op == REF_UNLOCK || op == REF_RW_UNLOCK || op == REF_RELEASE || op == REF_COMMIT ||
-        op == REF_ABORT || op == REF_UNMASK)
+        op == REF_ABORT || op == REF_UNMASK || op == REF_CAST_LEAVE)
         return false;
+    for (int i = at + 1; begins_section(op, -1) && i < end_of_section(p, number, at); i++)
+        if (p->code[number][i].op == REF_COND_WAIT || p->code[number][i].op == REF_CAST_RECV ||
+            p->code[number][i].op == REF_CAST_TRY_RECV)
+            return false;
     ref_program q = *p;
     if (begins_section(op, -1))
         remove_step(&q, number, end_of_section(p, number, at));

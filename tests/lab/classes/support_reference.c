@@ -1,55 +1,9 @@
 /* See support_reference.h. What is written here about an operation is what the table of conflicts
  * says, and nothing is taken from the explorer. */
-#include "support_reference.h"
+#include "support_model.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum {
-    HELD_TX = 1,
-    HELD_MUTEX = 2, /* and 4 */
-    HELD_READ = 8,
-    HELD_WRITE = 16,
-    HELD_UNITS = 32,
-    HELD_PERMIT = 64
-};
-enum { BEFORE, ALIVE, LEAVING, ENDED }; /* a task */
-enum { NOBODY = 255 };
-
-/* How a step ended: part of the event. */
-enum { DONE, FAILED, TOLD, CLOSED, ANSWER };
-
-typedef struct queue {
-    uint8_t tail, head, claims, closed;
-    uint8_t message[REF_QUEUE];
-} queue;
-
-typedef struct task {
-    uint8_t phase, pc, part; /* part of a step that has two */
-    uint8_t held, units;
-    uint8_t flag, masked, chosen, faulty;
-    uint8_t came; /* when it did its last step */
-    uint8_t ticket;
-    uint8_t scope, closed; /* who it has started and waits for, or 0; its own region is closed */
-    uint64_t seen;
-} task;
-
-typedef struct state {
-    task task[REF_TASKS];
-    queue one, many;
-    uint8_t cell[2], mutex[2];
-    uint8_t readers, writer, requests, units, senders;
-    uint8_t now, epochs;
-} state;
-
-typedef struct event {
-    int len;
-    struct {
-        uint8_t object;
-        bool writes;
-    } access[REF_OBJECTS];
-    uint8_t label;
-} event;
 
 /* Where one is: the state, and what the order so far comes to. */
 typedef struct place {
@@ -58,13 +12,6 @@ typedef struct place {
     uint16_t last[REF_OBJECTS]; /* write of each object: task and number, 0: none */
     uint8_t events[REF_TASKS];
 } place;
-
-typedef struct walk {
-    const ref_program *p;
-    int blind;
-    bool permits, cancels;
-    ref_count count;
-} walk;
 
 enum { TABLE = 1 << 17, PREFIXES_MAX = 10000 };
 
@@ -108,18 +55,25 @@ bool ref_is_point(int op)
     case REF_CHECKPOINT:
     case REF_JOIN:
     case REF_SLEEP:
+    case REF_COND_WAIT:
+    case REF_NOTIFY_WAIT:
+    case REF_BARRIER:
+    case REF_ONCE:
+    case REF_ASK:
+    case REF_WATCH_CHANGED:
+    case REF_CAST_RECV:
         return true;
     default:
         return false;
     }
 }
 
-static void see(task *t, unsigned value)
+void ref_see(task *t, unsigned value)
 {
     t->seen = mix(t->seen, value + 1);
 }
 
-static void access(event *e, int object, bool writes)
+void ref_access(event *e, int object, bool writes)
 {
     for (int i = 0; i < e->len; i++)
         if (e->access[i].object == object) {
@@ -139,20 +93,20 @@ static bool do_cell(state *s, task *t, int number, ref_step step, event *e)
     if (step.op == REF_LOAD) {
         writes = false;
         good = *cell != 0;
-        see(t, *cell);
+        ref_see(t, *cell);
     } else if (step.op == REF_STORE) {
         *cell = (uint8_t)(number + 1);
     } else if (step.op == REF_FETCH_ADD) {
-        see(t, *cell);
+        ref_see(t, *cell);
         *cell = (uint8_t)(*cell + 1);
     } else {
         good = writes = *cell == (step.arg >> 1 & 3);
         if (good)
             *cell = step.arg >> 3;
-        see(t, good);
+        ref_see(t, good);
     }
     e->label = good ? DONE : FAILED;
-    access(e, REF_CELLS + (step.arg & 1), writes);
+    ref_access(e, REF_CELLS + (step.arg & 1), writes);
     return true;
 }
 
@@ -167,10 +121,10 @@ static bool do_mutex(state *s, task *t, int number, ref_step step, event *e)
         t->held |= (uint8_t)(HELD_MUTEX << step.arg);
     } else {
         e->label = FAILED;
-        access(e, REF_MUTEXES + step.arg, false);
+        ref_access(e, REF_MUTEXES + step.arg, false);
         return step.op == REF_TRY_LOCK;
     }
-    access(e, REF_MUTEXES + step.arg, true);
+    ref_access(e, REF_MUTEXES + step.arg, true);
     return true;
 }
 
@@ -209,7 +163,7 @@ static bool do_rwlock(state *s, task *t, int number, ref_step step, event *e)
         s->writer = NOBODY;
         t->held &= (uint8_t)~HELD_WRITE;
     }
-    access(e, REF_RWLOCK, writes);
+    ref_access(e, REF_RWLOCK, writes);
     return true;
 }
 
@@ -231,14 +185,14 @@ static bool do_semaphore(state *s, task *t, ref_step step, event *e)
         return false;
     }
     e->label = enough ? DONE : FAILED;
-    access(e, REF_SEMAPHORE, enough);
+    ref_access(e, REF_SEMAPHORE, enough);
     return true;
 }
 
 static void commit(queue *q, int number, int tail, int slots, int capacity, event *e)
 {
-    access(e, tail, true);
-    access(e, slots + q->tail % capacity, true);
+    ref_access(e, tail, true);
+    ref_access(e, slots + q->tail % capacity, true);
     q->message[q->tail++] = (uint8_t)(number + 1);
 }
 
@@ -246,16 +200,16 @@ static bool do_send(const walk *w, state *s, task *t, int number, ref_step step,
 {
     queue *q = &s->one;
     bool reserves = step.op == REF_RESERVE || step.op == REF_TRY_RESERVE;
-    access(e, REF_CLOSED, false);
+    ref_access(e, REF_CLOSED, false);
     if (q->closed & 1) { /* nobody receives any more */
         e->label = CLOSED;
         return true;
     }
     if (q->claims - q->head < w->p->capacity) {
         if (w->permits)
-            access(e, REF_CLAIMS, true);
+            ref_access(e, REF_CLAIMS, true);
         if (reserves) {
-            access(e, REF_SLOTS + q->claims % w->p->capacity, false);
+            ref_access(e, REF_SLOTS + q->claims % w->p->capacity, false);
             t->held |= HELD_PERMIT;
         } else {
             commit(q, number, REF_TAIL, REF_SLOTS, w->p->capacity, e);
@@ -264,10 +218,10 @@ static bool do_send(const walk *w, state *s, task *t, int number, ref_step step,
         return true;
     }
     if (w->permits)
-        access(e, REF_CLAIMS, false);
+        ref_access(e, REF_CLAIMS, false);
     if (!reserves)
-        access(e, REF_TAIL, false);
-    access(e, REF_SLOTS + q->claims % w->p->capacity, false);
+        ref_access(e, REF_TAIL, false);
+    ref_access(e, REF_SLOTS + q->claims % w->p->capacity, false);
     e->label = FAILED;
     return step.op == REF_TRY_SEND || step.op == REF_TRY_RESERVE;
 }
@@ -277,11 +231,11 @@ static bool do_permit(const walk *w, state *s, task *t, int number, ref_step ste
     queue *q = &s->one;
     t->held &= (uint8_t)~HELD_PERMIT;
     if (step.op == REF_ABORT) {
-        access(e, REF_CLAIMS, true);
+        ref_access(e, REF_CLAIMS, true);
         q->claims--;
         return true;
     }
-    access(e, REF_CLOSED, false);
+    ref_access(e, REF_CLOSED, false);
     e->label = q->closed & 1 ? CLOSED : DONE;
     if (e->label == DONE)
         commit(q, number, REF_TAIL, REF_SLOTS, w->p->capacity, e);
@@ -294,16 +248,16 @@ static bool receive(queue *q, task *t, const int object[3], int slots, bool trie
 {
     uint8_t head = q->head;
     while (head < q->tail && q->message[head] == 0)
-        access(e, object[2] + head++ % slots, false);
+        ref_access(e, object[2] + head++ % slots, false);
     bool there = head < q->tail;
-    access(e, object[0], there);
-    access(e, object[2] + head % slots, there);
+    ref_access(e, object[0], there);
+    ref_access(e, object[2] + head % slots, there);
     if (there) {
-        see(t, q->message[head]);
+        ref_see(t, q->message[head]);
         q->head = (uint8_t)(head + 1);
         return true;
     }
-    access(e, object[1], false);
+    ref_access(e, object[1], false);
     e->label = q->closed != 0 ? CLOSED : FAILED;
     return tries || q->closed != 0;
 }
@@ -313,12 +267,12 @@ static bool do_taken(const walk *w, state *s, task *t, int number, event *e)
 {
     queue *q = &s->many;
     bool taken = q->head > t->ticket, point = t->masked == 0 && w->cancels;
-    access(e, REF_MANY_SLOTS + t->ticket, !taken);
+    ref_access(e, REF_MANY_SLOTS + t->ticket, !taken);
     if (taken)
         return true;
-    access(e, REF_MANY_CLOSED, false);
+    ref_access(e, REF_MANY_CLOSED, false);
     if (point)
-        access(e, REF_FLAGS + number, false);
+        ref_access(e, REF_FLAGS + number, false);
     e->label = TOLD;
     q->message[t->ticket] = 0;
     return point && t->flag != 0;
@@ -330,7 +284,7 @@ static bool do_many(const walk *w, state *s, task *t, int number, ref_step step,
     queue *q = &s->many;
     int slots = w->p->many == 0 ? REF_QUEUE : w->p->many;
     if (step.op == REF_MANY_CLOSE) {
-        access(e, REF_MANY_CLOSED, true); /* the second close is one like the first */
+        ref_access(e, REF_MANY_CLOSED, true); /* the second close is one like the first */
         q->closed = 1;
         return true;
     }
@@ -338,7 +292,7 @@ static bool do_many(const walk *w, state *s, task *t, int number, ref_step step,
         return receive(q, t, objects, slots, step.op == REF_MANY_TRY_RECV, e);
     if (t->part == 1) /* with room for none */
         return do_taken(w, s, t, number, e);
-    access(e, REF_MANY_CLOSED, false);
+    ref_access(e, REF_MANY_CLOSED, false);
     if (q->closed != 0) {
         e->label = CLOSED;
         return true;
@@ -349,9 +303,9 @@ static bool do_many(const walk *w, state *s, task *t, int number, ref_step step,
         commit(q, number, REF_MANY_TAIL, REF_MANY_SLOTS, slots, e);
         return true;
     }
-    access(e, REF_MANY_TAIL, false);
+    ref_access(e, REF_MANY_TAIL, false);
     if (w->p->many != 0)
-        access(e, REF_MANY_SLOTS + q->tail % slots, false);
+        ref_access(e, REF_MANY_SLOTS + q->tail % slots, false);
     e->label = FAILED;
     return tries;
 }
@@ -359,14 +313,14 @@ static bool do_many(const walk *w, state *s, task *t, int number, ref_step step,
 static bool do_drop(state *s, task *t, ref_step step, event *e)
 {
     if (step.op == REF_RX_DROP) {
-        access(e, REF_CLOSED, true);
+        ref_access(e, REF_CLOSED, true);
         s->one.closed |= 1;
         return true;
     }
-    access(e, REF_SENDERS, true); /* its sender */
+    ref_access(e, REF_SENDERS, true); /* its sender */
     t->held &= (uint8_t)~HELD_TX;
     if (--s->senders == 0) {
-        access(e, REF_CLOSED, true);
+        ref_access(e, REF_CLOSED, true);
         s->one.closed |= 2;
     }
     return true;
@@ -377,10 +331,10 @@ static void cancel(state *s, int number, event *e)
 {
     int inner = s->task[number].scope;
     s->task[number].flag = 1;
-    access(e, REF_FLAGS + number, true);
+    ref_access(e, REF_FLAGS + number, true);
     if (inner == 0 || s->task[inner].closed == 1)
         return;
-    access(e, REF_SCOPES + inner, true);
+    ref_access(e, REF_SCOPES + inner, true);
     s->task[inner].closed = 2;
     cancel(s, inner, e);
 }
@@ -391,7 +345,7 @@ static bool do_scope(state *s, task *t, int number, ref_step step, event *e)
 {
     task *inner = &s->task[step.arg];
     if (t->part == 0) {
-        access(e, REF_FLAGS + number, false);
+        ref_access(e, REF_FLAGS + number, false);
         inner->phase = t->flag != 0 ? ENDED : ALIVE;
         inner->came = s->now;
         inner->closed = t->flag != 0 ? 2 : 0;
@@ -400,7 +354,7 @@ static bool do_scope(state *s, task *t, int number, ref_step step, event *e)
     }
     if (inner->phase != ENDED)
         return false;
-    access(e, REF_SCOPES + step.arg, true);
+    ref_access(e, REF_SCOPES + step.arg, true);
     e->label = inner->closed != 0 ? TOLD : DONE;
     inner->closed = 1;
     t->scope = 0;
@@ -448,6 +402,8 @@ static bool operate(const walk *w, state *s, int number, ref_step step, event *e
         return do_send(w, s, t, number, step, e);
     if (step.op <= REF_MANY_CLOSE)
         return do_many(w, s, t, number, step, e);
+    if (step.op > REF_CHOOSE)
+        return ref_operate_object(w, s, number, step, e);
     if (step.op == REF_SCOPE)
         return w->cancels && do_scope(s, t, number, step, e);
     return do_task(w, s, t, step, e);
@@ -463,6 +419,7 @@ static bool next_release(const task *t, ref_step *ret_step)
     } order[] = { { HELD_PERMIT, REF_ABORT, 0 },     { HELD_UNITS, REF_RELEASE, 0 },
                   { HELD_WRITE, REF_RW_UNLOCK, 0 },  { HELD_READ, REF_RW_UNLOCK, 0 },
                   { HELD_MUTEX << 1, REF_UNLOCK, 1 }, { HELD_MUTEX, REF_UNLOCK, 0 },
+                  { HELD_RECEIVER, REF_CAST_LEAVE, 0 },
                   { HELD_TX, REF_OP_COUNT, 0 } };
     for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
         if ((t->held & order[i].held) != 0) {
@@ -474,21 +431,24 @@ static bool next_release(const task *t, ref_step *ret_step)
 
 static bool in_two_parts(const walk *w, int op)
 {
-    return op == REF_WRITE || op == REF_SCOPE || (op == REF_MANY_SEND && w->p->many == 0);
+    return op == REF_WRITE || op == REF_SCOPE || (op == REF_MANY_SEND && w->p->many == 0) ||
+           op == REF_COND_WAIT || op == REF_NOTIFY_WAIT || op == REF_BARRIER;
 }
 
 /* To the next step, behind one that ended like this. */
 static void advance(const walk *w, task *t, ref_step step, int label)
 {
+    if (step.op == REF_ONCE && ref_advance_once(t, step, label))
+        return;
     if (label == TOLD) {
         t->phase = LEAVING;
     } else if (in_two_parts(w, step.op) && t->part == 0 && label == DONE) {
         t->part = 1;
-        if (step.op == REF_MANY_SEND) /* the wait for a taker is a point of its own */
+        if (step.op >= REF_MANY_SEND) /* the wait for a taker or a signal is a point of its own */
             t->chosen = 0;
         return;
     } else {
-        t->pc = (uint8_t)(t->pc + 1 + (label != DONE ? step.skip : 0));
+        t->pc = (uint8_t)(t->pc + 1 + (label == FAILED || label == CLOSED ? step.skip : 0));
     }
     t->part = t->chosen = 0;
 }
@@ -499,7 +459,7 @@ static void tell(state *s, task *t, ref_step step, event *e)
     e->label = TOLD;
     if (step.op == REF_WRITE && t->part == 1) {
         s->requests--;
-        access(e, REF_RWLOCK, true);
+        ref_access(e, REF_RWLOCK, true);
     }
 }
 
@@ -515,11 +475,12 @@ static int step_task(const walk *w, state *s, int number, int answer, event *e)
         return next_release(t, &step) && operate(w, s, number, step, e);
     if (t->phase != ALIVE)
         return 0;
-    step = w->p->code[number][t->pc];
+    ref_step whole = w->p->code[number][t->pc];
+    step = ref_within(t, whole);
     if (step.op == REF_CHOOSE) {
         e->label = (uint8_t)(ANSWER + answer);
         advance(w, t, step, DONE);
-        see(t, (unsigned)answer);
+        ref_see(t, (unsigned)answer);
         return step.arg;
     }
     if (ref_is_point(step.op) && t->masked == 0 && w->cancels) {
@@ -529,23 +490,24 @@ static int step_task(const walk *w, state *s, int number, int answer, event *e)
             return 2;
         }
         if (t->chosen == 2) { /* it cancels itself */
-            access(e, REF_FLAGS + number, true);
+            ref_access(e, REF_FLAGS + number, true);
             t->flag = t->chosen = t->faulty = 1;
             return 1;
         }
-        bool late = step.op == REF_MANY_SEND && t->part == 1; /* looks for a taker first */
+        bool late = (step.op == REF_MANY_SEND && t->part == 1) || /* looks for a taker first */
+                    ref_waits_in_line(t, step.op);
         if (!late)
-            access(e, REF_FLAGS + number, false);
+            ref_access(e, REF_FLAGS + number, false);
         if (!late && t->flag != 0) {
             tell(s, t, step, e);
-            advance(w, t, step, TOLD);
+            advance(w, t, whole, TOLD);
             return 1;
         }
     }
     if (!operate(w, s, number, step, e))
         return 0;
-    see(t, e->label);
-    advance(w, t, step, e->label);
+    ref_see(t, e->label);
+    advance(w, t, whole, e->label);
     return 1;
 }
 
@@ -570,6 +532,8 @@ static void settle(const walk *w, state *s)
             task *other = step.op == REF_SCOPE && !w->cancels ? &s->task[step.arg] : NULL;
             if (step.op == REF_MASK || step.op == REF_UNMASK) {
                 t->masked = step.op == REF_MASK;
+            } else if (ref_is_idle(s, step)) {
+                t->came = s->now;
             } else if (other != NULL && other->phase == BEFORE) {
                 other->phase = ALIVE;
                 other->came = s->now;
@@ -692,9 +656,11 @@ void ref_classes(const ref_program *p, int blind, ref_count *ret_count)
     s->mutex[0] = s->mutex[1] = s->writer = NOBODY;
     s->units = (uint8_t)p->units;
     s->one.tail = s->one.claims = (uint8_t)p->filled;
+    s->version = s->counted = 1;
     memset(s->one.message, REF_TASKS + 1, (size_t)p->filled);
     for (int i = 0; i < p->tasks; i++) {
         s->task[i].phase = i < p->started ? ALIVE : BEFORE;
+        s->task[i].version = 1;
         w.permits |= has(p, i, REF_RESERVE, REF_TRY_RESERVE);
         w.cancels |= p->faults || has(p, i, REF_CANCEL, REF_CANCEL_ALL);
         if (p->drops &&
@@ -712,8 +678,9 @@ void ref_classes(const ref_program *p, int blind, ref_count *ret_count)
 
 void ref_print(const ref_program *p)
 {
-    fprintf(stderr, "capacity %d (%d in it), many %d, units %d%s%s%s%s%s\n", p->capacity,
-            p->filled, p->many, p->units, p->drops ? ", senders drop" : "",
+    fprintf(stderr, "capacity %d (%d in it), many %d, units %d, parties %d, cast %d%s%s%s%s%s\n",
+            p->capacity, p->filled, p->many, p->units, p->parties, p->cast,
+            p->drops ? ", senders drop" : "",
             p->adversarial ? ", adversarial" : "", p->faults ? ", faults" : "",
             p->lab_mutexes ? ", lab mutexes" : "", p->polls ? ", poll tasks" : "");
     for (int t = 0; t < p->tasks; t++) {

@@ -28,7 +28,12 @@
     X(RESERVE) X(TRY_RESERVE) X(COMMIT) X(ABORT) X(RX_DROP)                                        \
     X(MANY_SEND) X(MANY_TRY_SEND) X(MANY_RECV) X(MANY_TRY_RECV) X(MANY_CLOSE)                      \
     X(CHECKPOINT) X(CANCEL) X(CANCEL_ALL) X(MASK) X(UNMASK)                                        \
-    X(JOIN) X(SCOPE) X(SLEEP) X(CHOOSE)
+    X(JOIN) X(SCOPE) X(SLEEP) X(CHOOSE)                                                            \
+    X(COND_WAIT) X(COND_SIGNAL) X(COND_BROADCAST)                                                  \
+    X(NOTIFY_WAIT) X(NOTIFY_ONE) X(NOTIFY_ALL) X(BARRIER) X(ONCE) X(ONCE_END)                      \
+    X(ANSWER) X(ANSWER_DROP) X(ASK) X(TRY_ASK) X(ASK_DROP)                                         \
+    X(WATCH_SET) X(WATCH_GET) X(WATCH_CHANGED) X(WATCH_CLOSE)                                      \
+    X(CAST) X(CAST_COUNT) X(CAST_RECV) X(CAST_TRY_RECV) X(CAST_JOIN) X(CAST_LEAVE) X(CAST_CLOSE)
 
 typedef enum ref_op {
 #define REF_ENUM_(name) REF_##name,
@@ -41,7 +46,12 @@ enum {
     REF_TASKS = 6,  /* those that are started at first, then those that a SCOPE starts */
     REF_STEPS = 16, /* of a task */
     REF_QUEUE = 24, /* messages ever sent to one channel */
+    REF_TICKETS = 12,
+    REF_CAST_MAX = 2, /* capacity of the broadcast, at most */
 };
+
+/* What an initializer does. */
+enum { REF_BODY_NOTHING, REF_BODY_FAILS, REF_BODY_ADDS, REF_BODY_CHECKS, REF_BODY_ADDS_AND_FAILS };
 
 typedef struct ref_step {
     uint8_t op;
@@ -56,6 +66,8 @@ typedef struct ref_program {
     int capacity, filled;  /* of the channel; messages in it at first */
     int many;              /* capacity of the other */
     int units;             /* of the semaphore */
+    int parties;           /* of the barrier */
+    int cast;              /* capacity of the broadcast */
     bool drops;            /* every task that sends has a sender of its own, and drops it */
     bool adversarial;
     bool faults;           /* cancel at every point, or not */
@@ -81,7 +93,19 @@ enum {
     REF_MANY_SLOTS,
     REF_FLAGS = REF_MANY_SLOTS + REF_QUEUE,
     REF_SCOPES = REF_FLAGS + REF_TASKS, /* where this task lives, if a SCOPE started it */
-    REF_OBJECTS = REF_SCOPES + REF_TASKS
+    REF_LINES = REF_SCOPES + REF_TASKS, /* of the condition, the notify, the barrier */
+    REF_LINE_SIZE = 1 + REF_TICKETS,
+    REF_THE_ONCE = REF_LINES + 3 * REF_LINE_SIZE,
+    REF_VALUE, /* of the oneshot */
+    REF_VALUE_CLOSED,
+    REF_WATCH,
+    REF_WATCH_CLOSED,
+    REF_CAST_SENT,
+    REF_CAST_CLOSED,
+    REF_CAST_NUMBER,
+    REF_CAST_SLOTS,
+    REF_CAST_READERS = REF_CAST_SLOTS + REF_CAST_MAX,
+    REF_OBJECTS = REF_CAST_READERS + REF_TASKS + 1
 };
 
 typedef struct ref_count {

@@ -209,6 +209,8 @@ static asx_status operate(asx_cx *cx, hand *h, ref_step step)
         return do_channel(cx, w, h, step);
     if (step.op <= REF_MANY_CLOSE)
         return do_many(cx, w, h, step);
+    if (step.op > REF_CHOOSE)
+        return ref_objects_operate(cx, h->number, step, &h->mutex[0], &w->cell[0]);
     return do_task(cx, w, step);
 }
 
@@ -223,6 +225,7 @@ static void give_back(hand *h)
     for (int i = 1; i >= 0; i--)
         if (h->has_mutex[i])
             (void)asx_mutex_unlock(&h->mutex[i]);
+    ref_objects_give_back(h->number);
     if (h->has_tx)
         (void)asx_channel_sender_drop(&the_world.tx[h->number]);
 }
@@ -278,6 +281,8 @@ void ref_run(asx_cx *cx, void *program)
         (void)asx_mutex_create(&home, "m", &w->mutex[i]);
     (void)asx_rwlock_create(&home, "l", &w->rwlock);
     (void)asx_semaphore_create(&home, "s", (uint64_t)p->units, &w->semaphore);
+    if (p->parties != 0)
+        ref_objects_create(&home, p);
     for (int i = 0; i < p->filled; i++)
         (void)asx_channel_try_send(&w->tx[0], cx, &message);
     for (int i = 1; i < p->tasks && p->drops; i++)

@@ -7,11 +7,26 @@
 #include "base/rng.h"
 #include "support_reference.h"
 
+enum { REF_CLASSES_MAX = 1000 };
+
 /* As a lab test. */
 void ref_run(asx_cx *cx, void *program);
 /* Few operations, so that they meet. */
 void ref_draw(asx__rng *rng, ref_program *ret_program);
+/* With an object of support_objects.c in it. */
+void ref_draw_objects(asx__rng *rng, ref_program *ret_program);
 /* Without one of its steps, and what goes with it; false: it goes with another. */
 bool ref_without(const ref_program *p, int number, int at, ref_program *ret_program);
+/* What differs; NULL: nothing. */
+const char *ref_compare(ref_program *p, uint64_t defaults, bool jobs, ref_count *ref,
+                        bool *ret_brute);
+/* Leaves out what is not needed to show a complaint, and tells. */
+void ref_tell(ref_program *p);
+
+/* Of support_run_objects.c. */
+void ref_objects_create(const asx_region *home, const ref_program *p);
+asx_status ref_objects_operate(asx_cx *cx, int number, ref_step step, asx_mutex_guard *guard,
+                               int *cell);
+void ref_objects_give_back(int number);
 
 #endif

@@ -5,11 +5,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness.h"
-
-enum { CLASSES_MAX = 1000, INTERLEAVINGS_MAX = 600 };
 
 #if ASX_TEST_SANITIZED
 enum { PROGRAMS = 200 }; /* a sanitizer makes stacks expensive */
@@ -21,72 +18,6 @@ static uint64_t option(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
     return text != NULL ? strtoull(text, NULL, 10) : otherwise;
-}
-
-static bool explored(ref_program *p, asx_explore_options options, asx_explore_result *r)
-{
-    options.clock = p->adversarial ? ASX_EXPLORE_ADVERSARIAL : ASX_EXPLORE_QUIESCENT;
-    options.faults = p->faults ? ASX_EXPLORE_FAULT_CANCEL : 0;
-    return asx_explore(&options, ref_run, p, r) == ASX_OK && r->status == ASX_OK;
-}
-
-static const char *compare_best(ref_program *p, const ref_count *ref, uint64_t seed)
-{
-    asx_explore_options options = { .mode = ASX_EXPLORE_OPTIMAL, .seed = seed,
-                                    .executions_max = ref->classes + 10 };
-    asx_explore_result r;
-    if (!explored(p, options, &r))
-        return "it cannot be explored";
-    if (r.totals.executions != ref->classes || !r.complete)
-        return "not as many executions as classes";
-    if (r.totals.redundant + r.totals.blocked != 0)
-        return "redundant or blocked";
-    return r.totals.deadlocks != ref->deadlocks ? "not as many deadlocks" : NULL;
-}
-
-/* What differs; NULL: nothing. */
-static const char *compare(ref_program *p, uint64_t defaults, ref_count *ref, bool *ret_brute)
-{
-    asx_explore_options all = { .mode = ASX_EXPLORE_DFS, .executions_max = INTERLEAVINGS_MAX };
-    asx_explore_options source = { .mode = ASX_EXPLORE_SOURCE };
-    asx_explore_result r;
-    const char *complaint = NULL;
-    ref_classes(p, REF_OBJECTS, ref);
-    if (!ref->sound)
-        return "two states of one class";
-    if (!ref->counted || ref->classes > CLASSES_MAX)
-        return NULL;
-    for (uint64_t seed = 0; seed < defaults && complaint == NULL; seed++)
-        complaint = compare_best(p, ref, seed);
-    if (complaint != NULL)
-        return complaint;
-    for (source.seed = 0; source.seed < defaults; source.seed++)
-        if (!explored(p, source, &r) || !r.complete || r.totals.classes != ref->classes)
-            return "source sets differ";
-    if (!explored(p, all, &r))
-        return "not all interleavings can be run";
-    *ret_brute = r.complete;
-    return r.complete && r.totals.classes != ref->classes ? "brute force differs" : NULL;
-}
-
-/* Leaves out what is not needed to show a complaint, and tells. */
-static void tell(ref_program *p)
-{
-    ref_count ref;
-    bool brute;
-    for (bool again = true; again;) {
-        again = false;
-        for (int t = 0; t < p->tasks && !again; t++)
-            for (int i = 0; i < p->len[t] && !again; i++) {
-                ref_program q;
-                again = ref_without(p, t, i, &q) && compare(&q, 11, &ref, &brute) != NULL;
-                if (again)
-                    *p = q;
-            }
-    }
-    const char *complaint = compare(p, 11, &ref, &brute);
-    fprintf(stderr, "%s; by the table there are %d\n", complaint, (int)ref.classes);
-    ref_print(p);
 }
 
 /* ASX_CLASSES_SEED and ASX_CLASSES_PROGRAMS: others, and more of them. */
@@ -102,14 +33,14 @@ ASX_TEST_TIMEOUT(random_programs_have_as_many_classes_as_the_table_says, 3600)
         bool brute = false;
         asx__rng_seed(&rng, seed + i);
         ref_draw(&rng, &p);
-        const char *complaint = compare(&p, i % 8 == 0 ? 11 : 2, &ref, &brute);
+        const char *complaint = ref_compare(&p, i % 8 == 0 ? 11 : 2, false, &ref, &brute);
         if (complaint != NULL) {
             fprintf(stderr, "seed %llu: %s\n", (unsigned long long)(seed + i), complaint);
             ref_print(&p);
-            tell(&p);
+            ref_tell(&p);
         }
         CHECK(complaint == NULL);
-        counted += ref.counted && ref.classes <= CLASSES_MAX;
+        counted += ref.counted && ref.classes <= REF_CLASSES_MAX;
         brutes += brute;
         deadlocked += ref.deadlocks != 0;
     }
@@ -130,7 +61,7 @@ ASX_TEST(source_sets_try_all_answers_before_another_task)
         p.code[t][p.len[t]++] = (ref_step){ REF_RESERVE, 0, 1 };
         p.code[t][p.len[t]++] = (ref_step){ REF_COMMIT, 0, 0 };
     }
-    CHECK(compare(&p, 11, &ref, &brute) == NULL);
+    CHECK(ref_compare(&p, 11, false, &ref, &brute) == NULL);
     CHECK_EQ(ref.classes, 24);
 }
 

@@ -1,0 +1,74 @@
+/* Explorations against the reference. */
+#include "support_run.h"
+
+#include <stdio.h>
+
+enum { INTERLEAVINGS_MAX = 600 };
+
+static bool explored(ref_program *p, asx_explore_options options, asx_explore_result *r)
+{
+    options.clock = p->adversarial ? ASX_EXPLORE_ADVERSARIAL : ASX_EXPLORE_QUIESCENT;
+    options.faults = p->faults ? ASX_EXPLORE_FAULT_CANCEL : 0;
+    return asx_explore(&options, ref_run, p, r) == ASX_OK && r->status == ASX_OK;
+}
+
+static const char *compare_best(ref_program *p, const ref_count *ref, uint64_t seed, uint32_t jobs)
+{
+    asx_explore_options options = { .mode = ASX_EXPLORE_OPTIMAL, .seed = seed, .jobs = jobs,
+                                    .executions_max = ref->classes + 10 };
+    asx_explore_result r;
+    if (!explored(p, options, &r))
+        return "it cannot be explored";
+    if (r.totals.executions != ref->classes || !r.complete)
+        return jobs > 1 ? "two processes differ" : "not as many executions as classes";
+    if (r.totals.redundant + r.totals.blocked != 0)
+        return "redundant or blocked";
+    return r.totals.deadlocks != ref->deadlocks ? "not as many deadlocks" : NULL;
+}
+
+const char *ref_compare(ref_program *p, uint64_t defaults, bool jobs, ref_count *ref,
+                        bool *ret_brute)
+{
+    asx_explore_options all = { .mode = ASX_EXPLORE_DFS, .executions_max = INTERLEAVINGS_MAX };
+    asx_explore_options source = { .mode = ASX_EXPLORE_SOURCE };
+    asx_explore_result r;
+    const char *complaint = NULL;
+    ref_classes(p, REF_OBJECTS, ref);
+    if (!ref->sound)
+        return "two states of one class";
+    if (!ref->counted || ref->classes > REF_CLASSES_MAX)
+        return NULL;
+    for (uint64_t seed = 0; seed < defaults && complaint == NULL; seed++)
+        complaint = compare_best(p, ref, seed, 1);
+    if (complaint == NULL && jobs)
+        complaint = compare_best(p, ref, 0, 2);
+    if (complaint != NULL)
+        return complaint;
+    for (source.seed = 0; source.seed < defaults; source.seed++)
+        if (!explored(p, source, &r) || !r.complete || r.totals.classes != ref->classes)
+            return "source sets differ";
+    if (!explored(p, all, &r))
+        return "not all interleavings can be run";
+    *ret_brute = r.complete;
+    return r.complete && r.totals.classes != ref->classes ? "brute force differs" : NULL;
+}
+
+void ref_tell(ref_program *p)
+{
+    ref_count ref;
+    bool brute;
+    for (bool again = true; again;) {
+        again = false;
+        for (int t = 0; t < p->tasks && !again; t++)
+            for (int i = 0; i < p->len[t] && !again; i++) {
+                ref_program q;
+                again = ref_without(p, t, i, &q) &&
+                        ref_compare(&q, 11, false, &ref, &brute) != NULL;
+                if (again)
+                    *p = q;
+            }
+    }
+    const char *complaint = ref_compare(p, 11, true, &ref, &brute);
+    fprintf(stderr, "%s; by the table there are %d\n", complaint, (int)ref.classes);
+    ref_print(p);
+}

@@ -1,0 +1,145 @@
+/* As test_reference.c, for programs with conditions, notifies, barriers, onces, oneshots, watches
+ * and broadcasts. */
+#include "support_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness.h"
+
+#if ASX_TEST_SANITIZED
+enum { PROGRAMS = 200 };
+#else
+enum { PROGRAMS = 1000 };
+#endif
+
+static uint64_t option(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* ASX_CLASSES_SEED and ASX_CLASSES_PROGRAMS: others, and more of them. */
+ASX_TEST_TIMEOUT(random_programs_with_objects_have_as_many_classes_as_the_table_says, 3600)
+{
+    uint64_t seed = option("ASX_CLASSES_SEED", 1);
+    uint64_t programs = option("ASX_CLASSES_PROGRAMS", PROGRAMS / asx_test_scale());
+    uint64_t counted = 0, brutes = 0, deadlocked = 0, bad = 0;
+    for (uint64_t i = 0; i < programs; i++) {
+        asx__rng rng;
+        ref_program p;
+        ref_count ref;
+        bool brute = false;
+        asx__rng_seed(&rng, seed + i);
+        ref_draw_objects(&rng, &p);
+        const char *complaint = ref_compare(&p, i % 8 == 0 ? 11 : 2, i % 32 == 0, &ref, &brute);
+        if (complaint != NULL) {
+            fprintf(stderr, "seed %llu: %s\n", (unsigned long long)(seed + i), complaint);
+            ref_print(&p);
+            ref_tell(&p);
+            bad++;
+        }
+        CHECK(bad < option("ASX_CLASSES_BAD", 1));
+        counted += ref.counted && ref.classes <= REF_CLASSES_MAX;
+        brutes += brute;
+        deadlocked += ref.deadlocks != 0;
+    }
+    CHECK(counted > programs * 3 / 4);
+    CHECK(brutes > programs / 2);
+    CHECK(deadlocked > programs / 10);
+}
+
+/* ---- some that can be counted by hand ------------------------------------------------------- */
+
+static void add(ref_program *p, int number, int op, int arg)
+{
+    p->code[number][p->len[number]++] = (ref_step){ (uint8_t)op, (uint8_t)arg, 0 };
+}
+
+static ref_program program(int tasks)
+{
+    return (ref_program){ .tasks = tasks, .started = tasks, .capacity = 1, .many = 1,
+                          .parties = 2, .cast = 1 };
+}
+
+static uint64_t classes(ref_program *p)
+{
+    ref_count ref;
+    bool brute = false;
+    CHECK(ref_compare(p, 11, true, &ref, &brute) == NULL);
+    CHECK(ref.counted && ref.sound && brute);
+    return ref.classes;
+}
+
+/* Nobody can tell which of the two went first. */
+ASX_TEST(both_ends_of_a_oneshot_are_dropped_in_one_class)
+{
+    ref_program p = program(2);
+    add(&p, 0, REF_ANSWER_DROP, 0);
+    add(&p, 1, REF_ASK_DROP, 0);
+    CHECK_EQ(classes(&p), 1);
+    p.code[0][0].op = REF_ANSWER; /* it is refused, or not */
+    CHECK_EQ(classes(&p), 2);
+}
+
+/* Two of the three meet, and it tells them who came last. */
+ASX_TEST(each_order_of_coming_to_a_barrier_is_a_class)
+{
+    ref_program p = program(3);
+    for (int i = 0; i < 3; i++)
+        add(&p, i, REF_BARRIER, 0);
+    CHECK_EQ(classes(&p), 6);
+}
+
+/* One of both runs it, and the other hears that it is done; with a failure both run it. */
+ASX_TEST(once_is_run_by_one_or_the_other)
+{
+    ref_program p = program(2);
+    add(&p, 0, REF_ONCE, REF_BODY_NOTHING);
+    add(&p, 1, REF_ONCE, REF_BODY_NOTHING);
+    CHECK_EQ(classes(&p), 2);
+    p.tasks = p.started = 3; /* those who hear it do so in any order */
+    add(&p, 2, REF_ONCE, REF_BODY_NOTHING);
+    CHECK_EQ(classes(&p), 3);
+    for (int i = 0; i < 3; i++)
+        p.code[i][0].arg = REF_BODY_FAILS;
+    CHECK_EQ(classes(&p), 6);
+}
+
+/* n who look at one that is set: before or after. */
+ASX_TEST(each_look_at_a_watch_is_before_or_after_it_is_set)
+{
+    ref_program p = program(4);
+    add(&p, 0, REF_WATCH_SET, 0);
+    for (int i = 1; i < 4; i++)
+        add(&p, i, REF_WATCH_GET, 0);
+    CHECK_EQ(classes(&p), 8);
+    for (int i = 1; i < 4; i++) /* and who waits for it comes after */
+        p.code[i][0].op = REF_WATCH_CHANGED;
+    CHECK_EQ(classes(&p), 1);
+}
+
+/* A table without one of these is seen to be another; see test_reference.c. */
+ASX_TEST_TIMEOUT(a_conflict_at_an_object_that_is_left_out_shows, 60)
+{
+    static const int objects[] = { REF_LINES,    REF_LINES + REF_LINE_SIZE,
+                                   REF_THE_ONCE, REF_LINES + 2 * REF_LINE_SIZE,
+                                   REF_WATCH,    REF_CAST_SENT };
+    for (size_t k = 0; k < sizeof objects / sizeof *objects; k++) {
+        bool differs = false;
+        for (uint64_t seed = 1; seed < 4000 && !differs; seed++) {
+            asx__rng rng;
+            ref_program p;
+            ref_count whole, blind;
+            asx__rng_seed(&rng, seed);
+            ref_draw_objects(&rng, &p);
+            ref_classes(&p, REF_OBJECTS, &whole);
+            ref_classes(&p, objects[k], &blind);
+            differs = whole.counted && blind.counted &&
+                      (blind.classes != whole.classes || !blind.sound);
+        }
+        if (!differs)
+            fprintf(stderr, "object %d\n", objects[k]);
+        CHECK(differs);
+    }
+}
