@@ -83,6 +83,8 @@ typedef struct asx__worker {
     asx__progress progress;    /* L: at the monitor's last look ... */
     uint32_t same_looks;       /* L: ... how often it has been the same before ... */
     asx_time same_since;       /* L: ... and since when */
+    asx__progress watched;     /* L: at the watch's last look ... */
+    asx_time watched_since;    /* L: ... and since when it has been the same */
     uint32_t pins;             /* L: tasks that only it may run, and have not ended */
     asx_time needed_at;        /* L: surplus: had work when no base worker was idle */
     asx__registers r;          /* L: while they are not loaded */
@@ -322,6 +324,21 @@ bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches);
 static inline bool asx__worker_is(const asx__worker *worker, enum asx__worker_state state)
 {
     return asx__bell_is(&worker->bell, state);
+}
+
+/* Inside: how far a worker has come that is not the loaded one. */
+static inline asx__progress asx__worker_progress(const asx__worker *worker)
+{
+    const asx__task *task = worker->r.current;
+    asx__progress now = { task, task != NULL ? task->generation : 0,
+                          asx__load_relaxed(&worker->turns), worker->r.turn_left };
+    return now;
+}
+
+static inline bool asx__progress_is(const asx__progress *a, const asx__progress *b)
+{
+    return a->task == b->task && a->generation == b->generation && a->turns == b->turns &&
+           a->turn_left == b->turn_left;
 }
 
 /* One more turn of its own. */

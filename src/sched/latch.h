@@ -65,13 +65,16 @@ static __attribute__((noinline, unused)) void asx__latch_wait(asx__latch *latch)
 #endif
 
 /* By a task. If somebody else works on the same object, both get more done when each does so for a
- * while than when its cache lines go to and fro at every step. */
+ * while than when its cache lines go to and fro at every step. That is for who spins: one that
+ * gives its core away, or sleeps, does so once between two looks, or it would hardly ever have its
+ * turn where others come and go. */
 static __attribute__((noinline, unused)) void asx__latch_wait_long(asx__latch *latch)
 {
     unsigned pause = 1;
     for (unsigned n = 0;; n++) {
-        for (unsigned i = 0; i < pause; i++)
-            ASX__LEASE_PAUSE(n);
+        for (unsigned i = 1; i < pause; i++)
+            asx__cpu_relax();
+        ASX__LEASE_PAUSE(n);
         if (pause < ASX__LATCH_PATIENCE)
             pause *= 2;
         if (asx__load_relaxed(&latch->word) == ASX__LATCH_FREE &&

@@ -87,18 +87,10 @@ static int64_t backlog(asx_runtime *rt)
     return count < BACKLOG_MAX ? count : BACKLOG_MAX;
 }
 
-static bool has_moved(const asx__progress *a, const asx__progress *b)
-{
-    return a->task != b->task || a->generation != b->generation || a->turns != b->turns ||
-           a->turn_left != b->turn_left;
-}
-
 static bool is_stuck(asx__worker *w, asx_time at, bool late)
 {
-    const asx__task *task = w->r.current;
-    asx__progress now = { task, task != NULL ? task->generation : 0, asx__load_relaxed(&w->turns),
-                          w->r.turn_left };
-    if (task == NULL || w->asleep || has_moved(&now, &w->progress)) {
+    asx__progress now = asx__worker_progress(w);
+    if (now.task == NULL || w->asleep || !asx__progress_is(&now, &w->progress)) {
         w->same_looks = 0;
         w->same_since = at;
     } else if (at - w->same_since >= STUCK_NS) {

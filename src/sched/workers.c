@@ -20,7 +20,8 @@
  * are awake get through it quickly. While there is a backlog the watch looks in every LOOK_NS
  * ("polling"), and gets up when
  *     nobody entered the engine since its last look: a worker is busy with something long, or
- *     the time between two entries is at least COARSE_NS: tasks are worth a core each.
+ *     the time between two entries is at least COARSE_NS: tasks are worth a core each, or
+ *     somebody has dispatched nothing for LOOK_NS: its task is long, however often it enters.
  * Then `coarse` is set, and from there on whoever leaves a backlog behind wakes the next sleeper at
  * once. A worker that finds entries closer than FINE_NS while others work lies down again, unless
  * they are its own: who takes tiny tasks from somebody that is busy with something long goes on.
@@ -43,6 +44,8 @@
 /* Of so many entries a worker may have had to wait for one. */
 #define CROWDED 4u
 #define QUIET_LOOKS 20u
+/* Of so many looks of the watch one is from inside, where it sees who has dispatched something. */
+#define LOOKS_OUTSIDE 8u
 /* So late may a timer be while others are awake, who would fire it in their next turn. */
 #define TIMER_SLACK_NS (200 * ASX_US)
 /* Dispatches between two looks of a worker at how things go. */
@@ -177,18 +180,37 @@ static uint64_t grain(asx_runtime *rt, uint64_t *seen, asx_time *at)
     return entries <= 1 ? ASX_TIME_NEVER : elapsed * (awake != 0 ? awake : 1) / entries;
 }
 
+/* Has somebody who is awake run the same task for long? What waits behind it does not care how
+ * often that task enters. */
+static bool somebody_stays(asx_runtime *rt)
+{
+    const asx__engine *e = rt->engine;
+    bool stays = false;
+    for (uint32_t i = 0; i < e->workers_max; i++) {
+        asx__worker *w = &e->workers[i];
+        asx__progress now = asx__worker_progress(w);
+        if (now.task == NULL || w->asleep || !asx__progress_is(&now, &w->watched)) {
+            w->watched = now;
+            w->watched_since = rt->now;
+        }
+        stays = stays || rt->now - w->watched_since >= LOOK_NS;
+    }
+    return stays;
+}
+
 /* The watch looks in. True: it is needed. */
 static bool look(asx_runtime *rt)
 {
     asx__engine *e = rt->engine;
     uint64_t between = grain(rt, &e->entries_seen, &e->looked_at);
+    bool stays = somebody_stays(rt);
     if (!asx__workers_have_backlog(rt)) {
         if (++e->quiet_looks >= QUIET_LOOKS)
             e->polling = false;
         return false;
     }
     e->quiet_looks = 0;
-    if (between < COARSE_NS)
+    if (between < COARSE_NS && !stays)
         return false;
     e->coarse = true;
     return true;
@@ -275,14 +297,14 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
     return asx__futex_clock_ns() + (at > rt->now ? at - rt->now : 0);
 }
 
-/* Sleeps until the bell or the deadline. A watch that would only look in does that from outside
- * first: as long as others enter every moment there is nothing to be done for it. */
+/* Sleeps until the bell or the deadline. A watch that would only look in does that from outside a
+ * few times first: as long as others enter every moment there is hardly anything to be done. */
 static void doze(asx__engine *e, asx__worker *w, uint32_t seen, uint64_t deadline, bool looks_in)
 {
     uint64_t before = asx__engine_calls(e);
-    while (!asx__bell_sleep(&w->bell, seen, deadline) && looks_in) {
+    for (uint32_t n = 1; !asx__bell_sleep(&w->bell, seen, deadline) && looks_in; n++) {
         uint64_t entries = asx__engine_calls(e);
-        if ((entries - before) * COARSE_NS < LOOK_NS)
+        if ((entries - before) * COARSE_NS < LOOK_NS || n == LOOKS_OUTSIDE)
             break;
         before = entries;
         deadline += LOOK_NS;

@@ -1,5 +1,6 @@
 /* Workers that have run out of work look at their bell for a moment before they sleep: nobody who
- * rings at any moment of that is missed, and what waits behind somebody busy is found.
+ * rings at any moment of that is missed, and what waits behind somebody busy is found, also if that
+ * one makes calls all the time.
  * ctest-labels: own-workers */
 #include <sched.h>
 #include <stdatomic.h>
@@ -12,9 +13,9 @@
 
 enum { ROUNDS = 4000, GAP_MAX_NS = 16000 };
 
-static void run(asx_task_fn fn, void *arg)
+static void run_on(uint32_t workers, asx_task_fn fn, void *arg)
 {
-    asx_runtime_config config = { .workers = 2, .workers_fixed = true };
+    asx_runtime_config config = { .workers = workers, .workers_fixed = true };
     asx_runtime *rt = NULL;
     CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
     CHECK_EQ(asx_runtime_run(rt, fn, arg), ASX_OK);
@@ -101,7 +102,7 @@ static asx_status plays_ball(asx_cx *cx, void *arg)
 ASX_TEST_TIMEOUT(who_rings_at_any_moment_is_heard, 60)
 {
     game g = { .here = 0 };
-    run(plays_ball, &g);
+    run_on(2, plays_ball, &g);
 }
 
 /* ---- work behind somebody busy --------------------------------------------------------------- */
@@ -136,5 +137,49 @@ static asx_status waits_busily(asx_cx *cx, void *arg)
 
 ASX_TEST(what_waits_behind_somebody_busy_is_done_by_others)
 {
-    run(waits_busily, NULL);
+    run_on(2, waits_busily, NULL);
+}
+
+/* ---- work behind somebody who calls all the time --------------------------------------------- */
+
+enum { ERRANDS = 15 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * ASX_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Spawns something and calls until it has been done. Nothing is dispatched here meanwhile. (If the
+ * calls were all that is looked at, a system that takes the core away at times would hide it.) */
+static void waits_calling(asx_cx *cx, const asx_region *r, const asx_mutex *mutex)
+{
+    CHECK_EQ(asx_sleep(cx, 10 * ASX_MS), ASX_OK); /* everyone sleeps now */
+    uint64_t begin = now_ns();
+    atomic_store(&taken, 0);
+    CHECK_EQ(asx_spawn(r, "errand", tiny, NULL), ASX_OK);
+    while (atomic_load(&taken) == 0 && now_ns() - begin < ASX_SEC * asx_test_scale()) {
+        asx_mutex_guard guard;
+        CHECK_EQ(asx_mutex_lock(mutex, cx, &guard), ASX_OK);
+        CHECK_EQ(asx_mutex_unlock(&guard), ASX_OK);
+    }
+    CHECK_EQ(atomic_load(&taken), 1);
+}
+
+static asx_status calls_all_the_time(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_mutex mutex;
+    (void)arg;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_mutex_create(&r, "own", &mutex), ASX_OK);
+    for (unsigned i = 0; i < ERRANDS; i++)
+        waits_calling(cx, &r, &mutex);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST_TIMEOUT(what_waits_behind_somebody_who_calls_all_the_time_is_done_by_others, 60)
+{
+    run_on(8, calls_all_the_time, NULL);
 }
