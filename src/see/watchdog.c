@@ -1,9 +1,9 @@
 /* watchdog.c - one thread that looks in while tasks run, and says who does not let go.
  *
  * Words
- *   sample    what a worker runs at one moment: the task, and how far its turn has come. Every
- *             dispatch changes that, so equal samples over the whole limit mean that nothing was
- *             dispatched: the task has not yielded.
+ *   sample    what a worker runs at one moment: the task, which turn that is, and how far it has
+ *             come. Every dispatch changes that, so equal samples over the whole limit mean that
+ *             nothing was dispatched: the task has not yielded.
  *   episode   as long as samples stay equal. It is told once.
  *
  * Sleeping. While somebody runs tasks the watchdog looks in four times per limit. When nobody does
@@ -46,7 +46,7 @@ typedef struct sample {
     const asx__task *task; /* NULL: none */
     uint64_t generation;
     uint32_t turn_left;
-    uint64_t turns; /* of a worker that is alone; others turn too otherwise */
+    uint64_t turns; /* that this worker has begun: a turn may be one dispatch long */
     int32_t tid;
 } sample;
 
@@ -219,13 +219,14 @@ static bool take_sample(asx__look *look, const asx_runtime *rt, uint32_t index, 
     }
     const asx__worker *w = NULL, *loaded = NULL;
     if (e != NULL && asx__peek(look, &e->workers, &w, sizeof w) &&
-        asx__peek(look, &e->loaded, &loaded, sizeof loaded) && loaded != w + index) {
-        (void)asx__peek(look, &w[index].r.turn_left, &ret->turn_left, sizeof ret->turn_left);
+        asx__peek(look, &e->loaded, &loaded, sizeof loaded)) {
+        const uint32_t *left = loaded == w + index ? &rt->turn_left : &w[index].r.turn_left;
+        (void)asx__peek(look, left, &ret->turn_left, sizeof ret->turn_left);
+        (void)asx__peek(look, &w[index].turns, &ret->turns, sizeof ret->turns);
         return true;
     }
     (void)asx__peek(look, &rt->turn_left, &ret->turn_left, sizeof ret->turn_left);
-    if (e == NULL)
-        (void)asx__peek(look, &rt->turns, &ret->turns, sizeof ret->turns);
+    (void)asx__peek(look, &rt->turns, &ret->turns, sizeof ret->turns);
     return true;
 }
 

@@ -143,6 +143,36 @@ ASX_TEST(tasks_that_yield_in_time_are_not_told)
     }
 }
 
+typedef struct shift {
+    uint64_t ns, longest_ns;
+} shift;
+
+/* Computes and waits a little, in turn: its worker runs the same task at nearly every look. */
+static asx_status works_in_pieces(asx_cx *cx, void *arg)
+{
+    shift *s = arg;
+    uint64_t until = clock_ns(CLOCK_MONOTONIC) + s->ns;
+    for (uint64_t at = 0; at < until;) {
+        uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+        (void)compute_for(5 * ASX_MS);
+        CHECK_STATUS(asx_sleep(cx, ASX_US), ASX_OK);
+        at = clock_ns(CLOCK_MONOTONIC);
+        if (at - begin > s->longest_ns)
+            s->longest_ns = at - begin;
+    }
+    return ASX_OK;
+}
+
+ASX_TEST(a_task_that_waits_in_time_is_not_told_though_nobody_else_runs)
+{
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        shift work = { .ns = 20 * limit };
+        sightings *s = watch((program){ works_in_pieces, &work, "pieces", 1 }, limit, workers);
+        if (asx__load_acquire(&s->count) != 0) /* on a machine that is that busy */
+            CHECK_LE(s->for_ns, work.longest_ns);
+    }
+}
+
 static asx__atomic_u32 done_blocking;
 static int block_fd[2];
 
