@@ -26,11 +26,21 @@ static void keep(void *ctx, const asx_sighting *s)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+static enum { LOCK, TRYLOCK, TIMEDLOCK, CLOCKLOCK, WAYS } way;
+
 /* Its own: with the neighbour's, the two would deadlock, which is the point of telling. */
 __attribute__((noinline)) static asx_status sleep_with_mutex(asx_cx *cx)
 {
     static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
-    CHECK_EQ(pthread_mutex_lock(&own), 0);
+    static const struct timespec late = { .tv_sec = 1 << 30 };
+    if (way == LOCK)
+        CHECK_EQ(pthread_mutex_lock(&own), 0);
+    else if (way == TRYLOCK)
+        CHECK_EQ(pthread_mutex_trylock(&own), 0);
+    else if (way == TIMEDLOCK)
+        CHECK_EQ(pthread_mutex_timedlock(&own, &late), 0);
+    else
+        CHECK_EQ(pthread_mutex_clocklock(&own, CLOCK_MONOTONIC, &late), 0);
     asx_status st = asx_sleep(cx, ASX_MS);
     CHECK_EQ(pthread_mutex_unlock(&own), 0);
     return st;
@@ -110,6 +120,18 @@ ASX_TEST(a_task_that_is_suspended_with_a_mutex_is_told_once)
     HAS(s->text, "\"careless\" (");
     HAS(s->text, "in root/pen is suspended holding 1 pthread mutex, taken in sleep_with_mutex");
     see_chain(s->text, "careless", CHAIN("sleep_with_mutex", "careless", "asx__fiber_main"));
+}
+
+ASX_TEST(it_is_told_however_it_was_locked_and_on_several_workers)
+{
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        for (way = LOCK; way < WAYS; way++) {
+            sightings *s = watch(careless, "careless", workers);
+            CHECK_EQ(s->count, 1);
+            CHECK_STR_EQ(s->name, "careless");
+            HAS(s->text, "is suspended holding 1 pthread mutex, taken in sleep_with_mutex");
+        }
+    }
 }
 
 ASX_TEST(the_mutex_of_the_host_is_its_own_business)

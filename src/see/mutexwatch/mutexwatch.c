@@ -38,6 +38,7 @@ static struct real {
     int (*lock)(pthread_mutex_t *);
     int (*trylock)(pthread_mutex_t *);
     int (*timedlock)(pthread_mutex_t *, const struct timespec *);
+    int (*clocklock)(pthread_mutex_t *, clockid_t, const struct timespec *); /* NULL: has none */
     int (*unlock)(pthread_mutex_t *);
 } real;
 
@@ -53,6 +54,7 @@ __attribute__((constructor)) static void find_all(void)
         return;
     find("pthread_mutex_trylock", &real.trylock);
     find("pthread_mutex_timedlock", &real.timedlock);
+    find("pthread_mutex_clocklock", &real.clocklock);
     find("pthread_mutex_unlock", &real.unlock);
     find("pthread_mutex_lock", &real.lock);
 }
@@ -107,6 +109,17 @@ ASX_API int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespe
 {
     find_all();
     int error = real.timedlock(mutex, until);
+    if (HOLDS(error))
+        locked(mutex, __builtin_return_address(0));
+    return error;
+}
+
+/* What std::timed_mutex of C++ calls. */
+ASX_API int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
+                                    const struct timespec *until)
+{
+    find_all();
+    int error = real.clocklock != NULL ? real.clocklock(mutex, clock, until) : ENOSYS;
     if (HOLDS(error))
         locked(mutex, __builtin_return_address(0));
     return error;
