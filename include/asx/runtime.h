@@ -87,11 +87,14 @@ typedef struct asx_runtime_config {
     size_t memory_size;        /* ... and no allocator is ever called */
     size_t stack_size;         /* default by profile */
     /* Scheduling. */
-    uint32_t workers;           /* 0 or 1: one; ASX_WORKERS_ALL: as many as there are cores. More
-                                   than one with lab, a virtual clock or a static block is
-                                   ASX_E_NOT_SUPPORTED. `seed` decides where they steal first. */
+    uint32_t workers;           /* 0 or 1: one; ASX_WORKERS_ALL: as many as there are cores that
+                                   the process may use, and at least two, so that what other
+                                   threads may do is the same on every machine. More than one with
+                                   lab, a virtual clock or a static block is ASX_E_NOT_SUPPORTED.
+                                   255 at most. `seed` decides where they steal first. */
     uint32_t workers_max;       /* so many at most while some are stuck (asx_pool_stats); 0: twice
-                                   as many as `workers`; fewer than `workers`: as many */
+                                   as many as `workers`; fewer than `workers`: as many; 255 at
+                                   most */
     bool workers_fixed;         /* never more than `workers` */
     bool no_visitors;           /* several workers: no other thread will call in, so a runtime all
                                    of whose tasks wait for each other ends: ASX_E_DEADLOCK */

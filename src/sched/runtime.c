@@ -7,6 +7,7 @@
 #include "sched/engine.h"
 #include "sched/process.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -34,6 +35,17 @@ static void libc_free(void *ctx, void *memory, size_t size)
 
 /* ---- creation ------------------------------------------------------------------------------- */
 
+/* As many as there are cores that this process may use. Never one alone: what other threads may do
+ * with a runtime must not depend on the machine. */
+static uint32_t workers_for_cores(void)
+{
+    cpu_set_t ours;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (sched_getaffinity(0, sizeof ours, &ours) == 0)
+        cores = CPU_COUNT(&ours);
+    return cores > 2 ? (uint32_t)cores : 2;
+}
+
 static void apply_profile(asx_runtime_config *config)
 {
     if (config->profile != ASX_PROFILE_SERVER) {
@@ -58,10 +70,8 @@ static void apply_profile(asx_runtime_config *config)
         config->timed_streak_max = 16;
     if (config->lab)
         config->clock = ASX_CLOCK_VIRTUAL;
-    if (config->workers == ASX_WORKERS_ALL) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        config->workers = cores > 0 ? (uint32_t)cores : 1;
-    }
+    if (config->workers == ASX_WORKERS_ALL)
+        config->workers = workers_for_cores();
     if (config->workers > ASX__WORKERS_MAX)
         config->workers = ASX__WORKERS_MAX;
     if (config->workers_max == 0)

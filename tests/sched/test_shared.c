@@ -714,6 +714,41 @@ ASX_TEST(the_wheel_of_a_shared_runtime_is_for_every_thread)
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
 
+/* ---- how many -------------------------------------------------------------------------------- */
+
+static asx_pool_stats pool_of(uint32_t count)
+{
+    asx_runtime *rt = make(count);
+    asx_pool_stats stats;
+    CHECK_STATUS(asx_runtime_pool_stats(rt, &stats), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    return stats;
+}
+
+ASX_TEST(as_many_workers_as_cores_are_those_that_we_may_use_and_never_one_alone)
+{
+    cpu_set_t ours, one;
+    size_t cpu = 0;
+    CHECK_EQ(sched_getaffinity(0, sizeof ours, &ours), 0);
+    uint32_t cores = (uint32_t)CPU_COUNT(&ours);
+    CHECK_EQ(pool_of(ASX_WORKERS_ALL).workers_base, cores > 2 ? cores : 2);
+    while (!CPU_ISSET(cpu, &ours))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    asx_pool_stats stats = pool_of(ASX_WORKERS_ALL);
+    CHECK_EQ(stats.workers_base, 2);
+    CHECK_EQ(stats.workers_max, 4);
+}
+
+ASX_TEST(there_are_no_more_than_255_workers)
+{
+    CHECK_EQ(pool_of(200).workers_base, 200);
+    CHECK_EQ(pool_of(200).workers_max, 255);
+    CHECK_EQ(pool_of(1000).workers_base, 255);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 ASX_TEST(laboratory_and_virtual_time_are_for_one_worker)
