@@ -28,6 +28,7 @@ if(ASX_TESTS AND lab_programs)
       AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT ASX_SANITIZE AND NOT ASX_COVERAGE AND NOT ASX_TEST_LAUNCHER AND NOT CMAKE_CROSSCOMPILING)
     add_executable(lab-linear "${PROJECT_SOURCE_DIR}/tests/lab/dpor/linear.c"
       "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_kinds.c"
+      "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_sync_kinds.c"
       "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_registry.c")
     set_target_properties(lab-linear PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")

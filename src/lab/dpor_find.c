@@ -100,8 +100,9 @@ static uint64_t print_in(const asx__prints *prints, uint64_t print)
 }
 
 /* How what it does there compares with what f did: the same or less; or it also writes what f only
- * read; or it also accesses other objects. Whatever accesses an object that e has written comes
- * after e and is gone, so these do not count: a send that comes before another gets its slot. */
+ * read; or it also accesses other objects. Whatever accesses an object that e has written, or
+ * writes one that e has read, comes after e and is gone, so these do not count: a send that comes
+ * before another gets its slot, and who looks before another sees what that one saw. */
 enum { LESS, WRITES_MORE, ACCESSES_MORE };
 
 static int compare_prints(const asx__dpor *d, const mover *m, const asx__prints *e,
@@ -113,7 +114,10 @@ static int compare_prints(const asx__dpor *d, const mover *m, const asx__prints 
     int more = LESS;
     for (uint32_t i = 0; i < there->len; i++) {
         uint64_t print = print_in(&here, there->at[i]);
-        if (print >= there->at[i] || (print_in(e, there->at[i]) & 1) != 0)
+        if (print >= there->at[i])
+            continue;
+        uint64_t early = print_in(e, there->at[i]);
+        if ((early & 1) != 0 || (early != 0 && (there->at[i] & 1) == 0))
             continue;
         if (print == 0)
             return ACCESSES_MORE;
@@ -209,6 +213,19 @@ static uint32_t last_reader(const asx__dpor *d, const mover *m, uint32_t early)
     return ASX__DPOR_NONE;
 }
 
+/* Without this message, the k-th, does it take an earlier one, of a channel of many receivers? Then
+ * it does so whatever else is taken away: all earlier ones were sent before e, where the slot of
+ * the k-th was free, so none of those that it could take was in that slot. */
+static bool takes_earlier(const asx__dpor *d, const mover *m, uint32_t early)
+{
+    const asx__op *e = &d->wide_events[early].op;
+    bool sends = e->kind == ASX__OP_MPMC_SEND || e->kind == ASX__OP_MPMC_TRY_SEND;
+    bool takes = m->op->kind == ASX__OP_MPMC_RECV || m->op->kind == ASX__OP_MPMC_TRY_RECV;
+    return sends && takes && e->name == m->op->name && e->a != 0 &&
+           d->events[early].found == ASX__FOUND_DONE && d->other.enabled &&
+           d->other.found == ASX__FOUND_DONE;
+}
+
 /* Takes away what is in the way of q's operation, step by step. Returns whether f could simply have
  * come before e. */
 static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
@@ -232,7 +249,7 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
             d->nodes.at[m->at].again = true;
         if (asx__op_is_plain(m->op) || (conflicts && more != ACCESSES_MORE))
             return simple;
-        if (d->other.enabled && more == LESS && !d->other.short_cut)
+        if ((d->other.enabled && more == LESS && !d->other.short_cut) || takes_earlier(d, m, early))
             return false; /* e is nothing to it */
         uint32_t next = ASX__DPOR_NONE;
         if (!d->other.enabled && m->op->kind == ASX__OP_WRITE_LOCK)
@@ -302,22 +319,24 @@ static void add_cursor(asx__dpor *d, const mover *m, uint64_t name)
         d->cursors.at[d->cursors.len++] = (asx__cursor){ link_before(d, m, group), others };
 }
 
-/* Goes back to the next event before f that is not of its task and not in d->past. It ends where
- * all that other tasks did is in the past, which is known if each of them has a bit of its own. */
+/* Goes back to the next event before f that is not of its task and not in d->past. What is before
+ * one that is in the past, and of the same task, is in it too. It ends where all that other tasks
+ * did is in the past, which is known if each of them has a bit of its own. */
 static void move_cursor(asx__dpor *d, const mover *m, asx__cursor *c)
 {
-    for (; c->link != ASX__DPOR_NONE; c->link = d->links.at[c->link].prev) {
-        uint32_t k = d->links.at[c->link].event;
-        const asx__dpor_event *event = &d->events[k];
-        if (k >= m->at || event->task == m->task)
+    while (c->link != ASX__DPOR_NONE) {
+        const asx__link *link = &d->links.at[c->link];
+        const asx__dpor_event *event = &d->events[link->event];
+        if (link->event >= m->at) {
+            c->link = link->prev;
             continue;
-        if (!asx__clock_has(d->past, event))
-            return;
-        c->tasks &= ~asx__task_bit(event->task);
-        if (c->tasks == 0 && d->tasks_len <= 64)
-            c->link = ASX__DPOR_NONE;
-        if (c->link == ASX__DPOR_NONE)
-            return;
+        }
+        if (event->task != m->task) {
+            if (!asx__clock_has(d->past, event))
+                return;
+            c->tasks &= ~asx__task_bit(event->task);
+        }
+        c->link = c->tasks == 0 && d->tasks_len <= 64 ? ASX__DPOR_NONE : link->prev_other;
     }
 }
 
@@ -339,11 +358,12 @@ static uint32_t take_last(asx__dpor *d, const mover *m)
     return last;
 }
 
-/* Does it never do more with `other` than look at it: the sender through which it sends? */
+/* Does it never do more with `other` than look at it: the end of a channel that it uses? */
 static bool only_looks_at_other(asx__op_kind kind)
 {
     return (kind >= ASX__OP_SEND && kind <= ASX__OP_EVICT) || kind == ASX__OP_RESERVE ||
-           kind == ASX__OP_TRY_RESERVE;
+           kind == ASX__OP_TRY_RESERVE ||
+           (kind >= ASX__OP_MPMC_SEND && kind <= ASX__OP_MPMC_CLONE);
 }
 
 static bool is_written(const asx__dpor *d, uint64_t name)

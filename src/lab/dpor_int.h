@@ -112,6 +112,7 @@ typedef struct asx__wide_event {
  * whose `last` is a link and whose `state` has a bit for each task that has accessed it. */
 typedef struct asx__link {
     uint32_t event, prev;
+    uint32_t prev_other;     /* the last before it that is of another task */
     uint32_t object;         /* the group */
 } asx__link;
 
@@ -147,6 +148,7 @@ typedef struct asx__seen {
     uint64_t key, node;  /* the node's number */
     uint64_t sum;        /* of the histories of what it rests on */
     uint64_t used;       /* by which execution last */
+    bool all;            /* it rests on all that was left, and on nothing else being left */
 } asx__seen;
 
 #define ASX__AWAY_FEW 4
@@ -279,7 +281,7 @@ struct asx__dpor {
     uint32_t seen_stride;
     uint32_t *rests;         /* scratch: a clock: what the last asx__tree_insert() rests on ... */
     size_t rests_cap;
-    bool rests_on_all;       /* ... or on everything */
+    bool rests_on_all;       /* ... or on everything that is left */
 };
 
 /* Makes room for `need` elements; false: no memory, and the engine's status says so. */

@@ -20,8 +20,11 @@
  * they are in another sequence if the last of each task is: with the same history, and not away.
  * That is asked in time proportional to the tasks.
  *
- * It is not so where a step covers a sequence because it conflicts with nothing in it: that rests
- * on all. Nor with source sets, where answers go to the front of a list, nor at nodes of the pool,
+ * Where a step covers a sequence because it conflicts with nothing in it, that rests on all of it:
+ * then the clock is all that is left, and the next event of each task has to be away as well. Two
+ * who look for what a third one sends are like that: who comes second is covered by the other.
+ *
+ * It is not so with source sets, where answers go to the front of a list, nor at nodes of the pool,
  * which it changes. Such sequences are put there each time.
  *
  * Memory: a table of two to four entries per event. What was forgotten is looked at again.
@@ -103,18 +106,43 @@ uint64_t asx__seen_key(asx__dpor *d, uint32_t node, uint64_t history, asx__step 
     return asx__hash_avalanche(key) | 1; /* 0: no entry */
 }
 
-/* Of the last events of each task in the clock, from the node on. False: they are not all in the
- * execution, and left. */
-static bool sum_of(const asx__dpor *d, uint32_t node, const uint32_t *rests, uint64_t *ret_sum,
-                   uint32_t *ret_late)
+/* Is the event of the task left that comes after so many of it? */
+static bool is_next_left(const asx__dpor *d, uint32_t task, uint32_t ordinal)
 {
-    uint64_t sum = 0;
+    return ordinal < d->starts.at[task + 1] - d->starts.at[task] &&
+           !asx__is_away(d, d->by_task.at[d->starts.at[task] + ordinal]);
+}
+
+/* Of each task what is left of it: the first so many. */
+static void all_left(const asx__dpor *d, uint32_t *ret_clock)
+{
+    memset(ret_clock, 0, d->stride * sizeof *ret_clock);
+    for (uint32_t t = 0; t < d->tasks_len; t++) {
+        uint32_t from = 0, to = d->starts.at[t + 1] - d->starts.at[t];
+        while (from < to) {
+            uint32_t middle = from + (to - from) / 2;
+            if (is_next_left(d, t, middle))
+                from = middle + 1;
+            else
+                to = middle;
+        }
+        ret_clock[t] = from;
+    }
+}
+
+/* Of the last events of each task in the clock, from the node on. False: they are not all in the
+ * execution, and left; with `all`: or others are left too. */
+static bool sum_of(const asx__dpor *d, uint32_t node, const uint32_t *rests, bool all,
+                   uint64_t *ret_sum, uint32_t *ret_late)
+{
+    uint64_t sum = all;
     uint32_t late = 0;
     for (uint32_t t = 0; t < d->tasks_len; t++) {
+        if (rests[t] > d->starts.at[t + 1] - d->starts.at[t] ||
+            (all && is_next_left(d, t, rests[t])))
+            return false;
         if (rests[t] == 0)
             continue;
-        if (rests[t] > d->starts.at[t + 1] - d->starts.at[t])
-            return false;
         uint32_t k = d->by_task.at[d->starts.at[t] + rests[t] - 1];
         if (k < node)
             continue;
@@ -124,7 +152,7 @@ static bool sum_of(const asx__dpor *d, uint32_t node, const uint32_t *rests, uin
         late = k > late ? k : late;
     }
     *ret_sum = sum;
-    *ret_late = late;
+    *ret_late = all ? ASX__DPOR_NONE : late;
     return true;
 }
 
@@ -148,7 +176,8 @@ bool asx__seen_has(asx__dpor *d, uint32_t node, uint64_t key)
     uint64_t sum;
     uint32_t late;
     if (seen->key != key || seen->node != d->nodes.at[node].number ||
-        !sum_of(d, node, d->seen_rows + at * d->stride, &sum, &late) || sum != seen->sum)
+        !sum_of(d, node, d->seen_rows + at * d->stride, seen->all, &sum, &late) ||
+        sum != seen->sum)
         return false;
     seen->used = d->stats.executions + 1;
     d->late = late;
@@ -160,8 +189,11 @@ void asx__seen_put(asx__dpor *d, uint32_t node, uint64_t key)
     size_t at = place_of(d, key);
     uint64_t sum;
     uint32_t late;
-    if (d->rests_on_all || !sum_of(d, node, d->rests, &sum, &late))
+    if (d->rests_on_all)
+        all_left(d, d->rests);
+    if (!sum_of(d, node, d->rests, d->rests_on_all, &sum, &late))
         return;
-    d->seen[at] = (asx__seen){ key, d->nodes.at[node].number, sum, d->stats.executions + 1 };
+    d->seen[at] = (asx__seen){ key, d->nodes.at[node].number, sum, d->stats.executions + 1,
+                               d->rests_on_all };
     asx__clock_copy(d->seen_rows + at * d->stride, d->rests, d->stride);
 }

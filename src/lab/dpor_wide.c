@@ -117,9 +117,15 @@ static void note_group(asx__dpor *d, uint32_t step, uint64_t name)
     if (ASX__UNLIKELY(number == ASX__DPOR_NONE))
         return;
     asx__dpor_object *group = &d->objects.at[number];
-    if (group->last != ASX__DPOR_NONE && d->links.at[group->last].event == step)
-        return;
-    d->links.at[d->links.len] = (asx__link){ step, group->last, number };
+    uint32_t prev = group->last, prev_other = prev;
+    if (prev != ASX__DPOR_NONE) {
+        const asx__link *last = &d->links.at[prev];
+        if (last->event == step)
+            return;
+        if (d->events[last->event].task == d->events[step].task)
+            prev_other = last->prev_other;
+    }
+    d->links.at[d->links.len] = (asx__link){ step, prev, prev_other, number };
     d->wide_events[step].links_len++;
     group->last = (uint32_t)d->links.len++;
     group->state |= asx__task_bit(d->events[step].task);

@@ -81,12 +81,32 @@ static bool region_is_in(const asx__explorer *x, uint64_t serial, uint64_t outer
     return true;
 }
 
-/* `task` comes after everything in the region. */
-static void comes_after(asx__explorer *x, uint32_t task, uint64_t region)
+/* The first of this region and those before it in the list that has something in it which is not
+ * in the past of the task, or of one that is in `outer`; as a number + 1, 0: none. */
+static uint32_t next_to_visit(const asx__explorer *x, uint32_t region, uint32_t task,
+                              uint64_t outer)
 {
-    for (size_t i = 0; i < x->tasks_len; i++)
-        if (x->tasks[i].id != ASX__DPOR_NONE && region_is_in(x, x->tasks[i].region, region))
-            asx__dpor_joined(x->dpor, task, x->tasks[i].id);
+    for (; region != 0; region = x->regions[region - 1].sibling) {
+        const asx__lab_task *heir = asx__explorer_task(x, x->regions[region - 1].heir);
+        if (heir == NULL || (heir->id != task && !region_is_in(x, heir->region, outer)))
+            return region;
+    }
+    return 0;
+}
+
+/* `task` comes after everything in the region, and in those in it. */
+static void comes_after(asx__explorer *x, uint32_t task, uint64_t outer)
+{
+    const asx__lab_region *top = asx__explorer_region(x, outer), *at = top;
+    while (at != NULL) {
+        for (uint32_t i = at->tasks; i != 0; i = x->tasks[i - 1].sibling)
+            if (x->tasks[i - 1].id != ASX__DPOR_NONE)
+                asx__dpor_joined(x->dpor, task, x->tasks[i - 1].id);
+        uint32_t next = next_to_visit(x, at->children, task, outer);
+        for (; next == 0 && at != top; at = asx__explorer_region(x, at->parent))
+            next = next_to_visit(x, at->sibling, task, outer);
+        at = next != 0 ? &x->regions[next - 1] : NULL;
+    }
 }
 
 /* The number of a task that was started by another, or by the runtime to run the finalizers of a
@@ -120,7 +140,7 @@ static OUTSIDE void on_spawn(asx__explorer *x, const asx_event *event)
                             sizeof *x->tasks))
         return;
     uint32_t id = 0;
-    const asx__lab_region *region = asx__explorer_region(x, event->a);
+    asx__lab_region *region = asx__explorer_region(x, event->a);
     bool finalizes = region != NULL && asx__explorer_finalizes(region, serial);
     if (index != 0)
         id = event->b == ASX__VEHICLE_POLL ? ASX__DPOR_NONE : number_of(x, event, finalizes);
@@ -130,6 +150,10 @@ static OUTSIDE void on_spawn(asx__explorer *x, const asx_event *event)
         asx__explorer_prepare(x, &x->cancels); /* its deadline may come at any point */
     x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id, .finalizes = finalizes,
                                        .timer = ASX__DPOR_NONE };
+    if (region != NULL) {
+        x->tasks[index].sibling = region->tasks;
+        region->tasks = (uint32_t)index + 1;
+    }
 }
 
 static OUTSIDE void on_open(asx__explorer *x, const asx_event *event)
@@ -138,11 +162,16 @@ static OUTSIDE void on_open(asx__explorer *x, const asx_event *event)
                             sizeof *x->regions))
         return;
     asx__lab_task *owner = asx__explorer_task(x, event->task);
+    asx__lab_region *parent = asx__explorer_region(x, event->a);
+    ASX__ASSERT(x->regions_len == 0 || event->object > x->regions[x->regions_len - 1].serial);
     x->regions[x->regions_len++] = (asx__lab_region){
         .serial = event->object, .parent = event->a, .owner = event->task,
+        .sibling = parent != NULL ? parent->children : 0,
         .nth = owner != NULL ? owner->opened++ : 0, .timer = ASX__DPOR_NONE,
         .opened_at = owner != NULL ? asx__dpor_done(x->dpor, owner->id) : 0,
     };
+    if (parent != NULL)
+        parent->children = (uint32_t)x->regions_len;
     asx__explorer_opened(x, &x->regions[x->regions_len - 1]);
 }
 
@@ -156,8 +185,10 @@ static OUTSIDE void on_closed(asx__explorer *x, const asx_event *event)
     region->closed = true;
     const asx__lab_task *owner = asx__explorer_task(x, region->owner);
     if (owner != NULL && owner->id != ASX__DPOR_NONE &&
-        (event->task == region->owner || owner->waits == ASX__WAIT_REGION_CLOSE))
+        (event->task == region->owner || owner->waits == ASX__WAIT_REGION_CLOSE)) {
         comes_after(x, owner->id, event->object);
+        region->heir = region->owner;
+    }
 }
 
 static OUTSIDE void on_join(asx__explorer *x, const asx_event *event)
@@ -649,7 +680,8 @@ static void begin(asx__explorer *x)
     x->first_serial = 0;
     x->tasks_len = 0;
     x->regions_len = 0;
-    x->things_len = 0;
+    x->things_len = x->memory = 0;
+    memset(x->heads, 0, sizeof x->heads);
     x->links_len = x->bare_len = x->aims_seen = 0;
     asx__explorer_forget_targets(x);
     x->advancing = x->timed = x->limits = false;

@@ -27,6 +27,7 @@
 /* A task of the execution, by its serial. */
 typedef struct asx__lab_task {
     uint64_t region;     /* serial */
+    uint32_t sibling;    /* the one before it in its region; as in asx__lab_region */
     uint32_t id;         /* engine's number */
     uint32_t waits;      /* ASX__WAIT_... */
     uint32_t made;       /* channels and locks */
@@ -56,8 +57,12 @@ typedef struct asx__lab_thing {
     uint64_t serial;     /* of memory its address */
     uint64_t name;       /* for the engine */
     uint64_t region;     /* of an obligation its serial; of memory the size */
+    uint32_t prev;       /* the one before it that has the same place in `heads`, or is memory too;
+                            its number + 1, 0: there is none */
     bool counted;        /* an obligation that takes one of so many places */
 } asx__lab_thing;
+
+#define ASX__LAB_HEADS 256
 
 /* Whom a cancel reaches; kept until the execution ends. */
 typedef struct asx__lab_targets {
@@ -70,8 +75,13 @@ typedef struct asx__lab_link {
     uint64_t a, b;
 } asx__lab_link;
 
+/* What is in it, as lists: numbers in `tasks` and `regions` of the explorer, + 1; 0: the end. */
 typedef struct asx__lab_region {
     uint64_t serial, parent;
+    uint32_t tasks;      /* that were started in it, the last first */
+    uint32_t children;   /* regions in it, the last first ... */
+    uint32_t sibling;    /* ... and the one before it */
+    uint64_t heir;       /* the task that comes after all that was in it; 0: nobody does so far */
     uint64_t owner;      /* serial of the task that opened it ... */
     uint32_t nth;        /* ... as its nth */
     uint32_t timer;      /* the engine's number of its deadline; NONE: it has none */
@@ -124,6 +134,8 @@ typedef struct asx__explorer {
     size_t regions_len, regions_cap;
     asx__lab_thing *things;
     size_t things_len, things_cap;
+    uint32_t heads[ASX__LAB_HEADS]; /* the last thing of each place, its number + 1 ... */
+    uint32_t memory;     /* ... and that is memory */
     asx__lab_targets *targets;
     asx__lab_link *links;
     size_t links_len, links_cap;
@@ -181,10 +193,13 @@ static inline asx__lab_task *asx__explorer_task(const asx__explorer *x, uint64_t
 
 static inline asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial)
 {
-    for (size_t i = x->regions_len; i-- > 0;)
-        if (x->regions[i].serial == serial)
-            return &x->regions[i];
-    return NULL;
+    if (x->regions_len == 0 || serial < x->regions[0].serial)
+        return NULL;
+    uint64_t at = serial - x->regions[0].serial; /* or earlier: each is greater than the last */
+    at = at < x->regions_len ? at : x->regions_len - 1;
+    while (x->regions[at].serial > serial)
+        at--;
+    return x->regions[at].serial == serial ? &x->regions[at] : NULL;
 }
 
 /* A time as the engine knows it. */

@@ -20,6 +20,12 @@
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
+/* Serials are counted. */
+static size_t place_of_thing(uint64_t serial)
+{
+    return (size_t)serial % ASX__LAB_HEADS;
+}
+
 void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64_t maker,
                         uint64_t state)
 {
@@ -33,7 +39,9 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
                                                                : ASX__NAME_LOCK,
                               task->id, task->made++);
     asx__lab_thing *thing = &x->things[x->things_len++];
-    *thing = (asx__lab_thing){ .type = type, .serial = serial, .name = name };
+    uint32_t *head = type == ASX__MADE_MEMORY ? &x->memory : &x->heads[place_of_thing(serial)];
+    *thing = (asx__lab_thing){ .type = type, .serial = serial, .name = name, .prev = *head };
+    *head = (uint32_t)x->things_len;
     if (type == ASX__MADE_MEMORY) {
         thing->region = state;
     } else if (type == OBLIGATION) {
@@ -48,9 +56,9 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
 /* NULL: it is not known. */
 static const asx__lab_thing *find_thing(const asx__explorer *x, uint32_t type, uint64_t serial)
 {
-    for (size_t i = x->things_len; i-- > 0;)
-        if (x->things[i].serial == serial && x->things[i].type == type)
-            return &x->things[i];
+    for (uint32_t i = x->heads[place_of_thing(serial)]; i != 0; i = x->things[i - 1].prev)
+        if (x->things[i - 1].serial == serial && x->things[i - 1].type == type)
+            return &x->things[i - 1];
     return NULL;
 }
 
@@ -68,9 +76,9 @@ static uint64_t cancel_flag(uint32_t id)
 /* In memory of a region; 0: it is not. What was given last counts: memory is used again. */
 static uint64_t name_in_memory(const asx__explorer *x, uint64_t at)
 {
-    for (size_t i = x->things_len; i-- > 0;) {
-        const asx__lab_thing *thing = &x->things[i];
-        if (thing->type == ASX__MADE_MEMORY && at - thing->serial < thing->region &&
+    for (uint32_t i = x->memory; i != 0; i = x->things[i - 1].prev) {
+        const asx__lab_thing *thing = &x->things[i - 1];
+        if (at - thing->serial < thing->region &&
             at - thing->serial < UINT64_C(1) << ASX__NAME_PART_BITS)
             return thing->name + (at - thing->serial);
     }
@@ -560,8 +568,10 @@ void asx__explorer_aim_again(asx__explorer *x)
     x->aims_seen = asx__aim_known(x);
     for (size_t i = 0; i < x->tasks_len; i++) {
         const asx__lab_task *self = &x->tasks[i];
+        if (!self->aims)
+            continue;
         const asx__op *pending = asx__dpor_pending(x->dpor, self->id);
-        if (!self->aims || pending == NULL || pending->kind != rows[self->aim_kind].kind)
+        if (pending == NULL || pending->kind != rows[self->aim_kind].kind)
             continue;
         asx__op op = *pending;
         if (make_task_op(x, self, self->aim_kind, self->aim_object, self->aim_a, &op))

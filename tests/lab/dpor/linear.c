@@ -12,7 +12,8 @@ enum { FEW = 25, MANY = 75 };
 
 static void run(const lab_kind *kind, int steps, uint64_t executions)
 {
-    asx_explore_options options = { .executions_max = executions, .unchecked = true };
+    asx_explore_options options = { .executions_max = executions, .unchecked = true,
+                                    .clock = kind->clock };
     asx_explore_result result;
     char done[64];
     asx_status st = asx_explore(&options, kind->fn, &steps, &result);
@@ -32,10 +33,11 @@ static void run(const lab_kind *kind, int steps, uint64_t executions)
 int main(int argc, char **argv)
 {
     CALLGRIND_DUMP_STATS_AT("nothing");
-    for (size_t i = 0; i < LAB_KINDS; i++)
+    for (size_t i = 0; i < LAB_KINDS + LAB_SYNC_KINDS; i++)
         for (int a = 1; a < argc; a++) {
-            run(&lab_kinds[i], atoi(argv[a]), FEW);
-            run(&lab_kinds[i], atoi(argv[a]), MANY);
+            const lab_kind *kind = i < LAB_KINDS ? &lab_kinds[i] : &lab_sync_kinds[i - LAB_KINDS];
+            run(kind, atoi(argv[a]), FEW);
+            run(kind, atoi(argv[a]), MANY);
         }
     return 0;
 }

@@ -338,11 +338,19 @@ static void kind_joins(asx_cx *cx, void *arg)
 }
 
 const lab_kind lab_kinds[LAB_KINDS] = {
-    { "steps", kind_steps },       { "messages", kind_messages }, { "receives", kind_receives },
-    { "locks", kind_locks },       { "permits", kind_permits },   { "sleeps", kind_sleeps },
-    { "cancels", kind_cancels },   { "joins", kind_joins },       { "tries", kind_tries },
-    { "any", kind_any },           { "naps", kind_naps },         { "waits", kind_waits },
-    { "choices", kind_choices },
+    { "steps", kind_steps, ASX_EXPLORE_QUIESCENT },
+    { "messages", kind_messages, ASX_EXPLORE_QUIESCENT },
+    { "receives", kind_receives, ASX_EXPLORE_QUIESCENT },
+    { "locks", kind_locks, ASX_EXPLORE_QUIESCENT },
+    { "permits", kind_permits, ASX_EXPLORE_QUIESCENT },
+    { "sleeps", kind_sleeps, ASX_EXPLORE_QUIESCENT },
+    { "cancels", kind_cancels, ASX_EXPLORE_QUIESCENT },
+    { "joins", kind_joins, ASX_EXPLORE_QUIESCENT },
+    { "tries", kind_tries, ASX_EXPLORE_QUIESCENT },
+    { "any", kind_any, ASX_EXPLORE_QUIESCENT },
+    { "naps", kind_naps, ASX_EXPLORE_QUIESCENT },
+    { "waits", kind_waits, ASX_EXPLORE_QUIESCENT },
+    { "choices", kind_choices, ASX_EXPLORE_QUIESCENT },
 };
 
 static int twelve = 12;

@@ -7,9 +7,11 @@
 typedef struct lab_kind {
     const char *name;
     asx_lab_fn fn; /* its argument: an int, how many steps; a multiple of 12 */
+    asx_explore_clock clock;
 } lab_kind;
 
-enum { LAB_KINDS = 13 };
+enum { LAB_KINDS = 13, LAB_SYNC_KINDS = 18 };
 extern const lab_kind lab_kinds[LAB_KINDS];
+extern const lab_kind lab_sync_kinds[LAB_SYNC_KINDS]; /* support_sync_kinds.c */
 
 #endif
