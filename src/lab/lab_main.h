@@ -72,6 +72,8 @@ void watch_deaths(void);
 /* The test of the request is being run; no test is. */
 void watch_begin(request *r);
 void watch_end(void);
+/* Has a worker that the test ended told of it? */
+bool watch_told(void);
 /* What is explored: calls the test `arg`, an asx_lab_test. */
 void test_run(asx_cx *cx, void *arg);
 

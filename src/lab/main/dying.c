@@ -8,7 +8,12 @@
  *
  * Never coming back: a task that runs for PATIENCE_S seconds of processor time and comes to no
  * operation. Processor time, because a process that is stopped or has to wait for the machine does
- * nothing wrong. Workers (--jobs) are not watched for that: timers are not inherited.
+ * nothing wrong.
+ *
+ * Workers (--jobs). Each tells of its own death, the first that dies; the others and the keeper,
+ * who sees no more of it than that a worker is gone, know by memory that all of them share. A child
+ * inherits handlers and no timers, so each process starts its own when it runs a test for the first
+ * time.
  *
  * Rejected: a process per test, whose parent would tell. The parent does not know the schedule, and
  * a debugger would have to follow.
@@ -21,10 +26,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "lab/pack.h"
 
 #define TICKS_PER_S 4 /* looks in a second of processor time */
@@ -37,6 +44,8 @@ static struct {
     uint64_t began_ns;
     uint64_t pulse; /* when the timer looked last */
     unsigned still; /* so many looks ago something happened */
+    bool ticks;     /* the timer of this process runs */
+    asx__atomic_u32 *told; /* 1: by somebody; shared with workers. NULL: no memory */
 } watched;
 
 static char schedule[1 << 16], lanes[1 << 16], said[1 << 17];
@@ -49,9 +58,18 @@ static uint64_t now_ns(void)
                : 0;
 }
 
+static void start_ticks(void)
+{
+    struct timeval between = { .tv_usec = 1000000 / TICKS_PER_S };
+    (void)setitimer(ITIMER_VIRTUAL, &(struct itimerval){ between, between }, NULL);
+    watched.ticks = true;
+}
+
 void test_run(asx_cx *cx, void *arg)
 {
     const asx_lab_test *test = arg;
+    if (!watched.ticks)
+        start_ticks();
     watched.runs_here = true;
     watched.runs++;
     test->fn(cx, NULL);
@@ -62,11 +80,18 @@ void watch_begin(request *r)
     watched.r = r;
     watched.runs_here = false;
     watched.began_ns = now_ns();
+    if (watched.told != NULL)
+        asx__store_relaxed(watched.told, 0);
 }
 
 void watch_end(void)
 {
     watched.r = NULL;
+}
+
+bool watch_told(void)
+{
+    return watched.told != NULL && asx__load_relaxed(watched.told) != 0;
 }
 
 /* ---- telling -------------------------------------------------------------------------------- */
@@ -132,6 +157,8 @@ static bool tell_death(const char *why)
         || asx_explore_at(schedule, sizeof schedule, NULL, 0, &look) < 0)
         return false;
     watched.r = NULL; /* once */
+    if (watched.told != NULL && asx__exchange_acq_rel(watched.told, 1) != 0)
+        return false;
     const asx_explore_progress *totals = &look.totals;
     if (r->json)
         (void)say(STDOUT_FILENO,
@@ -214,11 +241,14 @@ static void on_tick(int number)
 /* The child of a test is no test. */
 static void in_child(void)
 {
-    watched.runs_here = false;
+    watched.runs_here = watched.ticks = false;
 }
 
 void watch_deaths(void)
 {
+    void *shared = mmap(NULL, sizeof *watched.told, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    watched.told = shared != MAP_FAILED ? shared : NULL;
     struct sigaction action;
     memset(&action, 0, sizeof action);
     (void)sigemptyset(&action.sa_mask);
@@ -229,8 +259,6 @@ void watch_deaths(void)
     action.sa_handler = on_tick;
     action.sa_flags = SA_RESTART | SA_ONSTACK;
     (void)sigaction(SIGVTALRM, &action, NULL);
-    struct timeval between = { .tv_usec = 1000000 / TICKS_PER_S };
-    (void)setitimer(ITIMER_VIRTUAL, &(struct itimerval){ between, between }, NULL);
     (void)atexit(on_exit_called);
     (void)pthread_atfork(NULL, NULL, in_child);
 }

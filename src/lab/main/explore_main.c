@@ -386,6 +386,8 @@ static int search(request *r)
     asx_lab_finding finding;
     r->saved = true; /* what is found is told by us */
     asx_status st = asx_lab_search(&r->options, r->samples, test_run, r->test, &result, &finding);
+    if (st < 0 && watch_told())
+        return 1;
     if (st < 0)
         return complain(r->test->name, asx_status_hint(st));
     bool kept = !finding.found || keep(r, &finding);
@@ -407,6 +409,8 @@ static int explore(request *r, asx_lab_test *test)
     if (r->search && r->replay == NULL)
         return search(r);
     asx_status st = asx_explore(&r->options, test_run, test, &result);
+    if (st < 0 && watch_told())
+        return 1;
     if (st < 0)
         return complain(test->name, asx_status_hint(st));
     drop_checkpoint(r, &result);

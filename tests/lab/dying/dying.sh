@@ -29,6 +29,25 @@ for one in "faults SIGSEGV" "aborts SIGABRT" "exits exit() was called" \
     grep -q "^schedule .*3" saved || fail "$test: no schedule was saved"
 done
 
+# In a worker: whoever it is tells of it, once, and the others do not go on for ever.
+for one in "faults SIGSEGV" "exits exit() was called" \
+    "stays a task runs and comes to no operation"; do
+    test=${one%% *}
+    why=${one#* }
+    rm -f "asx-$test.pack"
+    for mode in search optimal; do
+        set -- --jobs 2 --time 0.1 "$test"
+        [ "$mode" = search ] || set -- --mode "$mode" "$@"
+        "$program" "$@" > out 2>&1
+        [ $? = 1 ] || fail "$test: a worker dies and it is no failure of the test"
+        [ "$(grep -c "^$test: execution .*: died: $why\$" out)" = 1 ] ||
+            fail "$test: no worker says why, or two do"
+        grep -q "refused" out && fail "$test: somebody takes it for something else"
+    done
+    "$program" --replay "asx-$test.pack" --same --time 0.1 > out 2>&1 ||
+        fail "$test: the pack of a worker does not end like this"
+done
+
 sed 's/^failure .*/failure SIGSEGV/' asx-exits.pack > other
 "$program" --replay other --same > out 2>&1 && fail "another death is taken for the same"
 
