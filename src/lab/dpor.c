@@ -343,7 +343,7 @@ static uint32_t choose_dfs(asx__dpor *d)
     for (uint32_t task = 0; d->lates && task < d->tasks_len; task++)
         if (eager(d, task))
             return task;
-    return first_enabled(d, 0);
+    return enabled(d, last) ? last : first_enabled(d, 0); /* late: the first in this order too */
 }
 
 static uint32_t nth_by_number(const asx__dpor *d, uint32_t i)

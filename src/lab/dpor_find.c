@@ -495,6 +495,18 @@ static void find_plain(asx__dpor *d, const mover *m)
         (void)turn_round(d, m, d->races.at[i]);
 }
 
+/* Beside all that is left, does another answer of the event cost more than there may be? What is
+ * left may have cost something after the event was asked. */
+static bool costs_too_much(const asx__dpor *d, uint32_t event)
+{
+    uint32_t costs = 1;
+    if (d->options.costs == 0 || !d->wide_events[event].costs)
+        return false;
+    for (uint32_t k = 0; k < d->events_len; k++)
+        costs += d->wide_events[k].costs && d->events[k].choice != 0 && !asx__is_away(d, k);
+    return costs >= d->options.costs;
+}
+
 /* The other answers. Those that conflict with nothing need not be looked at one by one, however
  * many there are: if the first of them becomes a branch by itself, so do the rest, and then each of
  * them covers whatever it is the last step of. With source sets nothing else is in front of it. */
@@ -513,8 +525,9 @@ static void find_choices(asx__dpor *d, const mover *m)
         mark_all(d);
         memset(d->marks.at + event, 1, d->events_len - event);
     }
+    bool only_0 = costs_too_much(d, event);
     for (uint32_t choice = 0; choice < d->wide_events[event].answers; choice++) {
-        if (choice == f->choice)
+        if (choice == f->choice || (only_0 && choice != 0))
             continue;
         try_it(d, m, (asx__step){ f->task, choice, false }, event, &prints);
         if (alike && asx__tree_add_answers(d, event, choice, d->wide_events[event].answers))

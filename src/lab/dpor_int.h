@@ -103,6 +103,7 @@ typedef struct asx__wide_event {
     bool all, plain;
     bool short_cut;         /* see asx__deed */
     bool several;           /* it could go in several ways, whether they are to be tried or not */
+    bool costs;             /* ... and those other than 0 cost */
     uint64_t touched, written;
     uint64_t history;       /* of it and its past; see dpor_seen.c */
     uint64_t before;        /* that of its task, before it */

@@ -257,6 +257,7 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     d->deed_of = NULL;
     wide->several = k->op.answers != NULL || k->op.kind == ASX__OP_CHOOSE;
     if (k->op.answers != NULL) {
+        wide->costs = k->op.answers->costs;
         wide->answers = asx__dpor_answer(d, &k->op);
         event->choice = k->op.pick;
         known = known && event->choice == 0;

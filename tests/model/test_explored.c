@@ -5,6 +5,7 @@
 #define ASX__LOCK_SPINS_MAX 1u
 #include "base/atomic.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -121,7 +122,7 @@ ASX_TEST(under_sequential_consistency_the_counts_are_those_of_the_published_prog
 /* ---- nothing is left out -------------------------------------------------------------------- */
 
 /* An instruction; what it found is part of the outcome. */
-enum { LOAD, STORE, ADD, CAS, FENCE, KINDS };
+enum { LOAD, STORE, ADD, CAS, FENCE, WAIT, WAKE };
 
 typedef struct instruction {
     unsigned kind, cell, order;
@@ -169,6 +170,11 @@ static uint32_t execute(const instruction *i)
     case CAS:
         (void)asx__cas_acq_rel(&cells[i->cell], &expected, i->value);
         return expected;
+    case WAIT:
+        return asx__futex_wait(&cells[i->cell], i->value, 1);
+    case WAKE:
+        asx__futex_wake(&cells[i->cell], i->value);
+        return 0;
     default:
         asx__fence_seq_cst();
         return 0;
@@ -342,6 +348,68 @@ static void wake_all(void)
 {
     asx__store_release(&cells[0], 1u);
     asx__futex_wake(&cells[0], UINT32_MAX);
+}
+
+static unsigned number_in(const char *name, unsigned otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+
+/* Accesses of two words, waits for them that may be late, and wakes. */
+static void make_waits(asx__rng *rng)
+{
+    threads = 2 + draw(rng, 2);
+    for (unsigned t = 0; t < threads; t++) {
+        lengths[t] = 1 + draw(rng, threads == 2 ? STEPS : 3);
+        for (unsigned i = 0; i < lengths[t]; i++) {
+            static const unsigned kinds[] = { LOAD, STORE, ADD, WAIT, WAIT, WAKE, WAKE };
+            unsigned kind = kinds[draw(rng, sizeof kinds / sizeof *kinds)];
+            uint32_t value = kind == WAIT ? draw(rng, 2) : 1 + draw(rng, 2);
+            code[t][i] = (instruction){ kind, draw(rng, 4) == 0, draw(rng, 3), value };
+        }
+    }
+}
+
+static void print_code(void)
+{
+    static const char *const names[] = { "load", "store", "add", "cas", "fence", "wait", "wake" };
+    for (unsigned t = 0; t < threads; t++) {
+        printf("   %u:", t);
+        for (unsigned i = 0; i < lengths[t]; i++)
+            printf(" %s(%u, %u)", names[code[t][i].kind], code[t][i].cell, code[t][i].value);
+        printf("\n");
+    }
+}
+
+/* ASX_WAITS_SEED and ASX_WAITS_PROGRAMS: others, and more of them. */
+ASX_TEST_TIMEOUT(waits_that_may_be_late_have_as_many_classes_as_brute_force_counts, 60)
+{
+    static model_result r[2];
+    asx__rng rng;
+    unsigned programs = number_in("ASX_WAITS_PROGRAMS", asx_test_scale() > 1 ? 20 : 300);
+    asx__rng_seed(&rng, number_in("ASX_WAITS_SEED", 1));
+    for (unsigned n = 0; n < programs; n++) {
+        make_waits(&rng);
+        for (which = 0; which < 2; which++) {
+            model_program p = { .name = "waits", .threads = threads, .setup = clear,
+                                .thread = { run_code, run_code, run_code }, .check = note_outcome,
+                                .preemptions = which == 0 ? MODEL_ALL : 99, .delays = n % 3 };
+            outcome_count[which] = 0;
+            model_explore(&p, &r[which]);
+            CHECK(!r[which].failed);
+            CHECK(r[which].complete);
+        }
+        bool good = r[0].classes == r[1].classes && r[0].redundant + r[0].blocked == 0 &&
+                    has_all(1, 0) && has_all(0, 1);
+        if (!good) {
+            printf("   program %u: %llu classes instead of %llu, %llu redundant\n", n,
+                   (unsigned long long)r[0].classes, (unsigned long long)r[1].classes,
+                   (unsigned long long)r[0].redundant);
+            print_code();
+        }
+        CHECK(good);
+    }
 }
 
 ASX_TEST_TIMEOUT(who_waits_has_as_many_classes_as_brute_force_counts, 60)
