@@ -364,6 +364,8 @@ typedef struct asx_explore_look {
     asx_explore_progress totals; /* without this execution */
     uint64_t steps;              /* of this execution */
     bool in_task;                /* a task of the test runs; else the explorer */
+    const asx_runtime *runtime;  /* in which it runs; with a sink asx_runtime_trace_write() has its
+                                    trace so far. Borrowed until it ends */
 } asx_explore_look;
 
 /* What the exploration that runs on this thread has come to, for whoever has to tell of a test that

@@ -566,6 +566,7 @@ asx_status asx_explore_at(char *schedule, size_t schedule_size, char *interleavi
     (void)asx__dpor_events(x->dpor, &steps);
     ret_look->steps = steps;
     ret_look->in_task = task != NULL && asx__serial(task->generation) != x->driver;
+    ret_look->runtime = x->rt;
     progress_of(x, &ret_look->totals);
     asx__text words = { .bytes = schedule, .cap = schedule_size, .fixed = true };
     asx__text lines = { .bytes = interleaving, .cap = interleaving_size, .fixed = true };

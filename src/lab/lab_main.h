@@ -11,6 +11,7 @@ typedef struct request {
     uint64_t samples;
     const char *program;  /* argv[0] */
     const char *replay;   /* file */
+    const char *record;   /* file for the trace of what is replayed */
     const char *save;     /* file */
     const char *pack;     /* file; NULL: named after the test */
     const char *checkpoint, *resume; /* files */
@@ -76,6 +77,8 @@ void watch_end(void);
 bool watch_told(void);
 /* What is explored: calls the test `arg`, an asx_lab_test. */
 void test_run(asx_cx *cx, void *arg);
+/* The sink of a replay that is recorded; `ctx` is the request. */
+asx_status record_trace(void *ctx, const void *bytes, size_t len);
 
 /* table.c */
 int table_print(request *r);

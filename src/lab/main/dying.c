@@ -6,6 +6,11 @@
  * malloc(), so nothing is allocated until the schedule is safe; buffers are static, and what does
  * not fit is left out.
  *
+ * The trace is not kept while a test is explored. So whoever dies starts its program once more, to
+ * replay the pack; that one keeps the trace and, when it dies in its turn, writes it to a file
+ * (--record), which then becomes the end of the pack. If this fails, or takes longer than RECORD_S
+ * seconds, the pack is one without a trace.
+ *
  * Never coming back: a task that runs for PATIENCE_S seconds of processor time and comes to no
  * operation. Processor time, because a process that is stopped or has to wait for the machine does
  * nothing wrong.
@@ -28,6 +33,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +42,9 @@
 
 #define TICKS_PER_S 4 /* looks in a second of processor time */
 #define PATIENCE_S 10
+#define RECORD_S 10
+
+enum { TELLING = 1, TOLD };
 
 static struct {
     request *r;     /* NULL: no test is being run */
@@ -45,10 +54,12 @@ static struct {
     uint64_t pulse; /* when the timer looked last */
     unsigned still; /* so many looks ago something happened */
     bool ticks;     /* the timer of this process runs */
-    asx__atomic_u32 *told; /* 1: by somebody; shared with workers. NULL: no memory */
+    asx__atomic_u32 *told; /* TELLING, TOLD; shared with workers. NULL: no memory */
+    int record;     /* the file of --record; 0: it is not open */
 } watched;
 
 static char schedule[1 << 16], lanes[1 << 16], said[1 << 17];
+static char program[4096], packed[4096], recorded[4096 + 8], copied[4096];
 
 static uint64_t now_ns(void)
 {
@@ -114,29 +125,35 @@ static ASX_PRINTF(2, 3) bool say(int fd, const char *format, ...)
     return len >= 0;
 }
 
-static void write_pack(const request *r, const char *why)
+/* To the file `packed`. False: it could not be written. */
+static bool write_pack(const request *r, const char *why)
 {
-    char path[256], program[4096];
-    (void)snprintf(path, sizeof path, "asx-%.200s.pack", r->test->name);
-    const char *to = r->pack != NULL ? r->pack : path;
-    int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    (void)snprintf(packed, sizeof packed, r->pack != NULL ? "%s%s%s" : "%s%.200s%s",
+                   r->pack != NULL ? r->pack : "asx-", r->pack != NULL ? "" : r->test->name,
+                   r->pack != NULL ? "" : ".pack");
+    int fd = open(packed, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
     program[len > 0 ? len : 0] = '\0';
-    if (fd < 0
-        || !say(fd,
+    bool good =
+        fd >= 0
+        && say(fd,
                 ASX__PACK_HEAD "program %s\ntest %s\nmode %s\nseed %llu\nclock %s\nfaults %u\n"
-                               "verdict died\nfailure %s\nsite \nschedule %s\ntrace 0\n",
+                               "verdict died\nfailure %s\nsite \nversion %d.%d.%d\n"
+                               "compiler %s\nschedule %s\ntrace 0\n",
                 len > 0 ? program : r->program, r->test->name,
                 r->search ? "search" : asx_explore_mode_str(r->options.mode),
                 (unsigned long long)r->options.seed,
                 r->options.clock == ASX_EXPLORE_ADVERSARIAL ? "adversarial" : "quiescent",
-                (unsigned)r->options.faults, why, schedule))
-        (void)say(STDERR_FILENO, "%s: the crash pack cannot be written\n", to);
+                (unsigned)r->options.faults, why, ASX_VERSION_MAJOR, ASX_VERSION_MINOR,
+                ASX_VERSION_PATCH, __VERSION__, schedule);
+    if (!good)
+        (void)say(STDERR_FILENO, "%s: the crash pack cannot be written\n", packed);
     else if (!r->json)
-        (void)say(STDOUT_FILENO, "%s: crash pack written to %s; asx replay %s\n", r->test->name, to,
-                  to);
+        (void)say(STDOUT_FILENO, "%s: crash pack written to %s; asx replay %s\n", r->test->name,
+                  packed, packed);
     if (fd >= 0)
         (void)close(fd);
+    return good;
 }
 
 static void write_schedule(const request *r)
@@ -148,6 +165,74 @@ static void write_schedule(const request *r)
         (void)close(fd);
 }
 
+asx_status record_trace(void *ctx, const void *bytes, size_t len)
+{
+    const request *r = ctx;
+    if (watched.record <= 0)
+        watched.record = open(r->record, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return watched.record > 0 && write(watched.record, bytes, len) == (ssize_t)len
+               ? ASX_OK
+               : ASX_E_SYSTEM;
+}
+
+/* Replays the pack in another process, which says nothing. False: it did not die in the same way.
+ */
+static bool replay_again(void)
+{
+    const char *const words[] = { program,  "--replay", packed, "--same", "--record",
+                                  recorded, "--time",   "1",    NULL };
+    int state, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    pid_t pid = program[0] != '\0' && nowhere >= 0 ? fork() : -1;
+    if (pid == 0) {
+        sigset_t none;
+        (void)sigemptyset(&none); /* of the handler that we are in */
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)dup2(nowhere, STDOUT_FILENO);
+        (void)dup2(nowhere, STDERR_FILENO);
+        (void)alarm(RECORD_S);
+        (void)execv(program, (char *const *)words);
+        _exit(127);
+    }
+    if (nowhere >= 0)
+        (void)close(nowhere);
+    return pid > 0 && waitpid(pid, &state, 0) == pid && WIFEXITED(state) && WEXITSTATUS(state) == 0;
+}
+
+/* Puts the trace at the end of the pack, in place of none. */
+static void add_trace(void)
+{
+    static const char none[] = "trace 0\n";
+    (void)snprintf(recorded, sizeof recorded, "%s.trace", packed);
+    (void)alarm(RECORD_S + 2);
+    int from = replay_again() ? open(recorded, O_RDONLY | O_CLOEXEC) : -1;
+    int to = from >= 0 ? open(packed, O_WRONLY | O_CLOEXEC) : -1;
+    off_t len = from >= 0 ? lseek(from, 0, SEEK_END) : 0;
+    if (to >= 0 && len > 0 && lseek(from, 0, SEEK_SET) == 0
+        && lseek(to, -(off_t)(sizeof none - 1), SEEK_END) >= 0
+        && say(to, "trace %llu\n", (unsigned long long)len))
+        for (ssize_t n; (n = read(from, copied, sizeof copied)) > 0;)
+            if (write(to, copied, (size_t)n) != n)
+                break;
+    if (to >= 0)
+        (void)close(to);
+    if (from >= 0)
+        (void)close(from);
+    (void)unlink(recorded);
+    (void)alarm(0);
+}
+
+/* Is it the first that dies? Who is not waits for it: the keeper ends all when one is gone. */
+static bool may_tell(void)
+{
+    uint32_t nobody = 0;
+    if (watched.told == NULL || asx__cas_acq_rel(watched.told, &nobody, TELLING))
+        return true;
+    struct timespec moment = { .tv_nsec = 10000000 };
+    for (int i = 0; i < RECORD_S * 100 + 400 && asx__load_acquire(watched.told) != TOLD; i++)
+        (void)nanosleep(&moment, NULL);
+    return false;
+}
+
 /* All that is known. True: it died as the pack that is replayed says. */
 static bool tell_death(const char *why)
 {
@@ -157,7 +242,7 @@ static bool tell_death(const char *why)
         || asx_explore_at(schedule, sizeof schedule, NULL, 0, &look) < 0)
         return false;
     watched.r = NULL; /* once */
-    if (watched.told != NULL && asx__exchange_acq_rel(watched.told, 1) != 0)
+    if (!may_tell())
         return false;
     const asx_explore_progress *totals = &look.totals;
     if (r->json)
@@ -175,13 +260,19 @@ static bool tell_death(const char *why)
                   (unsigned long long)totals->executions + 1, why);
     if (r->replay == NULL && r->save != NULL)
         write_schedule(r);
-    if (r->replay == NULL && !r->no_pack && (r->pack != NULL || r->search))
-        write_pack(r, why);
+    bool kept = r->replay == NULL && !r->no_pack && (r->pack != NULL || r->search)
+                && write_pack(r, why);
     (void)alarm(2); /* the lines need memory, which may be what has broken */
     (void)asx_explore_at(NULL, 0, lanes, sizeof lanes, &look);
     (void)alarm(0);
     if (!r->json)
         (void)say(STDOUT_FILENO, "%s", lanes);
+    if (r->record != NULL)
+        (void)asx_runtime_trace_write(look.runtime, record_trace, r);
+    if (kept)
+        add_trace();
+    if (watched.told != NULL)
+        asx__store_release(watched.told, TOLD);
     bool seen = r->expected != NULL && r->expected->verdict != NULL
                 && strcmp(r->expected->verdict, "died") == 0 && r->expected->failure != NULL
                 && strcmp(r->expected->failure, why) == 0;

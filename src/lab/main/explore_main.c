@@ -86,6 +86,7 @@ static const char usage[] =
     "  --no-shrink          show what was found as it was found\n"
     "  --replay FILE        run the schedule of a pack or of --save, once\n"
     "  --same               replay: success is to fail as the pack says\n"
+    "  --record FILE        replay: write its trace, also if it ends the process\n"
     "  --table              how many schedules each mode needs, for ten seeds\n"
     "  --unchecked          do not compare classes\n"
     "  --progress           a line on standard error now and then\n"
@@ -199,6 +200,8 @@ static bool file_option(request *r, const char *name, const char *value)
 {
     if (strcmp(name, "--replay") == 0)
         r->replay = value;
+    else if (strcmp(name, "--record") == 0)
+        r->record = value;
     else if (strcmp(name, "--save") == 0)
         r->save = value;
     else if (strcmp(name, "--pack") == 0)
@@ -461,6 +464,7 @@ static int replay(request *r)
         code = complain(r->replay, "there are no such faults");
     else {
         r->options.faults = (uint32_t)faults;
+        r->options.sink = r->record != NULL ? record_trace : NULL;
         watch_begin(r);
         code = explore(r, test);
         watch_end();

@@ -13,6 +13,15 @@ fail() {
     exit 1
 }
 
+# The end of the pack of this test is what a replay of it records.
+has_trace() {
+    size=$(sed -n 's/^trace \([0-9]*\)$/\1/p' "asx-$1.pack" | head -n 1)
+    [ "${size:-0}" -gt 200 ] || fail "$1: there is no trace in its pack"
+    "$program" --replay "asx-$1.pack" --record trace --time 0.1 > out 2>&1
+    tail -c "$size" "asx-$1.pack" | cmp -s - trace || fail "$1: the trace is another one"
+    [ ! -e "asx-$1.pack.trace" ] || fail "$1: a file is left over"
+}
+
 for one in "faults SIGSEGV" "aborts SIGABRT" "exits exit() was called" \
     "stays a task runs and comes to no operation"; do
     test=${one%% *}
@@ -23,6 +32,7 @@ for one in "faults SIGSEGV" "aborts SIGABRT" "exits exit() was called" \
     "$program" --replay "asx-$test.pack" --same --time 0.1 > out 2>&1 ||
         fail "$test: the pack does not end like this"
     grep -q "^the same failure again\$" out || fail "$test: it is not the same"
+    has_trace "$test"
     [ "$test" = stays ] && continue
     "$program" --mode optimal --save saved "$test" > out 2>&1 &&
         fail "$test ends with success"
@@ -46,6 +56,7 @@ for one in "faults SIGSEGV" "exits exit() was called" \
     done
     "$program" --replay "asx-$test.pack" --same --time 0.1 > out 2>&1 ||
         fail "$test: the pack of a worker does not end like this"
+    has_trace "$test"
 done
 
 sed 's/^failure .*/failure SIGSEGV/' asx-exits.pack > other
