@@ -2,7 +2,8 @@
  *
  * One fiber waits twice in a row, each time for its own condition. A signaller per condition makes
  * it true and wakes whoever is published; a canceller asks the fiber to stop and wakes it wherever
- * it finds it, or never does. If there is a cancel, there may be no signal. State and ticket are one atomic word. Claims:
+ * it finds it, or never does. If there is a cancel, there may be no signal. State and ticket are
+ * one atomic word. Claims:
  *
  *   - nobody is lost: the fiber reaches its end (else: an invalid end state)
  *   - nobody is queued twice (assertion on `queued`)
@@ -17,8 +18,9 @@
  *   PENDING_OVERWRITTEN  the flag is a plain store: a late waker of an older wait can erase a newer
  *   ONE_LOOK_BY_WAKER    a waker that saw PARKING raises the flag and does not look again
  *   NO_CANCEL_LOOK       the fiber does not look for a cancel after it has published PARKING
- *   (none)               the protocol that the runtime uses: a waker raises the flag to its ticket
- *                        and never lowers it, then looks at the state again
+ *   (none)               the protocol: a waker raises the flag to its ticket and never lowers it,
+ *                        then looks at the state again. The runtime does these steps with the
+ *                        engine held, so that fewer of them can come between each other
  */
 #define WAITS 2
 
