@@ -119,6 +119,23 @@ if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING)
     ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=60000")
 endif()
 
+# What becomes of a sequence is remembered only where executions are long (src/lab/dpor_seen.c). Here
+# always, so that programs whose classes can be counted show if it is remembered wrongly: the first
+# one does if nobody looks whether anything else is left.
+if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
+    AND NOT ASX_TEST_LAUNCHER)
+  add_executable(lab-classes-seen "${PROJECT_SOURCE_DIR}/tests/lab/classes/test_reference.c"
+    "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c" $<TARGET_OBJECTS:asx_harness>
+    $<TARGET_OBJECTS:lab-classes-support> $<TARGET_OBJECTS:asx_test_workers>)
+  set_target_properties(lab-classes-seen PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_compile_definitions(lab-classes-seen PRIVATE ASX__SEEN_FROM=0)
+  target_link_libraries(lab-classes-seen PRIVATE asx_test_options)
+  add_test(NAME lab-classes-seen COMMAND lab-classes-seen --filter random_programs)
+  set_tests_properties(lab-classes-seen PROPERTIES LABELS "lab;pure" TIMEOUT 900
+    ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
+endif()
+
 # Everything at once, at random, on several workers.
 set(ASX_STRESS_SECONDS 5 CACHE STRING "how long the stress test runs on four workers")
 if(ASX_LIBRARY_EXISTS)

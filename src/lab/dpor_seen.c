@@ -31,7 +31,7 @@
  */
 #include "lab/dpor_int.h"
 
-/* What is shorter is done with sooner than it would be found. */
+/* What is shorter is done with sooner than it would be found. The test lab-classes-seen has 0. */
 #ifndef ASX__SEEN_FROM
 #define ASX__SEEN_FROM 24
 #endif
