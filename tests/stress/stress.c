@@ -4,18 +4,23 @@
  *
  * A round builds a tree of regions and tasks, fibers and poll tasks, that spawn, join, cancel each
  * other, close, time out, race, send, reserve, abort, evict, hang up, lock, sleep, block a thread,
- * fail and panic, and takes it down again. What must hold whatever happens is counted while it
- * happens and compared when it is over:
+ * fail and panic, some of them pinned, and takes it down again, while a thread that is no worker
+ * cancels and asks. What must hold whatever happens is counted while it happens and compared when
+ * it is over:
  *
  *     who began has ended, and what it registered for its end ran exactly once
  *     a region that is closed has nobody left in it, and ran each of its finalizers once
- *     every message that was sent was received or dropped, once
- *     a lock let one in at a time, a semaphore no more than it has permits
+ *     every message that was sent was received or dropped, once; those of a channel of many also
+ *     if it was closed while others sent
+ *     a lock let one in at a time, a semaphore no more than it has permits, and no reader saw half
+ *     of what a writer wrote
+ *     who is pinned has stayed on its thread
  *     no sleep was too short
  *     the runtime rests: no task, region, timer or obligation is left
  *
- * The seed decides what everyone tries; what comes of it is up to the threads. Prints one line at
- * the end; anything wrong is printed and ends the process with status 1.
+ * The seed decides what everyone tries; what comes of it is up to the threads. Prints at the end
+ * how often what has happened; anything wrong is printed and ends the process with status 1, and so
+ * does a run of many rounds in which something did not happen at all.
  */
 #include <asx/asx.h>
 
@@ -24,7 +29,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 
@@ -33,6 +40,33 @@
 #define DEPTH_MAX 4
 #define PERMITS 3
 #define FORGOTTEN ((asx_status)1)
+#define ROUNDS_MANY 300 /* in which everything should have happened */
+
+/* What happens, and is counted. */
+#define EVENT_LIST(X)                                                                              \
+    X(SPAWN, "spawn") X(SCOPE, "scope") X(LATE_SCOPE, "scope-timeout") X(JOIN, "join")             \
+    X(CANCEL, "cancel") X(CANCELLED, "cancelled") X(SEND, "send") X(PERMIT, "permit")              \
+    X(HUNG_UP, "hung-up") X(MPMC_SEND, "mpmc-send") X(MPMC_CLOSE, "mpmc-close")                    \
+    X(MPMC_CLOSED, "mpmc-closed") X(LOCK, "lock") X(POISONED, "poisoned") X(READ, "read")          \
+    X(WRITE, "write") X(SEMAPHORE, "semaphore") X(BLOCKING, "blocking") X(RACE, "race")            \
+    X(TIMEOUT, "timeout") X(PANIC, "panic") X(PINNED, "pinned") X(POLL, "poll")
+enum event {
+#define X(name, text) DID_##name,
+    EVENT_LIST(X)
+#undef X
+    EVENTS
+};
+static const char *const event_names[] = {
+#define X(name, text) text,
+    EVENT_LIST(X)
+#undef X
+};
+static atomic_uint_fast64_t events[EVENTS];
+
+static void did(enum event event)
+{
+    atomic_fetch_add_explicit(&events[event], 1, memory_order_relaxed);
+}
 
 static const char *where = "start";
 
@@ -59,6 +93,12 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * ASX_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* Not pthread_self(): a compiler may take it for a constant of the function. */
+static long thread_id(void)
+{
+    return syscall(SYS_gettid);
+}
+
 struct channel {
     asx_channel_sender tx;
     asx_channel_receiver rx;
@@ -68,8 +108,14 @@ struct channel {
 struct world {
     asx__rng rng;
     struct channel channels[CHANNELS];
+    asx_mpmc_sender many_tx;
+    asx_mpmc_receiver many_rx;
+    atomic_uint_fast64_t many_sent, many_received, many_dropped;
     asx_mutex mutex;
+    asx_rwlock rwlock;
     asx_semaphore semaphore;
+    uint64_t pair[2];                 /* by the rwlock: equal but while somebody writes */
+    atomic_bool over;                 /* for the visitor */
     uint64_t guarded;                 /* by the mutex */
     atomic_int inside;                /* of the semaphore */
     atomic_uint_fast64_t begun, ended, finalizers, finalized, ops, streams;
@@ -83,6 +129,7 @@ struct actor {
     atomic_uint_fast64_t *scope;      /* who is alive in its region; may be NULL */
     uint32_t depth;
     uint32_t step;                    /* poll tasks */
+    bool pinned;
 };
 
 /* What a task or a finalizer carries to its end. In region memory or a frame that outlives it. */
@@ -136,6 +183,13 @@ static asx_status on_final(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+static void on_many_drop(void *ctx, void *message)
+{
+    struct world *w = ctx;
+    (void)message;
+    atomic_fetch_add(&w->many_dropped, 1);
+}
+
 static void on_drop(void *ctx, void *message)
 {
     struct channel *channel = ctx;
@@ -162,10 +216,13 @@ static void start(struct world *w, const asx_region *region, asx__rng *rng, uint
     asx_spawn_options options = { .name = "actor", .copy = &child, .copy_size = sizeof child };
     asx_task task;
     asx_status st;
+    bool polls = below(rng, 4) == 0;
+    child.pinned = !polls && below(rng, 8) == 0;
+    options.flags = child.pinned ? ASX_PINNED : 0;
     if (scope != NULL)
         atomic_fetch_add(scope, 1);
     atomic_fetch_add(&w->begun, 1);
-    if (below(rng, 4) == 0)
+    if (polls)
         st = asx_spawn_poll_task(region, &options, poll_actor, NULL, &task);
     else
         st = asx_spawn_task(region, &options, actor, NULL, &task);
@@ -177,6 +234,7 @@ static void start(struct world *w, const asx_region *region, asx__rng *rng, uint
             atomic_fetch_sub(scope, 1);
         return;
     }
+    did(polls ? DID_POLL : child.pinned ? DID_PINNED : DID_SPAWN);
     pthread_mutex_lock(&w->lock);
     w->victims[below(rng, VICTIMS)] = task;
     pthread_mutex_unlock(&w->lock);
@@ -197,6 +255,8 @@ static asx_status do_spawn(asx_cx *cx, struct actor *self, asx__rng *rng)
         return ASX_OK;
     asx_status st = asx_join(cx, &task, NULL);
     MUST(st == ASX_OK || st == ASX_E_CANCELLED || st == ASX_E_STALE_HANDLE || st == ASX_E_BUSY);
+    if (st == ASX_OK)
+        did(DID_JOIN);
     return st == ASX_E_CANCELLED ? st : ASX_OK;
 }
 
@@ -227,6 +287,7 @@ static asx_status do_scope(asx_cx *cx, struct actor *self, asx__rng *rng)
         (void)asx_region_cancel(&r, NULL);
     st = asx_region_close(&r, below(rng, 3) == 0 ? ASX_E_CANCELLED : ASX_OK);
     MUST(st != ASX_E_STALE_HANDLE && st != ASX_E_NOT_OWNER && st != ASX_E_INVALID_ARGUMENT);
+    did(st == ASX_E_TIMEOUT ? DID_LATE_SCOPE : DID_SCOPE);
     MUST(atomic_load(&alive) == 0);
     MUST(atomic_load(&finals[0].runs) == 1 && atomic_load(&finals[1].runs) == 1);
     return asx_is_cancelled(cx) ? ASX_E_CANCELLED : ASX_OK;
@@ -249,6 +310,8 @@ static asx_status do_send(asx_cx *cx, struct world *w, asx__rng *rng)
         st = asx_channel_send(&c->tx, cx, &message);
     if (st == ASX_OK)
         atomic_fetch_add(&c->sent, 1);
+    if (st == ASX_OK || st == ASX_E_DISCONNECTED)
+        did(st == ASX_OK ? DID_SEND : DID_HUNG_UP);
     MUST(st == ASX_OK || st == ASX_E_CANCELLED || st == ASX_E_DISCONNECTED || st == ASX_E_FULL);
     return st == ASX_E_CANCELLED ? st : ASX_OK;
 }
@@ -272,8 +335,57 @@ static asx_status do_reserve(asx_cx *cx, struct world *w, asx__rng *rng)
     st = choice < 3 ? asx_send_permit_abort(&permit) : asx_send_permit_send(&permit, &message);
     if (st == ASX_OK && choice >= 3)
         atomic_fetch_add(&c->sent, 1);
+    did(DID_PERMIT);
     MUST(st == ASX_OK || st == ASX_E_DISCONNECTED);
     MUST(asx_send_permit_abort(&permit) < 0); /* it has been used up */
+    return ASX_OK;
+}
+
+/* Who sends either hands its message over, now or later, or is told; one in forty closes. */
+static asx_status do_many(asx_cx *cx, struct world *w, asx__rng *rng)
+{
+    uint64_t message = asx__rng_next(rng);
+    if (below(rng, 40) == 0) {
+        asx_status closed = asx_mpmc_close(&w->many_tx);
+        MUST(closed == ASX_OK || closed == ASX_E_CLOSED);
+        did(DID_MPMC_CLOSE);
+        return ASX_OK;
+    }
+    asx_status st = asx_mpmc_send(&w->many_tx, cx, &message);
+    if (st == ASX_OK)
+        atomic_fetch_add(&w->many_sent, 1);
+    MUST(st == ASX_OK || st == ASX_E_CANCELLED || st == ASX_E_CLOSED);
+    if (st != ASX_E_CANCELLED)
+        did(st == ASX_OK ? DID_MPMC_SEND : DID_MPMC_CLOSED);
+    return st == ASX_E_CANCELLED ? st : ASX_OK;
+}
+
+static asx_status do_rwlock(asx_cx *cx, struct world *w, asx__rng *rng)
+{
+    asx_rwlock_guard guard;
+    bool writes = below(rng, 3) == 0;
+    asx_status st = writes ? asx_rwlock_write(&w->rwlock, cx, &guard)
+                           : asx_rwlock_read(&w->rwlock, cx, &guard);
+    if (st == ASX_E_POISONED) {
+        writes = true;
+        st = asx_rwlock_recover(&w->rwlock, cx, &guard);
+        if (st == ASX_OK)
+            w->pair[1] = w->pair[0];
+    }
+    if (st < 0) {
+        MUST(st == ASX_E_CANCELLED);
+        return st;
+    }
+    MUST(w->pair[0] == w->pair[1]);
+    if (writes)
+        w->pair[0]++;
+    if (below(rng, 4) == 0)
+        (void)asx_yield(cx);
+    if (writes)
+        w->pair[1]++;
+    MUST(w->pair[0] == w->pair[1]);
+    OK(asx_rwlock_unlock(&guard));
+    did(writes ? DID_WRITE : DID_READ);
     return ASX_OK;
 }
 
@@ -281,8 +393,10 @@ static asx_status do_lock(asx_cx *cx, struct world *w, asx__rng *rng)
 {
     asx_mutex_guard guard;
     asx_status st = asx_mutex_lock(&w->mutex, cx, &guard);
-    if (st == ASX_E_POISONED)
+    if (st == ASX_E_POISONED) {
         st = asx_mutex_recover(&w->mutex, cx, &guard);
+        did(DID_POISONED);
+    }
     if (st < 0) {
         MUST(st == ASX_E_CANCELLED);
         return st;
@@ -293,6 +407,7 @@ static asx_status do_lock(asx_cx *cx, struct world *w, asx__rng *rng)
         (void)asx_yield(cx);
     MUST(w->guarded == before + 1);
     OK(asx_mutex_unlock(&guard));
+    did(DID_LOCK);
     return ASX_OK;
 }
 
@@ -309,6 +424,7 @@ static asx_status do_semaphore(asx_cx *cx, struct world *w, asx__rng *rng)
         (void)do_sleep(cx, rng);
     MUST(atomic_fetch_sub(&w->inside, 1) > 0);
     OK(asx_semaphore_release(&permit));
+    did(DID_SEMAPHORE);
     return ASX_OK;
 }
 
@@ -316,6 +432,7 @@ static asx_status nap(void *arg)
 {
     struct timespec ts = { 0, (long)(uintptr_t)arg };
     nanosleep(&ts, NULL);
+    did(DID_BLOCKING);
     return ASX_OK;
 }
 
@@ -332,6 +449,8 @@ static asx_status do_race(asx_cx *cx, asx__rng *rng)
         branches[i] = (asx_branch){ "branch", sleeper, (void *)(uintptr_t)(below(rng, 300000)) };
     asx_status st = asx_race(cx, branches, 3, &winner, NULL);
     MUST(st == ASX_E_CANCELLED || (st == ASX_OK && winner < 3));
+    if (st == ASX_OK)
+        did(DID_RACE);
     return st;
 }
 
@@ -340,6 +459,8 @@ static asx_status do_timeout(asx_cx *cx, asx__rng *rng)
     uint64_t limit = (1 + below(rng, 300)) * ASX_US;
     asx_status st = asx_timeout(cx, limit, sleeper, (void *)(uintptr_t)(below(rng, 600000)));
     MUST(st == ASX_OK || st == ASX_E_TIMEOUT || st == ASX_E_CANCELLED);
+    if (st == ASX_E_TIMEOUT)
+        did(DID_TIMEOUT);
     return st == ASX_E_TIMEOUT ? ASX_OK : st;
 }
 
@@ -352,6 +473,8 @@ static void do_cancel(struct world *w, asx__rng *rng)
         return;
     asx_status st = asx_task_cancel(&victim, NULL);
     MUST(st == ASX_OK || st == ASX_E_STALE_HANDLE);
+    if (st == ASX_OK)
+        did(DID_CANCEL);
 }
 
 static asx_status masked(asx_cx *cx, void *arg)
@@ -365,7 +488,7 @@ static asx_status one_step(asx_cx *cx, struct actor *self, asx__rng *rng)
 {
     struct world *w = self->world;
     atomic_fetch_add(&w->ops, 1);
-    switch (below(rng, 24)) {
+    switch (below(rng, 28)) {
     case 0: case 1:
         return asx_yield(cx);
     case 2: case 3:
@@ -391,6 +514,10 @@ static asx_status one_step(asx_cx *cx, struct actor *self, asx__rng *rng)
     case 20:
         do_cancel(w, rng);
         return ASX_OK;
+    case 24: case 25:
+        return do_many(cx, w, rng);
+    case 26:
+        return do_rwlock(cx, w, rng);
     case 21:
         return asx_commit_section(cx, 100, masked, rng);
     default:
@@ -402,15 +529,24 @@ static asx_status actor(asx_cx *cx, void *arg)
 {
     struct actor *self = arg;
     asx__rng rng = asx__rng_fork(&self->world->rng, self->stream);
+    long home = thread_id();
     count_in(cx, self);
     asx_status st = ASX_OK;
-    for (uint64_t n = below(&rng, 12); n > 0 && st == ASX_OK; n--)
+    for (uint64_t n = below(&rng, 12); n > 0 && st == ASX_OK; n--) {
         st = one_step(cx, self, &rng);
+        MUST(!self->pinned || thread_id() == home);
+    }
+    if (st == ASX_E_CANCELLED)
+        did(DID_CANCELLED);
     if (st != ASX_OK)
         return st;
     uint64_t end = below(&rng, 200);
-    if (end == 0)
+    if (end == 0) {
+        asx_mutex_guard guard; /* whoever comes next finds it poisoned */
+        did(DID_PANIC);
+        (void)asx_mutex_try_lock(&self->world->mutex, cx, &guard);
         asx_panic(cx, "stress");
+    }
     return end < 4 ? ASX_E_NOT_SUPPORTED : ASX_OK;
 }
 
@@ -483,8 +619,36 @@ static asx_status consume(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+/* Until it is closed and nothing is left, sends that wait included. */
+static asx_status consume_many(asx_cx *cx, void *arg)
+{
+    struct world *w = arg;
+    uint64_t message;
+    asx_status st;
+    while ((st = asx_mpmc_recv(&w->many_rx, cx, &message)) == ASX_OK)
+        atomic_fetch_add(&w->many_received, 1);
+    MUST(st == ASX_E_CLOSED);
+    return ASX_OK;
+}
+
+/* A thread that is no worker. */
+static void *visit(void *arg)
+{
+    struct world *w = arg;
+    asx__rng rng = asx__rng_fork(&w->rng, UINT64_MAX);
+    while (!atomic_load(&w->over)) {
+        struct timespec pause = { 0, 300000 };
+        do_cancel(w, &rng);
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
 static void make_channels(struct world *w, const asx_region *region)
 {
+    asx_channel_options many = { .drop = on_many_drop, .drop_ctx = w };
+    OK(asx_mpmc_create_with(region, sizeof(uint64_t), (size_t)below(&w->rng, 3), &many,
+                            &w->many_tx, &w->many_rx));
     for (int i = 0; i < CHANNELS; i++) {
         struct channel *c = &w->channels[i];
         asx_channel_options options = { .drop = on_drop, .drop_ctx = c };
@@ -498,6 +662,9 @@ static void check_round(struct world *w)
     MUST(atomic_load(&w->begun) == atomic_load(&w->ended));
     MUST(atomic_load(&w->finalizers) == atomic_load(&w->finalized));
     MUST(atomic_load(&w->inside) == 0);
+    MUST(w->pair[0] == w->pair[1]);
+    MUST(atomic_load(&w->many_sent) ==
+         atomic_load(&w->many_received) + atomic_load(&w->many_dropped));
     for (int i = 0; i < CHANNELS; i++) {
         struct channel *c = &w->channels[i];
         MUST(atomic_load(&c->sent) == atomic_load(&c->received) + atomic_load(&c->dropped));
@@ -514,6 +681,7 @@ static asx_status play(asx_cx *cx, void *arg)
     OK(asx_region_open(cx, &channels, NULL));
     make_channels(w, &channels);
     OK(asx_mutex_create(&channels, "mutex", &w->mutex));
+    OK(asx_rwlock_create(&channels, "rwlock", &w->rwlock));
     OK(asx_semaphore_create(&channels, "semaphore", PERMITS, &w->semaphore));
     OK(asx_region_open(cx, &consumers, NULL));
     for (int i = 0; i < CHANNELS; i++) {
@@ -521,6 +689,8 @@ static asx_status play(asx_cx *cx, void *arg)
                                   below(&w->rng, 4) == 0 ? below(&w->rng, 20) : UINT64_MAX };
         OK(asx_spawn(&consumers, "consumer", consume, &c[i]));
     }
+    for (int i = 0; i < 2; i++)
+        OK(asx_spawn(&consumers, "consumer of many", consume_many, w));
     if (below(&w->rng, 4) == 0)
         collect.timeout_ns = below(&w->rng, 20) * ASX_MS + 1;
     OK(asx_region_open(cx, &actors, &collect));
@@ -530,6 +700,7 @@ static asx_status play(asx_cx *cx, void *arg)
     MUST(atomic_load(&alive) == 0);
     for (int i = 0; i < CHANNELS; i++)
         OK(asx_channel_sender_drop(&w->channels[i].tx));
+    OK(asx_mpmc_sender_drop(&w->many_tx));
     OK(asx_region_close(&consumers, ASX_OK));
     OK(asx_region_close(&channels, ASX_OK));
     check_round(w);
@@ -539,6 +710,7 @@ static asx_status play(asx_cx *cx, void *arg)
 struct plan {
     uint64_t seed, until_ns;
     uint64_t rounds, tasks, ops;
+    bool visited; /* by a thread that is no worker */
 };
 
 static asx_status play_until(asx_cx *cx, void *arg)
@@ -553,7 +725,13 @@ static asx_status play_until(asx_cx *cx, void *arg)
         snprintf(text, sizeof text, "seed %llu", (unsigned long long)seed);
         asx__rng_seed(&w->rng, seed);
         pthread_mutex_init(&w->lock, NULL);
+        pthread_t visitor;
+        if (plan->visited)
+            MUST(pthread_create(&visitor, NULL, visit, w) == 0);
         MUST(play(cx, w) == ASX_OK);
+        atomic_store(&w->over, true);
+        if (plan->visited)
+            MUST(pthread_join(visitor, NULL) == 0);
         plan->tasks += atomic_load(&w->begun);
         plan->ops += atomic_load(&w->ops);
         pthread_mutex_destroy(&w->lock);
@@ -569,6 +747,24 @@ static void check_rest(asx_runtime *rt)
     OK(asx_runtime_stats(rt, &stats));
     MUST(stats.tasks_live == 0 && stats.obligations_reserved == 0 && stats.timers_live == 0);
     MUST(stats.regions_live == 0 && stats.channels_live == 0);
+}
+
+static void tell(const struct plan *plan, uint32_t workers, uint64_t stolen)
+{
+    printf("stress: steal %llu", (unsigned long long)stolen);
+    for (int i = 0; i < EVENTS; i++)
+        printf(", %s %llu", event_names[i], (unsigned long long)atomic_load(&events[i]));
+    printf("\n");
+    if (plan->rounds >= ROUNDS_MANY) {
+        MUST(workers == 1 || stolen > 0);
+        for (int i = 0; i < EVENTS; i++)
+            if (atomic_load(&events[i]) == 0)
+                complain(event_names[i], "never happened");
+    }
+    printf("stress: seed %llu, %u workers: %llu rounds, %llu tasks, %llu operations, all as it "
+           "should be\n",
+           (unsigned long long)plan->seed, workers, (unsigned long long)plan->rounds,
+           (unsigned long long)plan->tasks, (unsigned long long)plan->ops);
 }
 
 int main(int argc, char **argv)
@@ -592,14 +788,14 @@ int main(int argc, char **argv)
         return 2;
     }
     asx_runtime *rt;
+    asx_stats stats;
+    plan.visited = config.workers > 1;
     plan.until_ns = now_ns() + seconds * ASX_SEC;
     OK(asx_runtime_create(&config, &rt));
     OK(asx_runtime_run(rt, play_until, &plan));
     check_rest(rt);
+    OK(asx_runtime_stats(rt, &stats));
     OK(asx_runtime_destroy(rt));
-    printf("stress: seed %llu, %u workers: %llu rounds, %llu tasks, %llu operations, all as it "
-           "should be\n",
-           (unsigned long long)plan.seed, config.workers, (unsigned long long)plan.rounds,
-           (unsigned long long)plan.tasks, (unsigned long long)plan.ops);
+    tell(&plan, config.workers, stats.tasks_stolen);
     return 0;
 }
