@@ -170,6 +170,7 @@ typedef enum asx__found {
     ASX__FOUND_NOTHING,  /* no room, no message, held */
     ASX__FOUND_CLOSED,
     ASX__FOUND_CANCELLED,
+    ASX__FOUND_LAGGED,   /* others than it came for */
     ASX__FOUND_TICKET = 16 /* it waits; plus the number of its place */
 } asx__found;
 

@@ -243,6 +243,7 @@ static void run_broadcast_recv(asx__work *w)
     } else if (there > wanted) { /* it has missed some */
         uint64_t sent = asx__work_reads(w, asx__work_part(w, PART_VALUE));
         asx__work_writes(w, w->op->other, sent - w->op->a);
+        w->deed->found = ASX__FOUND_LAGGED;
     } else if (asx__work_reads(w, asx__work_part(w, PART_CLOSED)) != 0) {
         asx__work_finds(w, ASX__FOUND_CLOSED);
     } else if (w->op->kind == ASX__OP_BROADCAST_TRY_RECV) {

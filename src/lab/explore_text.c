@@ -118,9 +118,9 @@ static long long shown(uint64_t value)
 /* How an operation of the runtime went, if not as hoped. */
 static const char *found_text(const asx__dpor_event *event)
 {
-    static const char *const texts[] = { "", ": nothing", ": closed", ": cancelled" };
+    static const char *const texts[] = { "", ": nothing", ": closed", ": cancelled", ": lagged" };
     bool tells = event->kind >= ASX__OP_READ_LOCK && event->kind != ASX__OP_ADVANCE;
-    return tells && event->found < 4 ? texts[event->found] : "";
+    return tells && event->found <= ASX__FOUND_LAGGED ? texts[event->found] : "";
 }
 
 /* Objects are x0, x1, ... in the order in which they are shown: their numbers in the engine say
@@ -245,7 +245,8 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
         const char *place = file_of(events[i].site);
         int indent = (int)(lane[events[i].task] - 1) * LANE_WIDTH;
         int rest = *place != '\0' ? (int)lanes * LANE_WIDTH - indent : 0;
-        asx__text_add(text, "%*s%-*s%s\n", indent, "", rest, cell, place);
+        const char *gap = rest != 0 && strlen(cell) >= (size_t)rest ? " " : "";
+        asx__text_add(text, "%*s%-*s%s%s\n", indent, "", rest, cell, gap, place);
     }
     add_failure(x, text);
     free(lane);
@@ -292,7 +293,9 @@ void asx__explore_waiting(const asx__explorer *x, asx__text *text)
             continue;
         asx__text_add(text, "%s", text->len != 0 ? "; " : "");
         add_task_and_name(x, text, t);
-        asx__text_add(text, " waits to %s", asx__op_str(op->kind));
+        const char *doing = asx__op_str(op->kind);
+        bool waits = strncmp(doing, "wait ", 5) == 0;
+        asx__text_add(text, " waits %s%s", waits ? "" : "to ", waits ? doing + 5 : doing);
         uint32_t holder = holder_for(x, t);
         if (holder != ASX__DPOR_NONE) {
             asx__text_add(text, " what ");

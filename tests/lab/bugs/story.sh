@@ -54,6 +54,19 @@ if command -v gdb >/dev/null 2>&1; then
 fi
 expect deadlock 1 'deadlock: .*cycle: ' "$asx" explore "$program" --no-pack lock_order_bad
 [ ! -e asx-lock_order_bad.pack ] || { echo "--no-pack: there is one"; bad=1; }
+# One of each of the smaller objects, used wrongly: told, packed, replayed; and rightly.
+story() {
+    expect "$1-found" 1 "^$1_bad: .*$2" "$asx" explore "$program" "$1_bad"
+    expect "$1-packed" 0 '^the same failure again$' "$asx" replay "asx-$1_bad.pack"
+    expect "$1-lanes" 0 "$3" grep -a '^| ' "asx-$1_bad.pack"
+    expect "$1-repaired" 0 "^$1_good: .* 0 deadlocks, 0 bugs, .* complete$" \
+        "$asx" explore "$program" "$1_good"
+}
+story signal_is_lost 'deadlock: 1 waiter waits to lock again' 'signal x3: nothing'
+story barrier_with_too_few 'deadlock: [12] worker waits to go on' 'wait at barrier'
+story initializer_is_cancelled 'failed: begun == 1' 'checkpoint x[0-9]*: cancelled'
+story receiver_lags 'failed: count == 2' 'receive broadcast x[0-9]*: lagged '
+story value_is_missed 'deadlock: 2 waiter waits for change' 'set watch x1'
 expect clean 0 '^account_good: 2 executions, 2 classes, 0 redundant, .* complete$' \
     "$asx" explore "$program" account_good
 expect sampled 0 '^account_good: 1000 schedules sampled, none failed$' \
