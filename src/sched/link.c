@@ -20,11 +20,28 @@ static asx_status link_shared(const asx_task *a, const asx_task *b)
     return st;
 }
 
+/* The explored runtime of this task, also when it was joined before; NULL: it has none. */
+static asx_runtime *explored_of(const asx_task *handle)
+{
+    asx__task *task;
+    asx_status st = asx__task_resolve(handle, &task);
+    if (ASX__LIKELY(st == ASX_OK ? task->region->rt->seam == NULL
+                                 : !asx__task_may_be_joined(handle, st)))
+        return NULL;
+    return handle->task_->region->rt;
+}
+
 asx_status asx_task_link(const asx_task *a, const asx_task *b)
 {
     asx__task *ta, *tb;
     if (asx__task_is_shared(a) && asx__task_is_shared(b))
         return link_shared(a, b);
+    asx_runtime *explored = explored_of(a);
+    /* In another order it might not be too late: it is a turn either way. */
+    if (ASX__UNLIKELY(explored != NULL) && explored == explored_of(b) &&
+        a->id.generation != b->id.generation)
+        asx__turn(explored, explored->current, ASX__TURN_LINK, asx__serial(a->id.generation),
+                  asx__serial(b->id.generation));
     asx_status st = asx__task_resolve(a, &ta);
     if (st == ASX_OK)
         st = asx__task_resolve(b, &tb);
@@ -33,15 +50,6 @@ asx_status asx_task_link(const asx_task *a, const asx_task *b)
     if (ta == tb || ta->region->rt != tb->region->rt)
         return ASX_E_INVALID_ARGUMENT;
     asx_runtime *rt = ta->region->rt;
-    if (ASX__UNLIKELY(rt->seam != NULL)) {
-        asx__turn(rt, rt->current, ASX__TURN_LINK, asx__serial(ta->generation),
-                  asx__serial(tb->generation));
-        st = asx__task_resolve(a, &ta);
-        if (st == ASX_OK)
-            st = asx__task_resolve(b, &tb);
-        if (st < 0)
-            return st;
-    }
     if (ta->phase == ASX_TASK_COMPLETED || tb->phase == ASX_TASK_COMPLETED) {
         asx__task *ended = ta->phase == ASX_TASK_COMPLETED ? ta : tb;
         asx__task *other = ended == ta ? tb : ta;

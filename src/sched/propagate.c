@@ -257,8 +257,7 @@ static bool reason_ok(const asx_cancel_reason *reason)
     return reason == NULL || (unsigned)reason->kind < ASX_CANCEL_KIND_COUNT;
 }
 
-/* A handle of an explored runtime whose task was joined, or lived in a region that is closed. */
-static bool may_be_joined(const asx_task *handle, asx_status st)
+bool asx__task_may_be_joined(const asx_task *handle, asx_status st)
 {
     return st == ASX_E_STALE_HANDLE && handle->task_->region != NULL &&
            handle->task_->region->rt->seam != NULL;
@@ -281,7 +280,8 @@ asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reas
     if (!reason_ok(reason))
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx__task_resolve(handle, &task);
-    if (ASX__UNLIKELY(st == ASX_OK ? task->region->rt->seam != NULL : may_be_joined(handle, st))) {
+    if (ASX__UNLIKELY(st == ASX_OK ? task->region->rt->seam != NULL
+                                   : asx__task_may_be_joined(handle, st))) {
         /* In another order it would not be too late: it is a turn either way. Who has joined it
          * before or after makes no difference: it has completed. */
         asx_runtime *explored = handle->task_->region->rt;

@@ -750,6 +750,9 @@ void asx__waker_orphan(struct asx__waker_cell *cell);
 void asx__task_recycle(asx_runtime *rt, asx__task *task);
 void asx__task_release_extra(asx_runtime *rt, asx__task *task);
 asx_status asx__task_resolve(const asx_task *task, asx__task **ret_task);
+/* It could not be resolved with this status: it is a handle of an explored runtime whose task was
+ * joined, or lived in a region that is closed. */
+bool asx__task_may_be_joined(const asx_task *handle, asx_status st);
 /* A task that called asx_panic() and was left by its worker. */
 void asx__task_end_panicked(asx_runtime *rt, asx__task *task);
 /* The running task has called pthread_exit(): it ends as one that panicked. */
