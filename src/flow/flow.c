@@ -62,6 +62,16 @@ static asx_status tell(asx_cx *cx, asx_status st)
     return st;
 }
 
+/* As tell(), of a status that says nothing of the caller: it may have been cancelled, too. */
+static asx_status tell_too(asx_cx *cx, asx_status st)
+{
+    if (st != ASX_E_CANCELLED)
+        return st;
+    ASX__GATE_CX(cx, tell_too(&in, st));
+    asx__turn(cx->rt_, cx->task_, ASX__TURN_IS_CANCELLED, 0, 0);
+    return tell(cx, st);
+}
+
 /* A cancel, or the time-out of the scope itself, may come from another worker before everybody has
  * been started. Who was refused for that reason hears what closing the scope says. */
 static bool came_too_late(asx_status setup)
@@ -339,7 +349,7 @@ asx_status asx_race(asx_cx *cx, const asx_branch *branches, size_t count, size_t
         *ret_winner = winner;
     if (ret_result != NULL)
         *ret_result = result;
-    return result.outcome.status;
+    return tell_too(cx, result.outcome.status);
 }
 
 /* ---- time-out ------------------------------------------------------------------------------- */

@@ -697,6 +697,7 @@ static asx_status begin_report(asx_runtime *rt, const asx__task *task, asx__regi
 static asx_status fetch_result(asx_runtime *rt, asx__region *region, asx_close_report *report)
 {
     asx_status result = region->result;
+    bool heard = !region->unheard;
     if (report != NULL && region->report == NULL) { /* asked for too late: no items */
         asx__report_begin(rt, report);
         asx__report_counts(report, region);
@@ -709,7 +710,7 @@ static asx_status fetch_result(asx_runtime *rt, asx__region *region, asx_close_r
     disown(region);
     asx__region_free(rt, region);
     /* Whoever gets this as the answer to a cancel of its own has been told. */
-    if (result == ASX_E_CANCELLED && rt->current != NULL)
+    if (result == ASX_E_CANCELLED && heard && rt->current != NULL)
         (void)asx__tell_if_needed(rt, rt->current);
     return result;
 }

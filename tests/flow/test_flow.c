@@ -290,6 +290,32 @@ ASX_TEST(a_cancelled_race_has_no_winner_and_waits_for_its_branches)
     CHECK_EQ(v.returned_at, 17 * ASX_MS);
 }
 
+static asx_status cancel_who_drains(asx_cx *cx, void *arg)
+{
+    struct victim *v = arg;
+    asx_region region;
+    asx_task task;
+    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&region, NULL, race_victim, v, &task), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 10 * ASX_MS), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &task, &v->results[1]), ASX_OK);
+    return asx_region_close(&region, ASX_OK);
+}
+
+/* It has a winner, and says so: nobody was told of a cancel that came while it waits for the
+ * others. */
+ASX_TEST(a_race_that_is_cancelled_while_it_drains_has_its_winner_and_ends_ok)
+{
+    struct victim v = { .a = { .sleep_ms = 5 }, .b = { .sleep_ms = 100, .cleanup_ms = 20 } };
+    program(cancel_who_drains, &v);
+    CHECK_STATUS(v.got, ASX_OK);
+    CHECK_EQ(v.winner, 0);
+    CHECK_EQ(v.b.why, ASX_CANCEL_RACE_LOST);
+    CHECK_EQ(v.returned_at, 25 * ASX_MS);
+    CHECK_EQ(v.results[1].outcome.kind, ASX_OUTCOME_OK);
+}
+
 static asx_status race_of_none(asx_cx *cx, void *arg)
 {
     struct victim *v = arg;
