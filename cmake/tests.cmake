@@ -115,8 +115,11 @@ endforeach()
 if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME lab-classes-all CONFIGURATIONS all COMMAND lab-classes-reference)
   add_test(NAME lab-objects-all CONFIGURATIONS all COMMAND lab-classes-objects)
-  set_tests_properties(lab-classes-all lab-objects-all PROPERTIES LABELS "lab;seeds" TIMEOUT 3600
+  set_tests_properties(lab-classes-all lab-objects-all PROPERTIES LABELS "lab;seeds" TIMEOUT 3600)
+  set_tests_properties(lab-classes-all PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=60000")
+  set_tests_properties(lab-objects-all PROPERTIES
+    ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=20000")
 endif()
 
 # What becomes of a sequence is remembered only where executions are long (src/lab/dpor_seen.c). Here

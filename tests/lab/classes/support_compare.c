@@ -69,6 +69,10 @@ void ref_tell(ref_program *p)
             }
     }
     const char *complaint = ref_compare(p, 11, true, &ref, &brute);
-    fprintf(stderr, "%s; by the table there are %d\n", complaint, (int)ref.classes);
+    asx_explore_options all = { .mode = ASX_EXPLORE_DFS, .executions_max = 100000 };
+    asx_explore_result r;
+    uint64_t found = explored(p, all, &r) ? r.totals.classes : 0;
+    fprintf(stderr, "%s; by the table there are %d, explored %d\n", complaint, (int)ref.classes,
+            (int)found);
     ref_print(p);
 }

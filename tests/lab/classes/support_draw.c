@@ -69,6 +69,11 @@ static const unit families[][7] = {
     { ONE(WATCH_CHANGED), ONE(WATCH_SET), ONE(WATCH_GET), ONE(WATCH_CLOSE) },
     { ONE(CAST_RECV), ONE(CAST), { REF_CAST_JOIN, REF_CAST_LEAVE, HOLDS_RECEIVER },
       ONE(CAST_TRY_RECV), ONE(CAST_COUNT), ONE(CAST_CLOSE) },
+    { ONE(SCOPE_FAIL), ONE(SCOPE_FAIL), ONE(SCOPE), ONE(CHECKPOINT), ONE(CANCEL) },
+    { ONE(SCOPE_DEFER), ONE(SCOPE_DEFER), ONE(SCOPE), ONE(FETCH_ADD), ONE(CANCEL) },
+    { ONE(RACE), ONE(CHECKPOINT), ONE(CHECKPOINT), ONE(STORE), ONE(CANCEL) },
+    { ONE(TIMEOUT), ONE(SLEEP), ONE(SLEEP), ONE(CHECKPOINT), ONE(LOAD) },
+    { ONE(LINK), ONE(FAIL), ONE(FAIL), ONE(CHECKPOINT), ONE(CHECKPOINT) },
 };
 #undef ONE
 
@@ -101,6 +106,9 @@ static uint8_t argument(draw *d, int number, int op, int held)
     case REF_CANCEL:
     case REF_JOIN:
         return (uint8_t)((number + 1 + (int)below(d, (unsigned)others)) % d->p->started);
+    case REF_LINK:
+        others = (number + 1 + (int)below(d, (unsigned)others)) % d->p->started;
+        return (uint8_t)(number | others << 3);
     case REF_ACQUIRE:
     case REF_TRY_ACQUIRE:
     case REF_UNITS:
@@ -122,6 +130,11 @@ static uint8_t argument(draw *d, int number, int op, int held)
     }
 }
 
+static bool is_scope(int op)
+{
+    return op == REF_SCOPE || (op >= REF_SCOPE_FAIL && op <= REF_TIMEOUT);
+}
+
 /* Not every operation goes with every program. */
 static bool fits(const draw *d, int number, const unit *u, int held)
 {
@@ -135,8 +148,13 @@ static bool fits(const draw *d, int number, const unit *u, int held)
         return number == 0;
     if (u->first >= REF_ASK && u->first <= REF_ASK_DROP)
         return number == 1;
-    if (u->first == REF_SCOPE)
-        return (held & HOLDS_MASK) == 0 && p->tasks < REF_TASKS && !inner;
+    if (u->first == REF_FAIL || u->first == REF_LINK)
+        return !inner;
+    if (is_scope(u->first))
+        return (held & HOLDS_MASK) == 0 && p->tasks + (u->first == REF_RACE) < REF_TASKS;
+    for (int i = 0; i < PALETTE && u->first == REF_JOIN; i++)
+        if (d->palette[i].first == REF_LINK) /* which would be told; that is not explored */
+            return false;
     return !(inner && u->first == REF_JOIN);
 }
 
@@ -157,6 +175,16 @@ static void draw_wait(draw *d, int number, int held)
     d->left -= 3;
 }
 
+static void draw_scope(draw *d, int number, int op)
+{
+    int inner = d->p->tasks, others = op == REF_RACE ? 2 : 1;
+    d->p->tasks += others;
+    append(d->p, number, op, inner);
+    d->left--;
+    for (int i = 0; i < others; i++)
+        draw_task(d, inner + i, 1 + (int)below(d, 2), 0);
+}
+
 static void draw_unit(draw *d, int number, int held)
 {
     ref_program *p = d->p;
@@ -175,11 +203,8 @@ static void draw_unit(draw *d, int number, int held)
         if ((holds & held) != 0)
             return;
     }
-    if (u->first == REF_SCOPE) {
-        arg = p->tasks++;
-        append(p, number, REF_SCOPE, arg);
-        d->left--;
-        draw_task(d, arg, 1 + (int)below(d, 2), 0);
+    if (is_scope(u->first)) {
+        draw_scope(d, number, u->first);
         return;
     }
     append(p, number, u->first, arg);
@@ -275,11 +300,12 @@ void ref_draw_objects(asx__rng *rng, ref_program *ret_program)
 static void draw_program(draw *d)
 {
     ref_program *p = d->p;
-    bool cancels = false, waits = false;
+    bool cancels = false, waits = false, flow = false;
     for (int i = 0; i < PALETTE; i++) {
         int op = d->palette[i].first;
-        cancels |= op == REF_CANCEL || op == REF_CANCEL_ALL;
+        cancels |= op == REF_CANCEL || op == REF_CANCEL_ALL || op >= REF_SCOPE_FAIL;
         waits |= op == REF_COND_WAIT;
+        flow |= op == REF_RACE || op == REF_TIMEOUT; /* which are for fibers */
     }
     p->tasks = p->started = 2 + (int)below(d, 3);
     p->capacity = 1 + (int)below(d, 2);
@@ -289,7 +315,7 @@ static void draw_program(draw *d)
     p->adversarial = chance(d, 2);
     p->faults = chance(d, 8);
     p->lab_mutexes = !cancels && !waits && !p->faults && chance(d, 4);
-    p->polls = chance(d, 8);
+    p->polls = chance(d, 8) && !flow;
     p->many = (int)below(d, 3);
     for (int i = 0; i < p->started; i++)
         draw_task(d, i, p->started == 2 ? 1 + (int)below(d, 4) : 1 + (int)below(d, 3), 0);

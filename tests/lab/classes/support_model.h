@@ -44,6 +44,10 @@ typedef struct task {
     uint8_t came; /* when it did its last step */
     uint8_t ticket;
     uint8_t scope, closed; /* who it has started and waits for, or 0; its own region is closed */
+    uint8_t beside;        /* who is the first in its region: how many others are there */
+    uint8_t spared;        /* likewise: deadlines of those who were cancelled when it was opened */
+    uint8_t due;           /* when the region that it has opened is late; 0: never */
+    uint8_t links, failed, told;
     uint8_t version;       /* of the watch that it has seen */
     uint64_t seen;
 } task;
@@ -76,7 +80,7 @@ typedef struct event {
 typedef struct walk {
     const ref_program *p;
     int blind;
-    bool permits, cancels;
+    bool permits, cancels, ends; /* the end of a task is an event */
     ref_count count;
 } walk;
 
@@ -93,5 +97,16 @@ bool ref_advance_once(task *t, ref_step step, int label);
 bool ref_waits_in_line(const task *t, int op);
 /* It has used up its end of the oneshot, and does nothing. */
 bool ref_is_idle(const state *s, ref_step step);
+
+/* The steps of support_scopes.c. */
+bool ref_operate_scope(state *s, int number, ref_step step, event *e);
+/* Sets its flag, and what it has opened is cancelled with it. */
+void ref_cancel(state *s, int number, event *e);
+void ref_end(const walk *w, state *s, int number, event *e);
+/* The deadline of what it has opened; false: not now. */
+bool ref_passes(const walk *w, state *s, int number, event *e);
+bool ref_race_is_over(const state *s, const task *t, ref_step step);
+bool ref_race_has_told(const task *t);
+bool ref_waits_for_first(const task *t, int op);
 
 #endif

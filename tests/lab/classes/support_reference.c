@@ -10,7 +10,7 @@ typedef struct place {
     state s;
     uint64_t sum;
     uint16_t last[REF_OBJECTS]; /* write of each object: task and number, 0: none */
-    uint8_t events[REF_TASKS];
+    uint8_t events[2 * REF_TASKS]; /* of tasks, then of deadlines */
 } place;
 
 enum { TABLE = 1 << 17, PREFIXES_MAX = 10000 };
@@ -326,50 +326,15 @@ static bool do_drop(state *s, task *t, ref_step step, event *e)
     return true;
 }
 
-/* Sets its flag, and what it has opened is cancelled with it. */
-static void cancel(state *s, int number, event *e)
-{
-    int inner = s->task[number].scope;
-    s->task[number].flag = 1;
-    ref_access(e, REF_FLAGS + number, true);
-    if (inner == 0 || s->task[inner].closed == 1)
-        return;
-    ref_access(e, REF_SCOPES + inner, true);
-    s->task[inner].closed = 2;
-    cancel(s, inner, e);
-}
-
-/* Opened by a cancelled task it is cancelled, and nobody is started there; its close waits for who
- * was, and tells. */
-static bool do_scope(state *s, task *t, int number, ref_step step, event *e)
-{
-    task *inner = &s->task[step.arg];
-    if (t->part == 0) {
-        ref_access(e, REF_FLAGS + number, false);
-        inner->phase = t->flag != 0 ? ENDED : ALIVE;
-        inner->came = s->now;
-        inner->closed = t->flag != 0 ? 2 : 0;
-        t->scope = step.arg;
-        return true;
-    }
-    if (inner->phase != ENDED)
-        return false;
-    ref_access(e, REF_SCOPES + step.arg, true);
-    e->label = inner->closed != 0 ? TOLD : DONE;
-    inner->closed = 1;
-    t->scope = 0;
-    return true;
-}
-
 static bool do_task(const walk *w, state *s, task *t, ref_step step, event *e)
 {
     switch (step.op) {
     case REF_CANCEL:
-        cancel(s, step.arg, e);
+        ref_cancel(s, step.arg, e);
         return true;
     case REF_CANCEL_ALL:
         for (int i = 0; i < w->p->started; i++)
-            cancel(s, i, e);
+            ref_cancel(s, i, e);
         return true;
     case REF_JOIN:
         return s->task[step.arg].phase == ENDED;
@@ -402,10 +367,10 @@ static bool operate(const walk *w, state *s, int number, ref_step step, event *e
         return do_send(w, s, t, number, step, e);
     if (step.op <= REF_MANY_CLOSE)
         return do_many(w, s, t, number, step, e);
+    if (step.op == REF_SCOPE || step.op >= REF_SCOPE_FAIL)
+        return (w->cancels || step.op != REF_SCOPE) && ref_operate_scope(s, number, step, e);
     if (step.op > REF_CHOOSE)
         return ref_operate_object(w, s, number, step, e);
-    if (step.op == REF_SCOPE)
-        return w->cancels && do_scope(s, t, number, step, e);
     return do_task(w, s, t, step, e);
 }
 
@@ -431,8 +396,20 @@ static bool next_release(const task *t, ref_step *ret_step)
 
 static bool in_two_parts(const walk *w, int op)
 {
-    return op == REF_WRITE || op == REF_SCOPE || (op == REF_MANY_SEND && w->p->many == 0) ||
+    return op == REF_WRITE || (op == REF_MANY_SEND && w->p->many == 0) ||
            op == REF_COND_WAIT || op == REF_NOTIFY_WAIT || op == REF_BARRIER;
+}
+
+static bool is_scope(int op)
+{
+    return op == REF_SCOPE || (op >= REF_SCOPE_FAIL && op <= REF_TIMEOUT);
+}
+
+static bool is_point(const task *t, int op)
+{
+    if (op == REF_RACE || op == REF_TIMEOUT)
+        return t->part == 0 || ref_waits_for_first(t, op);
+    return ref_is_point(op);
 }
 
 /* To the next step, behind one that ended like this. */
@@ -440,7 +417,12 @@ static void advance(const walk *w, task *t, ref_step step, int label)
 {
     if (step.op == REF_ONCE && ref_advance_once(t, step, label))
         return;
+    if (is_scope(step.op) && t->part != 0) {
+        t->chosen = 0;
+        return;
+    }
     if (label == TOLD) {
+        t->told = 1;
         t->phase = LEAVING;
     } else if (in_two_parts(w, step.op) && t->part == 0 && label == DONE) {
         t->part = 1;
@@ -471,8 +453,12 @@ static int step_task(const walk *w, state *s, int number, int answer, event *e)
     ref_step step = { 0, 0, 0 };
     e->len = 0;
     e->label = DONE;
-    if (t->phase == LEAVING)
-        return next_release(t, &step) && operate(w, s, number, step, e);
+    if (t->phase == LEAVING && next_release(t, &step))
+        return operate(w, s, number, step, e);
+    if (t->phase == LEAVING) {
+        ref_end(w, s, number, e);
+        return 1;
+    }
     if (t->phase != ALIVE)
         return 0;
     ref_step whole = w->p->code[number][t->pc];
@@ -483,19 +469,19 @@ static int step_task(const walk *w, state *s, int number, int answer, event *e)
         ref_see(t, (unsigned)answer);
         return step.arg;
     }
-    if (ref_is_point(step.op) && t->masked == 0 && w->cancels) {
+    if (is_point(t, step.op) && t->masked == 0 && w->cancels) {
         if (w->p->faults && t->chosen == 0 && t->faulty == 0) {
             e->label = (uint8_t)(ANSWER + answer);
             t->chosen = answer != 0 ? 2 : 1;
             return 2;
         }
         if (t->chosen == 2) { /* it cancels itself */
-            ref_access(e, REF_FLAGS + number, true);
-            t->flag = t->chosen = t->faulty = 1;
+            ref_cancel(s, number, e);
+            t->chosen = t->faulty = 1;
             return 1;
         }
         bool late = (step.op == REF_MANY_SEND && t->part == 1) || /* looks for a taker first */
-                    ref_waits_in_line(t, step.op);
+                    ref_waits_in_line(t, step.op) || ref_waits_for_first(t, step.op);
         if (!late)
             ref_access(e, REF_FLAGS + number, false);
         if (!late && t->flag != 0) {
@@ -522,7 +508,7 @@ static void settle(const walk *w, state *s)
             ref_step step = { 0, 0, 0 };
             if (t->phase == ALIVE && t->pc >= w->p->len[i])
                 t->phase = LEAVING;
-            if (t->phase == LEAVING && !next_release(t, &step)) {
+            if (t->phase == LEAVING && !next_release(t, &step) && !w->ends) {
                 t->phase = ENDED;
                 again = true;
             }
@@ -532,6 +518,9 @@ static void settle(const walk *w, state *s)
             task *other = step.op == REF_SCOPE && !w->cancels ? &s->task[step.arg] : NULL;
             if (step.op == REF_MASK || step.op == REF_UNMASK) {
                 t->masked = step.op == REF_MASK;
+            } else if (ref_race_is_over(s, t, step)) {
+                t->phase = ref_race_has_told(t) ? LEAVING : ALIVE;
+                t->part = 0; /* its end is no event, so a cancel reaches the branches even then */
             } else if (ref_is_idle(s, step)) {
                 t->came = s->now;
             } else if (other != NULL && other->phase == BEFORE) {
@@ -597,11 +586,34 @@ static bool move_clock(const walk *w, state *s)
         const ref_step *step = &w->p->code[i][t->pc];
         if (t->phase == ALIVE && step->op == REF_SLEEP && t->came + step->arg < next)
             next = t->came + step->arg;
+        if (t->due > s->now && t->due < next)
+            next = t->due;
     }
     if (next == 256)
         return false;
     s->now = (uint8_t)next;
     s->epochs++;
+    for (int i = 0; i < w->p->tasks; i++) {
+        event e = { .len = 0 };
+        (void)ref_passes(w, s, i, &e);
+    }
+    return true;
+}
+
+static void explore(walk *w, const place *at);
+
+/* A deadline is a task of its own. */
+static bool pass(walk *w, const place *at, int number)
+{
+    place next;
+    event e = { .len = 0 };
+    memcpy(&next, at, sizeof next);
+    if (!ref_passes(w, &next.s, number, &e))
+        return false;
+    note(w, &next, REF_TASKS + number, &e);
+    settle(w, &next.s);
+    if (arrive(w, &next))
+        explore(w, &next);
     return true;
 }
 
@@ -625,6 +637,8 @@ static void explore(walk *w, const place *at)
                 explore(w, &next);
         }
         ended &= at->s.task[i].phase == ENDED || at->s.task[i].phase == BEFORE;
+        if (w->p->adversarial)
+            moved |= pass(w, at, i);
     }
     if (moved)
         return;
@@ -662,7 +676,9 @@ void ref_classes(const ref_program *p, int blind, ref_count *ret_count)
         s->task[i].phase = i < p->started ? ALIVE : BEFORE;
         s->task[i].version = 1;
         w.permits |= has(p, i, REF_RESERVE, REF_TRY_RESERVE);
-        w.cancels |= p->faults || has(p, i, REF_CANCEL, REF_CANCEL_ALL);
+        w.cancels |= p->faults || has(p, i, REF_CANCEL, REF_CANCEL_ALL) ||
+                     has(p, i, REF_SCOPE_FAIL, REF_FAIL);
+        w.ends |= has(p, i, REF_RACE, REF_FAIL);
         if (p->drops &&
             (has(p, i, REF_SEND, REF_TRY_SEND) || has(p, i, REF_RESERVE, REF_TRY_RESERVE))) {
             s->task[i].held = HELD_TX;

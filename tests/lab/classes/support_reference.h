@@ -2,10 +2,10 @@
  * of them, counted without the explorer, its engine or the runtime.
  *
  * A program is a few tasks, each a list of steps. Objects are there at first: two cells, two
- * mutexes, a read-write lock, a semaphore, a channel with permits, a channel of many receivers. A
- * step that fails (a try, a cas, a load of zero) jumps over the `skip` steps behind it. A task
- * that is told that it is cancelled, and one that has come to its end, gives back what it holds
- * and ends.
+ * mutexes, a read-write lock, a semaphore, a channel with permits, a channel of many receivers, and
+ * one each of the objects of support_objects.c. A step that fails (a try, a cas, a load of zero)
+ * jumps over the `skip` steps behind it. A task that is told that it is cancelled, and one that has
+ * come to its end, gives back what it holds and ends.
  *
  * The *reference* goes through all orders. An *event* is a step that was done, with its accesses;
  * it is summed up with the last write before it of each object that it accesses, and a set of
@@ -33,7 +33,8 @@
     X(NOTIFY_WAIT) X(NOTIFY_ONE) X(NOTIFY_ALL) X(BARRIER) X(ONCE) X(ONCE_END)                      \
     X(ANSWER) X(ANSWER_DROP) X(ASK) X(TRY_ASK) X(ASK_DROP)                                         \
     X(WATCH_SET) X(WATCH_GET) X(WATCH_CHANGED) X(WATCH_CLOSE)                                      \
-    X(CAST) X(CAST_COUNT) X(CAST_RECV) X(CAST_TRY_RECV) X(CAST_JOIN) X(CAST_LEAVE) X(CAST_CLOSE)
+    X(CAST) X(CAST_COUNT) X(CAST_RECV) X(CAST_TRY_RECV) X(CAST_JOIN) X(CAST_LEAVE) X(CAST_CLOSE)   \
+    X(SCOPE_FAIL) X(SCOPE_DEFER) X(RACE) X(TIMEOUT) X(LINK) X(FAIL)
 
 typedef enum ref_op {
 #define REF_ENUM_(name) REF_##name,
@@ -105,7 +106,9 @@ enum {
     REF_CAST_NUMBER,
     REF_CAST_SLOTS,
     REF_CAST_READERS = REF_CAST_SLOTS + REF_CAST_MAX,
-    REF_OBJECTS = REF_CAST_READERS + REF_TASKS + 1
+    REF_FINS = REF_CAST_READERS + REF_TASKS + 1,
+    REF_LINKS = REF_FINS + REF_TASKS,
+    REF_OBJECTS = REF_LINKS + REF_TASKS * REF_TASKS
 };
 
 typedef struct ref_count {

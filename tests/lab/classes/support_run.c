@@ -28,6 +28,7 @@ typedef struct hand {
     asx_rwlock_guard rwlock;
     asx_semaphore_permit units;
     bool has_permit, has_mutex[2], has_rwlock, has_units, has_tx;
+    bool fails;
 } hand;
 
 static world the_world;
@@ -160,15 +161,42 @@ static asx_status do_many(asx_cx *cx, world *w, hand *h, ref_step step)
     }
 }
 
+static asx_status finalize(asx_cx *cx, void *arg)
+{
+    (void)asx_lab_fetch_add(cx, (int *)arg, 1);
+    return ASX_OK;
+}
+
 /* Starts a task in a region of its own, and waits for it. */
-static asx_status scope(asx_cx *cx, world *w, int number)
+static asx_status scope(asx_cx *cx, world *w, ref_step step)
 {
     asx_region r;
     asx_status st = asx_region_open(cx, &r, NULL);
     if (st < 0)
         return st;
-    (void)asx_spawn(&r, "inner", act, &w->task[number]);
-    return asx_region_close(&r, ASX_OK);
+    if (step.op == REF_SCOPE_DEFER)
+        (void)asx_defer(&r, finalize, &w->cell[0]);
+    (void)asx_spawn(&r, "inner", act, &w->task[step.arg]);
+    return asx_region_close(&r, step.op == REF_SCOPE_FAIL ? ASX_E_NOT_FOUND : ASX_OK);
+}
+
+static asx_status do_scope(asx_cx *cx, world *w, hand *h, ref_step step)
+{
+    asx_task *inner = &w->task[step.arg];
+    asx_branch both[] = { { "left", act, inner }, { "right", act, inner + 1 } };
+    switch (step.op) {
+    case REF_RACE:
+        return asx_race(cx, both, 2, NULL, NULL);
+    case REF_TIMEOUT:
+        return asx_timeout(cx, (uint64_t)(1 + step.arg % 2) * ASX_MS, act, inner);
+    case REF_LINK:
+        return asx_task_link(&w->task[step.arg & 7], &w->task[step.arg >> 3]);
+    case REF_FAIL:
+        h->fails = true;
+        return ASX_E_CANCELLED; /* no more steps */
+    default:
+        return scope(cx, w, step);
+    }
 }
 
 static asx_status do_task(asx_cx *cx, world *w, ref_step step)
@@ -186,8 +214,6 @@ static asx_status do_task(asx_cx *cx, world *w, ref_step step)
         return asx_mask_end(cx);
     case REF_JOIN:
         return asx_join(cx, &w->task[step.arg], NULL);
-    case REF_SCOPE:
-        return scope(cx, w, step.arg);
     case REF_SLEEP:
         return asx_sleep(cx, step.arg * ASX_MS);
     default:
@@ -209,6 +235,8 @@ static asx_status operate(asx_cx *cx, hand *h, ref_step step)
         return do_channel(cx, w, h, step);
     if (step.op <= REF_MANY_CLOSE)
         return do_many(cx, w, h, step);
+    if (step.op == REF_SCOPE || step.op >= REF_SCOPE_FAIL)
+        return do_scope(cx, w, h, step);
     if (step.op > REF_CHOOSE)
         return ref_objects_operate(cx, h->number, step, &h->mutex[0], &w->cell[0]);
     return do_task(cx, w, step);
@@ -257,7 +285,7 @@ static asx_status act(asx_cx *cx, void *arg)
             pc += step.skip;
     }
     give_back(&h);
-    return ASX_OK;
+    return h.fails ? ASX_E_NOT_FOUND : ASX_OK;
 }
 
 static asx_poll act_polled(asx_cx *cx, void *arg)

@@ -13,7 +13,7 @@ enum { REF_CLASSES_MAX = 1000 };
 void ref_run(asx_cx *cx, void *program);
 /* Few operations, so that they meet. */
 void ref_draw(asx__rng *rng, ref_program *ret_program);
-/* With an object of support_objects.c in it. */
+/* With something of support_objects.c or support_scopes.c in it. */
 void ref_draw_objects(asx__rng *rng, ref_program *ret_program);
 /* Without one of its steps, and what goes with it; false: it goes with another. */
 bool ref_without(const ref_program *p, int number, int at, ref_program *ret_program);

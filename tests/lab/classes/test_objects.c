@@ -1,5 +1,5 @@
-/* As test_reference.c, for programs with conditions, notifies, barriers, onces, oneshots, watches
- * and broadcasts. */
+/* As test_reference.c, for programs with conditions, notifies, barriers, onces, oneshots, watches,
+ * broadcasts, regions, races, time-outs and links. */
 #include "support_run.h"
 
 #include <stdio.h>
@@ -117,6 +117,59 @@ ASX_TEST(each_look_at_a_watch_is_before_or_after_it_is_set)
     for (int i = 1; i < 4; i++) /* and who waits for it comes after */
         p.code[i][0].op = REF_WATCH_CHANGED;
     CHECK_EQ(classes(&p), 1);
+}
+
+/* The link comes before the end of who fails, and there is somebody to cancel, or behind it. That
+ * its handle may be stale by then must not hide that. */
+ASX_TEST(a_link_is_before_or_after_the_end_of_a_task_that_is_joined)
+{
+    ref_program p = program(3);
+    add(&p, 0, REF_FAIL, 0);
+    add(&p, 1, REF_JOIN, 0);
+    add(&p, 2, REF_LINK, 2);
+    CHECK_EQ(classes(&p), 2);
+}
+
+/* Either branch ends first, or both before it is seen. */
+ASX_TEST(a_race_has_three_classes_and_the_same_again_for_each_place_of_a_cancel)
+{
+    ref_program p = program(1);
+    p.tasks = 3;
+    add(&p, 0, REF_RACE, 1);
+    CHECK_EQ(classes(&p), 3);
+    ref_program q = program(2);
+    q.tasks = 4;
+    add(&q, 0, REF_RACE, 2);
+    add(&q, 1, REF_CANCEL, 0);
+    /* before it; at each of two regions; none has ended; both have; one, and the losers are
+     * cancelled before or after */
+    CHECK_EQ(classes(&q), 1 + 2 + 1 + 1 + 2 * 2);
+}
+
+/* A race that is cancelled while it drains has not been told, wherever the cancel came. */
+ASX_TEST(a_race_in_a_race_is_cancelled_before_or_after_its_losers_have_ended)
+{
+    ref_program p = program(2);
+    ref_count ref;
+    bool brute = false;
+    p.tasks = 6;
+    add(&p, 0, REF_CANCEL, 1);
+    add(&p, 1, REF_RACE, 2);
+    add(&p, 1, REF_CHECKPOINT, 0);
+    add(&p, 2, REF_RACE, 4);
+    CHECK(ref_compare(&p, 11, true, &ref, &brute) == NULL);
+    CHECK_EQ(ref.classes, 105);
+}
+
+/* It may pass before the region is closed, or not. */
+ASX_TEST(a_deadline_passes_or_not)
+{
+    ref_program p = program(1);
+    p.tasks = 2;
+    add(&p, 0, REF_TIMEOUT, 1);
+    CHECK_EQ(classes(&p), 1); /* nothing waits for the clock */
+    p.adversarial = true;
+    CHECK_EQ(classes(&p), 2);
 }
 
 /* A table without one of these is seen to be another; see test_reference.c. */
