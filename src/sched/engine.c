@@ -56,6 +56,8 @@ static void put_away(const asx_runtime *rt, asx__registers *r)
     r->turn_left = rt->turn_left;
     r->turn_slow = rt->turn_slow;
     r->inline_streak = rt->inline_streak;
+    r->slot_left = rt->slot_left;
+    r->slot = rt->slot;
     r->in_cleanup = rt->in_cleanup;
     r->yield_due = rt->yield_due;
     r->poll_failure = rt->poll_failure;
@@ -76,6 +78,8 @@ static void load(asx_runtime *rt, const asx__registers *r)
     rt->turn_left = r->turn_left;
     rt->turn_slow = r->turn_slow;
     rt->inline_streak = r->inline_streak;
+    rt->slot_left = r->slot_left;
+    rt->slot = r->slot;
     rt->in_cleanup = r->in_cleanup;
     rt->yield_due = r->yield_due;
     rt->poll_failure = r->poll_failure;

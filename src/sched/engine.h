@@ -44,7 +44,8 @@ typedef struct asx__registers {
     void *host_sp;
     asx__stack *host;
     jmp_buf *cleanup_again, *loop_again;
-    uint32_t turn_left, turn_slow, inline_streak;
+    uint32_t turn_left, turn_slow, inline_streak, slot_left;
+    const asx__node *slot;
     bool in_cleanup, yield_due;
     asx_status poll_failure;
     uint64_t poll_failed, running_seq;

@@ -7,7 +7,7 @@
 
 #include <asx/asx.h>
 
-#include "sched/sched.h"
+#include "sched/engine.h"
 
 enum { WAITERS = 3, OTHERS = 4, TRIPS = 1000 };
 
@@ -139,4 +139,40 @@ ASX_TEST(two_who_wake_each_other_keep_nobody_from_its_turn)
     CHECK(s.turns < in_turn);
     /* Of a turn no more than so many go first: the others have the rest of it. */
     CHECK_GE(s.turns, 2 * TRIPS * (ASX__TURN - ASX__SLOT_MOST) / ASX__TURN);
+}
+
+/* Stands for a worker, which is not driven meanwhile. */
+static void enter_as(asx_runtime *rt, uint32_t index)
+{
+    asx__thread_self()->worker = &rt->engine->workers[index];
+    CHECK(!asx__engine_enter(rt));
+    CHECK_EQ(asx__engine_worker(rt), index + 1);
+}
+
+static void leave(asx_runtime *rt)
+{
+    asx__engine_leave(rt, false);
+    asx__thread_self()->worker = NULL;
+}
+
+/* Else turns of a worker that has short tasks would let those of another go first for ever. */
+ASX_TEST(how_many_may_still_go_first_is_each_workers_own)
+{
+    asx_runtime_config config = { .workers = 2 };
+    asx_runtime *rt = NULL;
+    asx__node woken;
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    enter_as(rt, 0);
+    rt->slot_left = 1;
+    rt->slot = &woken;
+    leave(rt);
+    enter_as(rt, 1);
+    CHECK(rt->slot != &woken);
+    rt->slot_left = ASX__SLOT_MOST; /* a turn begins here */
+    leave(rt);
+    enter_as(rt, 0);
+    CHECK_EQ(rt->slot_left, 1);
+    CHECK(rt->slot == &woken);
+    leave(rt);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
