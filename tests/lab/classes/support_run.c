@@ -182,7 +182,7 @@ static asx_status scope(asx_cx *cx, world *w, ref_step step)
 
 static asx_status do_scope(asx_cx *cx, world *w, hand *h, ref_step step)
 {
-    asx_task *inner = &w->task[step.arg];
+    asx_task *inner = &w->task[step.op == REF_RACE || step.op == REF_TIMEOUT ? step.arg : 0];
     asx_branch both[] = { { "left", act, inner }, { "right", act, inner + 1 } };
     switch (step.op) {
     case REF_RACE:
