@@ -42,8 +42,8 @@ typedef struct asx_spawn_options {
 } asx_spawn_options;
 
 /* For code that keeps thread-locals or is not thread-safe: the task always runs on the worker that
- * spawned it (on the one that runs the runtime, if another thread did). With one worker it says
- * nothing. Any other flag is ASX_E_INVALID_ARGUMENT. */
+ * spawned it (on the one that runs the runtime, if another thread did, or a surplus worker that is
+ * about to end). With one worker it says nothing. Any other flag is ASX_E_INVALID_ARGUMENT. */
 enum { ASX_PINNED = 1 };
 
 /* Spawns a fiber task; its argument is borrowed until it has ended.

@@ -194,7 +194,10 @@ static void pin_to(asx__worker *w, asx__task *task)
 void asx__pin(asx_runtime *rt, asx__task *task)
 {
     asx__engine *e = rt->engine;
-    pin_to(e->loaded != &e->visitor ? e->loaded : &e->workers[0], task);
+    asx__worker *w = e->loaded;
+    if (w == &e->visitor || asx__worker_is(w, ASX__WORKER_DRAINING))
+        w = &e->workers[0]; /* one that drains ends when its slice is over */
+    pin_to(w, task);
     task->flags |= ASX__T_PINNED;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fiber/fiber.h"
+#include "sched/engine.h"
 
 static uint64_t now_ns(void)
 {
@@ -512,6 +513,61 @@ ASX_TEST(a_surplus_worker_stays_for_what_is_pinned_to_it)
     nailed n = { .s = { .hogs = 2 } };
     (void)run(&config, pins_on_surplus, &n);
     CHECK(!atomic_load(&n.moved));
+}
+
+/* ---- pinned in the last slice ---------------------------------------------------------------- */
+
+typedef struct last_slice {
+    atomic_int here;
+    atomic_int ran_on; /* + 1 */
+} last_slice;
+
+static asx_status notes_its_worker(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    atomic_store((atomic_int *)arg, (int)asx__thread_self()->worker->index + 1);
+    return ASX_OK;
+}
+
+/* Two at once, so that one is not on the first worker. */
+static asx_status pins_while_it_drains(asx_cx *cx, void *arg)
+{
+    last_slice *s = arg;
+    asx_spawn_options pinned = { .flags = ASX_PINNED };
+    asx_region r;
+    asx_task task;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    atomic_fetch_add(&s->here, 1);
+    while (atomic_load(&s->here) < 2)
+        continue;
+    asx__worker *self = asx__thread_self()->worker;
+    if (self->index != 0) {
+        asx__bell_set(&self->bell, ASX__WORKER_DRAINING); /* as drain_one() would */
+        asx_status st = asx_spawn_task(&r, &pinned, notes_its_worker, &s->ran_on, &task);
+        asx__bell_set(&self->bell, ASX__WORKER_ACTIVE);
+        CHECK_EQ(st, ASX_OK);
+    }
+    return asx_region_close(&r, ASX_OK);
+}
+
+static asx_status spawns_two(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(asx_spawn(&r, NULL, pins_while_it_drains, arg), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(what_is_pinned_in_the_last_slice_of_a_worker_is_pinned_to_another)
+{
+    static last_slice s;
+    asx_runtime *rt;
+    asx_runtime_config config = { .workers = 2, .workers_fixed = true };
+    CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_EQ(asx_runtime_run(rt, spawns_two, &s), ASX_OK);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+    CHECK_EQ(atomic_load(&s.ran_on), 1);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
