@@ -76,3 +76,19 @@ void ref_tell(ref_program *p)
             (int)found);
     ref_print(p);
 }
+
+bool ref_shows(ref_draw_fn *draw, uint64_t seeds, int object)
+{
+    for (uint64_t seed = 1; seed < seeds; seed++) {
+        asx__rng rng;
+        ref_program p;
+        ref_count whole, blind;
+        asx__rng_seed(&rng, seed);
+        draw(&rng, &p);
+        ref_classes(&p, REF_OBJECTS, &whole);
+        ref_classes(&p, object, &blind);
+        if (whole.counted && blind.counted && (blind.classes != whole.classes || !blind.sound))
+            return true;
+    }
+    return false;
+}

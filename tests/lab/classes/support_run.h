@@ -29,4 +29,8 @@ asx_status ref_objects_operate(asx_cx *cx, int number, ref_step step, asx_mutex_
                                int *cell);
 void ref_objects_give_back(int number);
 
+/* Is there a program among so many that has other classes when nothing conflicts at this object? */
+typedef void ref_draw_fn(asx__rng *rng, ref_program *ret_program);
+bool ref_shows(ref_draw_fn *draw, uint64_t seeds, int object);
+
 #endif
