@@ -13,7 +13,7 @@
  *
  * Invariants
  *   base <= every live stack pointer < (char *)header;  size == (char *)header - base
- *   slots carved == in use + on the free list + spare + cold
+ *   slots carved == in use + on the free list + spare + cold + in batches that are being built
  *   a slot, once carved, keeps its address until asx__stack_pool_deinit.
  *
  * What the switch keeps: the callee-saved integer and vector registers of the ABI. What it does
@@ -22,8 +22,9 @@
  * Exceptions of C++ that are under way are kept by the scheduler: globals.c.
  * (The ucontext variant happens to keep some of these; nobody may count on it.)
  *
- * A pool belongs to one worker: no function here takes a lock. asx__stack_pool_owns is the only
- * one that a signal handler may call.
+ * A pool is used by one thread at a time: no function here takes a lock. asx__stack_build is the
+ * only one that may run while another thread uses the pool, asx__stack_pool_owns the only one that
+ * a signal handler may call.
  */
 #ifndef ASX_FIBER_FIBER_H
 #define ASX_FIBER_FIBER_H
@@ -159,6 +160,7 @@ typedef struct asx__stack_pool {
     asx__stack *spare;               /* idle stacks that are to give their memory back */
     const asx__stack *mark;          /* was on the free list at the last cut; may not be any more */
     uint32_t cold_count;             /* idle stacks without memory: see stack.c */
+    uint32_t building;               /* stacks of batches that have not been put back yet */
     char *fresh;                     /* next slot that was never handed out */
     uint32_t fresh_count;            /* so many follow from there with their guards in place */
     uint32_t fresh_guard;            /* which are of this kind */
@@ -229,6 +231,23 @@ static inline void asx__stack_release(asx__stack_pool *pool, asx__stack *stack)
     stack->next = pool->free;
     pool->free = stack;
 }
+
+/* Stacks that are made ahead of use, a few at a time. Whoever does that need not have the pool to
+ * itself while it waits for their memory, which is what takes long. */
+typedef struct asx__stack_batch {
+    char *slots;
+    uint64_t guards; /* two bits for each of 32 slots; 0: it is not of the batch */
+    uint32_t count;
+    asx__stack *first, *last; /* once they are built */
+} asx__stack_batch;
+
+/* As many as an eighth of all there are, if they can be had without a system call. False: none.
+ * Never where stacks are counted: who is entitled to the last one must get it. */
+bool asx__stack_reserve(asx__stack_pool *pool, asx__stack_batch *ret_batch);
+/* First touches of their memory. */
+void asx__stack_build(const asx__stack_pool *pool, asx__stack_batch *batch);
+/* They are idle stacks like others from now on. */
+void asx__stack_put(asx__stack_pool *pool, const asx__stack_batch *batch);
 
 /* Async-signal-safe. Says whether addr lies in a stack of the pool, guard and header included.
  * *ret_stack may be a stack that is idle or cold: do not follow its pointers then. */

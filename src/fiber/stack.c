@@ -13,6 +13,9 @@
  * need. Cut and chill are trim in small pieces: the first takes all but the hottest off the free
  * list in one go, the second gives the memory of a few back.
  *
+ * Fresh and cold ones may also be taken out in a batch (reserve), built while somebody else uses
+ * the pool, and put on the free list. A batch is 32 slots at most, two bits each like cold ones.
+ *
  * Cold stacks have no page left that could hold a list link: two bits of each slot in the head of
  * its arena say that it is cold, and which kind of guard it has. So an idle stack costs nothing,
  * trim allocates nothing, and neighbours go back to the system in one call.
@@ -71,6 +74,7 @@ enum {
     COLOUR_SIZE = 64,
     COLD_BITS = 2,
     COLD_PER_WORD = 64 / COLD_BITS,
+    AHEAD_PART = 8, /* a batch is no more than this part of all stacks */
     CANARY_SIZE = 128, /* checked below base; the whole guard of a stack in a block */
     /* Two mappings each; leaves some 9,000 of the default 65,530 to the process. */
     MPROTECT_GUARDS_MAX = 28000,
@@ -305,7 +309,7 @@ static uint32_t arena_used(const asx__stack_pool *pool, const struct asx__stack_
     return (uint32_t)((size_t)(pool->fresh - arena->slots) / pool->slot_size);
 }
 
-static asx__stack *slot_build(asx__stack_pool *pool, char *slot, uint32_t guard)
+static asx__stack *slot_build(const asx__stack_pool *pool, char *slot, uint32_t guard)
 {
     asx__stack *stack = slot_stack(pool, slot);
     char *base = slot + pool->guard_size;
@@ -490,13 +494,20 @@ static bool fresh_refill(asx__stack_pool *pool)
 
 /* ---- cold stacks --------------------------------------------------------------------------- */
 
-static asx__stack *cold_take(asx__stack_pool *pool)
+/* The first arena that has some; its first word with any is at cold_from. */
+static struct asx__stack_arena *cold_arena(asx__stack_pool *pool)
 {
     struct asx__stack_arena *arena = pool->arenas;
     while (arena->cold == 0)
         arena = arena->next;
     while (arena->kinds[arena->cold_from] == 0)
         arena->cold_from++;
+    return arena;
+}
+
+static asx__stack *cold_take(asx__stack_pool *pool)
+{
+    struct asx__stack_arena *arena = cold_arena(pool);
     unsigned bit = (unsigned)__builtin_ctzll(arena->kinds[arena->cold_from]);
     uint32_t slot = arena->cold_from * COLD_PER_WORD + bit / COLD_BITS;
     uint32_t guard = cold_kind(arena, slot);
@@ -623,7 +634,8 @@ bool asx__stack_pool_is_valid(const asx__stack_pool *pool)
         if (++idle > pool->stacks_carved)
             return false; /* more than there are: a stack was released twice */
     }
-    return pool->stacks_max == 0 || pool->stacks_carved <= pool->stacks_max;
+    return idle + pool->cold_count + pool->building <= pool->stacks_carved &&
+           (pool->stacks_max == 0 || pool->stacks_carved <= pool->stacks_max);
 }
 
 uint32_t asx__stack_pool_in_use(const asx__stack_pool *pool)
@@ -633,7 +645,7 @@ uint32_t asx__stack_pool_in_use(const asx__stack_pool *pool)
         in_use--;
     for (const asx__stack *stack = pool->spare; stack != NULL; stack = stack->next)
         in_use--;
-    return in_use - pool->cold_count;
+    return in_use - pool->cold_count - pool->building;
 }
 
 static asx_status pool_init_block(asx__stack_pool *pool, const asx__stack_config *config)
@@ -753,6 +765,62 @@ asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool)
     pool->fresh_count--;
     pool->stacks_carved++;
     return stack;
+}
+
+bool asx__stack_reserve(asx__stack_pool *pool, asx__stack_batch *ret_batch)
+{
+    uint32_t most = pool->stacks_carved / AHEAD_PART;
+    if (pool->block != NULL || pool->stacks_max != 0 || most == 0)
+        return false;
+    if (most > COLD_PER_WORD)
+        most = COLD_PER_WORD;
+    *ret_batch = (asx__stack_batch){ .slots = pool->fresh };
+    if (pool->cold_count != 0) {
+        struct asx__stack_arena *arena = cold_arena(pool);
+        uint32_t first = arena->cold_from * COLD_PER_WORD;
+        ret_batch->slots = arena->slots + first * pool->slot_size;
+        for (uint32_t i = 0; i < COLD_PER_WORD && ret_batch->count < most; i++) {
+            uint32_t guard = cold_kind(arena, first + i);
+            if (guard == 0)
+                continue;
+            cold_set(arena, first + i, 0);
+            ret_batch->guards |= (uint64_t)guard << i * COLD_BITS;
+            ret_batch->count++;
+        }
+        arena->cold -= ret_batch->count;
+        pool->cold_count -= ret_batch->count;
+    } else {
+        if (most > pool->fresh_count)
+            most = pool->fresh_count;
+        for (uint32_t i = 0; i < most; i++)
+            ret_batch->guards |= (uint64_t)pool->fresh_guard << i * COLD_BITS;
+        ret_batch->count = most;
+        pool->fresh += most * pool->slot_size;
+        pool->fresh_count -= most;
+        pool->stacks_carved += most;
+    }
+    pool->building += ret_batch->count;
+    return ret_batch->count != 0;
+}
+
+void asx__stack_build(const asx__stack_pool *pool, asx__stack_batch *batch)
+{
+    asx__stack **tail = &batch->first;
+    for (uint32_t i = 0; i < COLD_PER_WORD; i++) {
+        uint32_t guard = (uint32_t)(batch->guards >> i * COLD_BITS) & ((1u << COLD_BITS) - 1u);
+        if (guard == 0)
+            continue;
+        asx__stack *stack = slot_build(pool, batch->slots + i * pool->slot_size, guard);
+        *tail = batch->last = stack;
+        tail = &stack->next;
+    }
+}
+
+void asx__stack_put(asx__stack_pool *pool, const asx__stack_batch *batch)
+{
+    batch->last->next = pool->free;
+    pool->free = batch->first;
+    pool->building -= batch->count;
 }
 
 bool asx__stack_pool_owns(const asx__stack_pool *pool, const void *addr, asx__stack **ret_stack,

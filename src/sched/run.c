@@ -420,6 +420,19 @@ _Noreturn void asx__fiber_main(void *arg, int ret)
     }
 }
 
+/* No stack is left that has memory: the next ones get theirs while others have the engine. The
+ * system takes a microsecond and a half for each. */
+static __attribute__((noinline)) void make_stacks(asx_runtime *rt, asx__stack_pool *pool)
+{
+    asx__stack_batch batch;
+    if (!asx__stack_reserve(pool, &batch))
+        return;
+    asx__engine_let_go(rt);
+    asx__stack_build(pool, &batch);
+    (void)asx__engine_enter(rt);
+    asx__stack_put(pool, &batch);
+}
+
 /* The same for a shared runtime: the function runs without the engine. */
 _Noreturn void asx__fiber_main_shared(void *arg, int ret)
 {
@@ -429,6 +442,8 @@ _Noreturn void asx__fiber_main_shared(void *arg, int ret)
     asx__stack_pool *pool = pool_of(rt, task);
     (void)ret;
     asx__fiber_started(stack);
+    if (ASX__UNLIKELY(pool->free == NULL))
+        make_stacks(rt, pool);
     for (;;) {
         asx_task_fn fn = task->w.start;
         void *user = task->r.io;

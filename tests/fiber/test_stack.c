@@ -808,6 +808,86 @@ ASX_TEST(trim_loses_no_stack_whose_memory_the_system_does_not_take)
     asx__stack_pool_deinit(&pool);
 }
 
+/* ---- ahead of use --------------------------------------------------------------------------- */
+
+/* Builds one batch and takes its stacks out again; returns how many there were. */
+static uint32_t ahead(asx__stack_pool *pool, asx__stack **stacks)
+{
+    asx__stack_batch batch;
+    if (!asx__stack_reserve(pool, &batch))
+        return 0;
+    uint32_t in_use = asx__stack_pool_in_use(pool);
+    asx__stack_build(pool, &batch);
+    CHECK_EQ(asx__stack_pool_in_use(pool), in_use);
+    asx__stack_put(pool, &batch);
+    CHECK_EQ(asx__stack_pool_in_use(pool), in_use);
+    CHECK(asx__stack_pool_is_valid(pool));
+    for (uint32_t i = 0; i < batch.count; i++) {
+        CHECK(pool->free != NULL);
+        stacks[i] = asx__stack_acquire(pool);
+        touch_deep(stacks[i]);
+    }
+    CHECK(pool->free == NULL);
+    return batch.count;
+}
+
+ASX_TEST(stacks_made_ahead_are_as_many_as_an_eighth_and_as_good_as_others)
+{
+    static asx__stack *stacks[TRIMMED];
+    asx__stack_pool pool = pool_make((asx__stack_config){ 0 });
+    uint32_t count = 0;
+    for (; count < 7; count++)
+        stacks[count] = asx__stack_acquire(&pool);
+    CHECK_EQ(ahead(&pool, stacks), 0); /* of a few there is no eighth */
+    while (count < 1000) {
+        stacks[count++] = asx__stack_acquire(&pool);
+        uint32_t most = count / 8 < 32 ? count / 8 : 32, left = pool.fresh_count;
+        CHECK_EQ(ahead(&pool, stacks + count), most < left ? most : left);
+        count += most < left ? most : left;
+    }
+    CHECK_EQ(pool.stacks_carved, count);
+    CHECK_EQ(asx__stack_pool_in_use(&pool), count);
+    check_guards(&pool, stacks, (int)count);
+    qsort(stacks, count, sizeof stacks[0], compare_pointers);
+    for (uint32_t i = 1; i < count; i++)
+        CHECK(stacks[i] != stacks[i - 1]);
+    asx__stack_pool_deinit(&pool);
+}
+
+ASX_TEST(cold_stacks_come_back_ahead_of_use_each_once)
+{
+    static asx__stack *stacks[TRIMMED + 32], *again[TRIMMED + 32];
+    asx__stack_pool pool = pool_make((asx__stack_config){ 0 });
+    use_and_release_all(&pool, stacks);
+    asx__stack_pool_trim(&pool, 0);
+    CHECK_EQ(pool.cold_count, TRIMMED);
+    uint32_t count = 0;
+    while (pool.cold_count != 0) {
+        if (count % 3 == 0) /* so that some words are not full */
+            again[count++] = asx__stack_acquire(&pool);
+        if (pool.cold_count != 0)
+            count += ahead(&pool, again + count);
+    }
+    CHECK_EQ(count, TRIMMED);
+    CHECK_EQ(pool.stacks_carved, TRIMMED);
+    check_guards(&pool, again, TRIMMED);
+    qsort(stacks, TRIMMED, sizeof stacks[0], compare_pointers);
+    qsort(again, TRIMMED, sizeof again[0], compare_pointers);
+    CHECK_MEM_EQ(stacks, again, TRIMMED * sizeof stacks[0]);
+    asx__stack_pool_deinit(&pool);
+}
+
+ASX_TEST(where_stacks_are_counted_none_is_made_ahead)
+{
+    asx__stack *none[32];
+    asx__stack_pool pool = pool_make((asx__stack_config){ .stacks_max = 1000 });
+    for (int i = 0; i < 100; i++)
+        CHECK(asx__stack_acquire(&pool) != NULL);
+    CHECK_EQ(ahead(&pool, none), 0); /* whoever is entitled to the last one would not get it */
+    CHECK_EQ(pool.stacks_carved, 100);
+    asx__stack_pool_deinit(&pool);
+}
+
 /* ---- faults -------------------------------------------------------------------------------- */
 
 /* Returns how many stacks it got; each one it got must work. */
