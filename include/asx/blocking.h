@@ -10,8 +10,9 @@
  *
  * Threads are started when work finds none idle, up to `blocking_threads_max`, and end after
  * `blocking_idle_ns` without work. They block all signals but those that code brings upon itself
- * (SIGSEGV and its like). With a virtual clock there are none: the function is called at once, on
- * the runtime's thread, and takes no time.
+ * (SIGSEGV and its like). Destructors of their thread-specific data run when they end; destroying
+ * the runtime waits for them, new work does not. With a virtual clock there are none: the function
+ * is called at once, on the runtime's thread, and takes no time.
  */
 #ifndef ASX_BLOCKING_H
 #define ASX_BLOCKING_H
@@ -21,8 +22,8 @@
 ASX_BEGIN_DECLS
 
 /* Called on a thread of the pool. May not call anything of asx that takes a context. One that ends
- * its thread with pthread_exit() counts as one that returned ASX_E_PANICKED; one that returns in
- * the child of a fork() of its own ends the child. */
+ * its thread with pthread_exit(), or is ended with pthread_cancel(), counts as one that returned
+ * ASX_E_PANICKED; one that returns in the child of a fork() of its own ends the child. */
 typedef asx_status (*asx_blocking_fn)(void *arg);
 
 /* Runs fn(arg) on a thread of the pool and waits for it. `arg` is borrowed until this returns. For

@@ -10,8 +10,12 @@
  * a wait that a cancel ends has a job that nobody will run, and a job that runs has somebody who
  * waits for it: that is why it may lie in a frame.
  *
- * Threads are joined, not detached: a thread that has had nothing to do for a while puts itself on
- * a list, and the next one to start a thread, or to stop the pool, joins it.
+ * Threads are joined, not detached. One that has had nothing to do for a while, or whose work has
+ * ended it, notes itself as the last that went and, outside, joins the one noted before. So
+ * whoever joins the last one has waited for all, which is what stopping the pool does. Nobody else
+ * waits for a thread that ends: destructors of thread-specific data run there, and may call in, so
+ * that a join by somebody who is inside the engine would never end. A record that has been left is
+ * taken by the next thread, for memory comes and goes inside only.
  *
  * Rejected: one thread per job (unbounded); a pool per process (two runtimes would share its
  * ceiling, and nobody would own it); completion through the timer wheel or a pipe (a system call
@@ -45,12 +49,10 @@ typedef struct job {
 } job;
 
 typedef struct worker {
-    struct worker *next; /* among those that have left */
+    struct worker *next; /* among records that have been left */
     struct asx__blocking *pool;
     job *work;           /* that it does, for itself */
     pthread_t thread;    /* L */
-    pthread_t before;    /* L: whose place it has taken, and whom it joins */
-    bool follows;        /* L: there was one */
 } worker;
 
 /* L: under the lock. I: set when made. */
@@ -60,7 +62,9 @@ struct asx__blocking {
     pthread_cond_t more;   /* there is work, or no more will come */
     pthread_cond_t fewer;  /* a thread has left */
     asx__node queue, at_work; /* L: jobs that are queued, that run */
-    worker *left;          /* L: threads that are to be joined */
+    worker *spare;         /* L: records of threads that have left */
+    pthread_t last;        /* L: the thread that went last, which nobody has joined */
+    bool left;             /* L: there is one */
     uint32_t threads, idle; /* L */
     uint32_t threads_max;  /* I */
     uint64_t idle_ns;      /* I */
@@ -162,15 +166,38 @@ static void end_job(struct asx__blocking *pool, job *work, asx_status result)
     come_back(pool->rt, work, first);
 }
 
+/* The thread is about to end. Under the lock, which is dropped; from there on the record is not its
+ * own, and the pool lives until the thread has been joined. */
+static void go(struct asx__blocking *pool, pthread_t self)
+{
+    pthread_t before = pool->last;
+    bool follows = pool->left;
+    pool->last = self;
+    pool->left = true;
+    pthread_mutex_unlock(&pool->lock);
+    if (follows)
+        pthread_join(before, NULL);
+}
+
 /* Under the lock, which is dropped. */
 static void leave(worker *self)
 {
     struct asx__blocking *pool = self->pool;
+    self->next = pool->spare;
+    pool->spare = self;
     pool->threads--;
-    self->next = pool->left;
-    pool->left = self;
     pthread_cond_signal(&pool->fewer);
-    pthread_mutex_unlock(&pool->lock);
+    go(pool, self->thread);
+}
+
+/* Work may be ended by pthread_cancel() as by pthread_exit(); the pool's own doings may not. */
+static asx_status call(const job *work)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    asx_status st = work->fn(work->arg);
+    pthread_testcancel();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    return st;
 }
 
 static void serve(worker *self)
@@ -179,7 +206,7 @@ static void serve(worker *self)
     pthread_mutex_lock(&pool->lock);
     while ((self->work = next_job(pool)) != NULL) {
         pthread_mutex_unlock(&pool->lock);
-        end_job(pool, self->work, self->work->fn(self->work->arg));
+        end_job(pool, self->work, call(self->work));
         pthread_mutex_lock(&pool->lock);
     }
     leave(self);
@@ -187,68 +214,52 @@ static void serve(worker *self)
 
 static bool launch(worker *self);
 
-/* A function has called pthread_exit(): another thread goes on, with the same record. If there can
- * be none, this one does, as long as there is work. */
+/* A function has ended its thread: another thread goes on, with the same record. If there can be
+ * none, this one does, as long as there is work. */
 static void desert(void *arg)
 {
     worker *self = arg;
-    end_job(self->pool, self->work, ASX_E_PANICKED);
-    pthread_mutex_lock(&self->pool->lock);
-    self->before = self->thread;
-    self->follows = true;
-    bool followed = launch(self);
-    if (!followed) {
-        self->thread = self->before;
-        self->follows = false;
+    struct asx__blocking *pool = self->pool;
+    end_job(pool, self->work, ASX_E_PANICKED);
+    pthread_mutex_lock(&pool->lock);
+    pthread_t own = self->thread;
+    if (launch(self)) {
+        go(pool, own);
+        return;
     }
-    pthread_mutex_unlock(&self->pool->lock);
-    if (!followed)
-        serve(self);
+    self->thread = own;
+    pthread_mutex_unlock(&pool->lock);
+    serve(self);
 }
 
 static void *thread_main(void *arg)
 {
-    worker *self = arg;
-    pthread_mutex_lock(&self->pool->lock); /* who made it has written its record */
-    pthread_t before = self->before;
-    bool follows = self->follows;
-    pthread_mutex_unlock(&self->pool->lock);
-    if (follows)
-        pthread_join(before, NULL);
-    pthread_cleanup_push(desert, self);
-    serve(self);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_cleanup_push(desert, arg);
+    serve(arg);
     pthread_cleanup_pop(0);
     return NULL;
 }
 
-/* Under the lock. */
+/* Under the lock, which keeps the new thread from its record until that is written. */
 static bool launch(worker *self)
 {
     return asx__thread_start(&self->thread, thread_main, self, false);
 }
 
-/* Joins those that have left. They are on their last instructions. Under the lock. */
-static void join_left(struct asx__blocking *pool)
-{
-    while (pool->left != NULL) {
-        worker *gone = pool->left;
-        pool->left = gone->next;
-        pthread_mutex_unlock(&pool->lock);
-        pthread_join(gone->thread, NULL);
-        asx__mem_free(pool->rt, gone, sizeof *gone);
-        pthread_mutex_lock(&pool->lock);
-    }
-}
-
 /* Under the lock. */
 static bool start_thread(struct asx__blocking *pool)
 {
-    worker *self = asx__mem_alloc(pool->rt, sizeof *self);
+    worker *self = pool->spare;
+    if (self != NULL)
+        pool->spare = self->next;
+    else
+        self = asx__mem_alloc(pool->rt, sizeof *self);
     if (self == NULL)
         return false;
-    *self = (worker){ .pool = pool };
+    *self = (worker){ .pool = pool, .next = pool->spare };
     if (!launch(self)) {
-        asx__mem_free(pool->rt, self, sizeof *self);
+        pool->spare = self;
         return false;
     }
     pool->threads++;
@@ -286,6 +297,15 @@ static struct asx__blocking *pool_of(asx_runtime *rt)
     return pool;
 }
 
+static void free_spare(struct asx__blocking *pool)
+{
+    while (pool->spare != NULL) {
+        worker *first = pool->spare;
+        pool->spare = first->next;
+        asx__mem_free(pool->rt, first, sizeof *first);
+    }
+}
+
 void asx__blocking_stop(asx_runtime *rt)
 {
     struct asx__blocking *pool = rt->blocking;
@@ -298,12 +318,12 @@ void asx__blocking_stop(asx_runtime *rt)
         first->state = JOB_DROPPED;
     }
     pthread_cond_broadcast(&pool->more);
-    while (pool->threads != 0 || pool->left != NULL) {
-        join_left(pool);
-        while (pool->threads != 0 && pool->left == NULL)
-            pthread_cond_wait(&pool->fewer, &pool->lock);
-    }
+    while (pool->threads != 0)
+        pthread_cond_wait(&pool->fewer, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
+    if (pool->left)
+        pthread_join(pool->last, NULL);
+    free_spare(pool);
     pthread_cond_destroy(&pool->fewer);
     pthread_cond_destroy(&pool->more);
     pthread_mutex_destroy(&pool->lock);
@@ -339,7 +359,7 @@ void asx__blocking_after_fork(asx_runtime *rt, bool child)
     fail_all(rt, &pool->queue);
     init_conditions(pool); /* those that waited for them do not exist */
     pool->threads = pool->idle = 0;
-    pool->left = NULL; /* the records of threads that left are lost with them */
+    pool->left = false; /* that thread is not in the child; records of those at work are lost */
     pool->queued = pool->running = 0;
 }
 
@@ -385,7 +405,6 @@ static asx_status submit(asx_runtime *rt, job *work)
     if (pool == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     pthread_mutex_lock(&pool->lock);
-    join_left(pool);
     if (pool->queued >= pool->idle && pool->threads < pool->threads_max && !start_thread(pool) &&
         pool->threads == 0) {
         pthread_mutex_unlock(&pool->lock);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -421,6 +422,94 @@ LAW(a_thread_without_work_ends_and_another_is_started_when_there_is_some, worker
     gate_init(&g);
     asx_runtime_config config = { .workers = workers, .blocking_idle_ns = 2 * ASX_MS };
     CHECK_EQ(run(outwaits, &g, config), ASX_OK);
+}
+
+/* Threads of the pool with something to do at their very end. */
+typedef struct farewell {
+    pthread_key_t key;
+    asx_runtime *rt; /* is asked for its meters then; NULL: none is */
+    sem_t go;        /* is waited for then */
+    atomic_int met, ended;
+} farewell;
+
+static void say_farewell(void *arg)
+{
+    farewell *f = arg;
+    struct timespec moment = { 0, 1000000 };
+    asx_blocking_stats stats;
+    while (sem_wait(&f->go) != 0)
+        ;
+    nanosleep(&moment, NULL);
+    if (f->rt != NULL)
+        CHECK_EQ(asx_runtime_blocking_stats(f->rt, &stats), ASX_OK);
+    f->ended++;
+}
+
+static asx_status meet(void *arg)
+{
+    farewell *f = arg;
+    f->met += pthread_getspecific(f->key) == NULL;
+    return pthread_setspecific(f->key, f) == 0 ? ASX_OK : ASX_E_SYSTEM;
+}
+
+static void farewell_init(farewell *f)
+{
+    memset(f, 0, sizeof *f);
+    sem_init(&f->go, 0, 0);
+    CHECK_EQ(pthread_key_create(&f->key, say_farewell), 0);
+}
+
+static void wait_until_all_have_left(asx_cx *cx)
+{
+    asx_blocking_stats stats;
+    do
+        CHECK_EQ(asx_yield(cx), ASX_OK);
+    while (asx_runtime_blocking_stats(asx_cx_runtime(cx), &stats) == ASX_OK && stats.threads != 0);
+}
+
+static asx_status works_while_threads_end(asx_cx *cx, void *arg)
+{
+    farewell *f = arg;
+    for (int i = 1; i <= 3; i++) {
+        CHECK_EQ(asx_blocking(cx, meet, f), ASX_OK);
+        CHECK_EQ(f->met, i);
+        wait_until_all_have_left(cx);
+    }
+    CHECK_EQ(f->ended, 0);
+    for (int i = 0; i < 3; i++)
+        sem_post(&f->go);
+    return ASX_OK;
+}
+
+LAW(new_work_does_not_wait_for_threads_that_are_ending_but_destroy_does, workers)
+{
+    farewell f;
+    farewell_init(&f);
+    asx_runtime_config config = { .workers = workers, .blocking_idle_ns = ASX_MS };
+    CHECK_EQ(run(works_while_threads_end, &f, config), ASX_OK);
+    CHECK_EQ(f.ended, 3);
+}
+
+static asx_status wears_out_threads(asx_cx *cx, void *arg)
+{
+    farewell *f = arg;
+    f->rt = asx_cx_runtime(cx);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(asx_blocking(cx, meet, f), ASX_OK);
+        wait_until_all_have_left(cx);
+        sem_post(&f->go); /* it asks while the next work is begun */
+    }
+    return ASX_OK;
+}
+
+ASX_TEST(a_thread_that_is_ending_may_ask_its_runtime)
+{
+    farewell f;
+    farewell_init(&f);
+    asx_runtime_config config = { .workers = 4, .blocking_idle_ns = ASX_MS };
+    CHECK_EQ(run(wears_out_threads, &f, config), ASX_OK);
+    CHECK_EQ(f.met, 20);
+    CHECK_EQ(f.ended, 20);
 }
 
 /* A host with a loop of its own is told that something has come. */
