@@ -195,4 +195,13 @@ static inline void asx__lease_give_up(asx__lease_lock *l, asx__lease_slot *slot)
     l->leased = false;
 }
 
+/* In the child of a fork, by the one thread that is left, which was inside: somebody may have been
+ * about to revoke the lease, and will not come to it. */
+static inline void asx__lease_forked(asx__lease_lock *l)
+{
+    uint64_t lease = asx__load_relaxed(&l->lease);
+    asx__lock_init(&l->revoking);
+    asx__store_relaxed(&l->lease, lease & ~UINT64_C(1));
+}
+
 #endif

@@ -92,8 +92,10 @@ static void after_fork(bool child)
 {
     for (asx_runtime *rt = first(); rt != NULL; rt = rt->registry_next) {
         asx__blocking_after_fork(rt, child);
-        if (child && rt->gate != NULL)
+        if (child && rt->gate != NULL) {
             rt->gate->behind = NULL; /* nobody else is there to see it change */
+            asx__lease_forked(&rt->engine->lock);
+        }
         if (!rt->fork_had_it)
             asx__engine_leave(rt, false);
     }

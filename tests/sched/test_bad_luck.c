@@ -391,6 +391,70 @@ ASX_TEST(in_the_child_of_a_fork_objects_of_a_shared_runtime_refuse_with_a_lease_
         CHECK_EQ(run(2, forks_with_objects, &many), ASX_OK);
 }
 
+/* The fork of a task with a lease, in the middle of which another thread wants the engine. */
+static struct {
+    _Atomic(asx_runtime *) rt; /* not NULL: this fork is that of the test */
+    sem_t forks;               /* everything is held, and nothing has been copied */
+    atomic_bool over;
+} rush;
+
+/* Handlers that were there before those of asx are called when asx holds everything. */
+static void lets_others_in(void)
+{
+    if (atomic_load(&rush.rt) == NULL)
+        return;
+    sem_post(&rush.forks);
+    usleep(20000); /* until the other one stands in line; a shorter time would only prove less */
+}
+
+static void *wants_in(void *arg)
+{
+    asx_stats stats;
+    while (sem_wait(&rush.forks) == 0 && !atomic_load(&rush.over))
+        CHECK_EQ(asx_runtime_stats(atomic_load(&rush.rt), &stats), ASX_OK);
+    return arg;
+}
+
+static asx_status forks_in_a_rush(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_stats stats;
+    CHECK_EQ(asx_sleep(cx, 5 * ASX_MS), ASX_OK); /* the other worker sleeps now */
+    for (int i = 0; i < 5000; i++) {             /* who is alone gets a lease */
+        CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(10 * asx_test_scale());
+        _exit(asx_runtime_stats(arg, &stats) == ASX_OK && stats.tasks_live == 1 ? 0 : 1);
+    }
+    CHECK(pid > 0);
+    CHECK_EQ(status_of(pid), 0);
+    return ASX_OK;
+}
+
+ASX_TEST(the_child_of_a_fork_can_ask_though_somebody_was_about_to_take_the_engine)
+{
+    asx_runtime_config config = { .workers = 2 };
+    asx_runtime *rt;
+    pthread_t thread;
+    CHECK_EQ(sem_init(&rush.forks, 0, 0), 0);
+    CHECK_EQ(pthread_atfork(lets_others_in, NULL, NULL), 0);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
+        atomic_store(&rush.over, false);
+        atomic_store(&rush.rt, rt);
+        CHECK_EQ(pthread_create(&thread, NULL, wants_in, NULL), 0);
+        CHECK_EQ(asx_runtime_run(rt, forks_in_a_rush, rt), ASX_OK);
+        atomic_store(&rush.over, true);
+        sem_post(&rush.forks);
+        pthread_join(thread, NULL);
+        atomic_store(&rush.rt, NULL);
+        CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+    }
+}
+
 /* Who ends its thread there ends the child. */
 static asx_status forks_and_ends_its_thread(asx_cx *cx, void *arg)
 {
