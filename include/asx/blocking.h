@@ -10,9 +10,10 @@
  *
  * Threads are started when work finds none idle, up to `blocking_threads_max`, and end after
  * `blocking_idle_ns` without work. They block all signals but those that code brings upon itself
- * (SIGSEGV and its like). Destructors of their thread-specific data run when they end; destroying
- * the runtime waits for them, new work does not. With a virtual clock there are none: the function
- * is called at once, on the runtime's thread, and takes no time.
+ * (SIGSEGV and its like), and so do programs that posix_spawn() or system() starts there, unless
+ * they are given a mask; after a fork() it is the host's. Destructors of their thread-specific data
+ * run when they end; destroying the runtime waits for them, new work does not. With a virtual clock
+ * there are none: the function is called at once, on the runtime's thread, and takes no time.
  */
 #ifndef ASX_BLOCKING_H
 #define ASX_BLOCKING_H

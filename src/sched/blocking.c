@@ -235,6 +235,7 @@ static void desert(void *arg)
 static void *thread_main(void *arg)
 {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    asx__thread_self()->host_mask = &((const worker *)arg)->pool->rt->host_mask;
     pthread_cleanup_push(desert, arg);
     serve(arg);
     pthread_cleanup_pop(0);

@@ -10,7 +10,9 @@
  * blocking work that was out comes back with ASX_E_SYSTEM. A shared runtime has lost its other
  * workers, and with them the tasks they ran. Its gate is shut: calls are refused, and a task that
  * returns ends the child with _exit(). Everything is held while the process is copied, so that no
- * lock is left to a thread that does not exist.
+ * lock is left to a thread that does not exist. A child of one of our own threads, which block
+ * nearly all signals, has the mask of the thread that made the runtime: what it executes could not
+ * be ended else, and it would depend on the worker.
  */
 #include "sched/process.h"
 
@@ -102,6 +104,8 @@ static void after_fork(bool child)
     asx__thread *self = asx__thread_self();
     if (child)
         self->worker = NULL; /* a lease that it has would let it in past the gate */
+    if (child && self->host_mask != NULL) /* not what one of our threads has blocked besides */
+        pthread_sigmask(SIG_SETMASK, self->host_mask, NULL);
     pthread_mutex_unlock(&asx__process.lock);
 }
 
@@ -131,6 +135,8 @@ static void prepare(void)
 void asx__process_add(asx_runtime *rt)
 {
     pthread_once(&asx__process.once, prepare);
+    if (rt->config.profile != ASX_PROFILE_FREESTANDING) /* it makes no threads, nor system calls */
+        pthread_sigmask(SIG_SETMASK, NULL, &rt->host_mask);
     pthread_mutex_lock(&asx__process.lock);
     rt->registry_next = asx__load_relaxed(&asx__process.runtimes);
     rt->registered = asx__process_mark(rt);

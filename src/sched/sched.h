@@ -612,6 +612,7 @@ struct asx_runtime {
     bool ended;            /* run-end is in the journal */
     struct asx_runtime *registry_next; /* process.h */
     uint64_t registered;   /* process.h: tells a runtime from memory that is none */
+    sigset_t host_mask;    /* I: what the thread that made it has blocked */
     asx__watch *watch;     /* NULL: nobody */
     pthread_t driver;      /* the thread that drives, or drove last ... */
     int32_t driver_tid;    /* ... as the system knows it; 0: nobody yet, or it was not asked */

@@ -535,6 +535,7 @@ static void *worker_main(void *arg)
     asx_runtime *rt = w->rt;
     void *fault_stack;
     (void)asx__fault_enter_thread(rt, &fault_stack);
+    asx__thread_self()->host_mask = &rt->host_mask;
     sit_down(w);
     begin_driving(w, ASX_TIME_NEVER);
     (void)asx__engine_enter(rt);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,6 +454,65 @@ ASX_TEST(the_child_of_a_fork_can_ask_though_somebody_was_about_to_take_the_engin
         atomic_store(&rush.rt, NULL);
         CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
     }
+}
+
+/* In the child: the signals of the host are blocked, and no others. */
+static int has_the_mask_of_the_host(void)
+{
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    for (int i = 1; i < SIGRTMAX; i++)
+        if (sigismember(&mask, i) == 1 && i != SIGUSR1) /* the C library's own are no members */
+            return i;
+    return sigismember(&mask, SIGUSR1) == 1 ? 0 : SIGUSR1;
+}
+
+static asx_status forks_to_look_at_its_mask(void *arg)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(has_the_mask_of_the_host());
+    CHECK(pid > 0);
+    CHECK_EQ(status_of(pid), 0);
+    return arg == NULL ? ASX_OK : ASX_E_FULL;
+}
+
+typedef struct crew {
+    atomic_int here;      /* tasks that are at it at the same time: each on a worker of its own */
+    atomic_int strangers; /* ... and not on the thread that runs the runtime */
+    pthread_t host;
+} crew;
+
+static asx_status forks_on_a_worker(asx_cx *cx, void *arg)
+{
+    crew *c = arg;
+    atomic_fetch_add(&c->here, 1);
+    while (atomic_load(&c->here) < 2)
+        ;
+    atomic_fetch_add(&c->strangers, !pthread_equal(pthread_self(), c->host));
+    CHECK_EQ(forks_to_look_at_its_mask(NULL), ASX_OK);
+    return asx_checkpoint(cx);
+}
+
+static asx_status forks_everywhere(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(asx_spawn(&r, "forks", forks_on_a_worker, arg), ASX_OK);
+    CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
+    return asx_blocking(cx, forks_to_look_at_its_mask, NULL);
+}
+
+ASX_TEST(the_child_of_a_fork_has_the_signals_of_the_host_whichever_thread_it_was)
+{
+    crew c = { .host = pthread_self() };
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    CHECK_EQ(pthread_sigmask(SIG_SETMASK, &mask, NULL), 0);
+    CHECK_EQ(run(2, forks_everywhere, &c), ASX_OK);
+    CHECK(atomic_load(&c.strangers) > 0);
 }
 
 /* Who ends its thread there ends the child. */
