@@ -395,6 +395,8 @@ static void run_link(asx__work *w)
     else if (second == ASX__FIN_FAILED)
         from = 2 + (uint32_t)op->a, to = op->targets_len;
     asx__op_sets(w, from, to);
+    if (first == ASX__FIN_FAILED || (first == 0 && second == ASX__FIN_FAILED))
+        w->deed->found = ASX__FOUND_CLOSED; /* whoever has failed may be joined by now */
     if (first == 0 && second == 0)
         asx__work_writes(w, op->name, 1);
 }

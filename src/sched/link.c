@@ -31,22 +31,39 @@ static asx_runtime *explored_of(const asx_task *handle)
     return handle->task_->region->rt;
 }
 
+/* Explored: one of them was joined. It could have been linked before that, and an exploration does
+ * not tell the two apart; so what comes of it is what would have come of it then. */
+static asx_status link_late(asx_runtime *rt, const asx_task *a, const asx_task *b, bool failed)
+{
+    asx__task *other;
+    if (failed &&
+        (asx__task_resolve(a, &other) == ASX_OK || asx__task_resolve(b, &other) == ASX_OK) &&
+        other->phase != ASX_TASK_COMPLETED)
+        asx__task_cancel(rt, other,
+                         asx__reason_make(rt, other->region, ASX_CANCEL_LINKED_EXIT,
+                                          other->region, NULL, NULL, NULL));
+    return ASX_OK;
+}
+
 asx_status asx_task_link(const asx_task *a, const asx_task *b)
 {
     asx__task *ta, *tb;
+    uint64_t failed = ASX__TURN_GOES;
     if (asx__task_is_shared(a) && asx__task_is_shared(b))
         return link_shared(a, b);
     asx_runtime *explored = explored_of(a);
     /* In another order it might not be too late: it is a turn either way. */
     if (ASX__UNLIKELY(explored != NULL) && explored == explored_of(b) &&
         a->id.generation != b->id.generation)
-        asx__turn(explored, explored->current, ASX__TURN_LINK, asx__serial(a->id.generation),
-                  asx__serial(b->id.generation));
+        failed = asx__turn_on(explored, explored->current, ASX__TURN_LINK,
+                              asx__serial(a->id.generation), asx__serial(b->id.generation), 0);
     asx_status st = asx__task_resolve(a, &ta);
     if (st == ASX_OK)
         st = asx__task_resolve(b, &tb);
-    if (st < 0)
-        return st;
+    if (ASX__UNLIKELY(st < 0))
+        return explored != NULL && explored == explored_of(b)
+                   ? link_late(explored, a, b, failed != ASX__TURN_GOES)
+                   : st;
     if (ta == tb || ta->region->rt != tb->region->rt)
         return ASX_E_INVALID_ARGUMENT;
     asx_runtime *rt = ta->region->rt;
