@@ -444,6 +444,8 @@ bool asx__dpor_blocked(const asx__dpor *d);
 uint64_t asx__dpor_state(asx__dpor *d, uint64_t name);
 /* What it is at first: before anything accesses it. */
 void asx__dpor_put(asx__dpor *d, uint64_t name, uint64_t state);
+/* The operation of an event that a shield has stopped, to tell it more targets; NULL: none did. */
+asx__op *asx__dpor_stopped(asx__dpor *d, uint32_t event);
 /* The last event has written this too. */
 void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state);
 bool asx__dpor_is_wide(const asx__dpor *d);

@@ -88,7 +88,7 @@ static bool is_same_wide(asx__dpor *d, uint32_t step, const asx__op *op)
     const asx__op *old = &w->op;
     if (op->kind != old->kind || op->a != old->a || op->b != old->b || op->name != old->name ||
         op->other != old->other || op->cx != old->cx || op->object != old->object ||
-        op->size != old->size || op->targets_len != old->targets_len)
+        op->size != old->size || (op->targets_len != 0) != (old->targets_len != 0))
         return false;
     if (op->kind == ASX__OP_DEVICE)
         return op->device == old->device;
@@ -140,6 +140,7 @@ static void redo_wide(asx__dpor *d, uint32_t step, const asx__op *op)
     asx__wide_event *w = &d->wide_events[step];
     uint64_t name = op->object != NULL ? asx__op_name(op) : 0;
     w->op.targets = op->targets; /* all else is the same */
+    w->op.targets_len = op->targets_len;
     d->tasks[d->events[step].task].history = w->history;
     for (uint32_t i = w->accesses; i < w->accesses + w->len; i++) {
         const asx__access *access = &d->accesses.at[i];

@@ -282,6 +282,12 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     return event->found;
 }
 
+asx__op *asx__dpor_stopped(asx__dpor *d, uint32_t event)
+{
+    bool stopped = d->wide && event < d->events_len && d->wide_events[event].short_cut;
+    return stopped ? &d->wide_events[event].op : NULL;
+}
+
 void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
 {
     asx__touch touch = { .name = name, .after = state, .writes = true };

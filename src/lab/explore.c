@@ -630,6 +630,8 @@ static void finish(asx__explorer *x, bool stuck)
     const asx_explore_options *o = x->options;
     bool too_long = asx__dpor_too_long(x->dpor);
     bool leaked = x->rt->leaks_refused != x->leaks_before;
+    if (x->shots_len != 0)
+        asx__explorer_aim_late(x);
     if (!stuck && x->clock != ASX__DPOR_NONE) /* nobody waits for it any more */
         asx__dpor_withdraw(x->dpor, x->clock);
     bool counts = !asx__dpor_restarts(x->dpor) && !asx__dpor_blocked(x->dpor);
@@ -683,7 +685,7 @@ static void begin(asx__explorer *x)
     x->regions_len = 0;
     x->things_len = x->memory = 0;
     memset(x->heads, 0, sizeof x->heads);
-    x->links_len = x->bare_len = x->aims_seen = 0;
+    x->links_len = x->bare_len = x->shots_len = x->aims_seen = 0;
     asx__explorer_forget_targets(x);
     x->advancing = x->timed = x->limits = false;
     x->began = x->rt->now;
@@ -931,6 +933,7 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     free(x.regions);
     free(x.things);
     free(x.links);
+    free(x.shots);
     asx__explorer_forget_targets(&x);
     free(x.known);
     free(x.text.bytes);

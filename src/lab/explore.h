@@ -70,6 +70,14 @@ typedef struct asx__lab_targets {
     uint64_t names[];
 } asx__lab_targets;
 
+/* A cancel that a shield may have kept out of something: what it was, and what was known then. */
+typedef struct asx__lab_shot {
+    uint32_t event;
+    asx__turn_kind kind; /* ASX__TURN_COUNT: a deadline of the task `serial`, or of `object` */
+    uint64_t serial, object, a;
+    size_t known;
+} asx__lab_shot;
+
 /* If one of the two fails, the other is cancelled. Serials. */
 typedef struct asx__lab_link {
     uint64_t a, b;
@@ -140,6 +148,8 @@ typedef struct asx__explorer {
     asx__lab_link *links;
     size_t links_len, links_cap;
     size_t bare_len;     /* regions whose shield was down */
+    asx__lab_shot *shots;
+    size_t shots_len, shots_cap;
     size_t aims_seen;    /* asx__aim_known() when standing operations were told of it */
     asx_time began;      /* when it did: the engine counts from there, as in the one before */
     bool timed;          /* somebody has waited for a time */
@@ -262,8 +272,14 @@ uint64_t *asx__aim_room(asx__explorer *x, size_t count);
 uint64_t *asx__aim_find(asx__explorer *x, const asx__lab_aim *aim, uint32_t *ret_count);
 /* Completes a SHIELD: the last mask of the task ends, or one begins. False: nobody could tell. */
 bool asx__aim_shields(asx__explorer *x, const asx__lab_task *self, bool ends, asx__op *op);
+/* The last event may have been stopped by a shield. */
+void asx__aim_shot(asx__explorer *x, asx__turn_kind kind, uint64_t serial, uint64_t object,
+                   uint64_t a);
 /* It is done: what the task has opened under a mask may be reached from now on. */
 void asx__aim_bare(asx__explorer *x, const asx__lab_task *self);
+
+/* At the end of an execution: without the shield it might also have reached who came later. */
+void asx__explorer_aim_late(asx__explorer *x);
 
 /* explore_text.c */
 void asx__text_clear(asx__text *text);

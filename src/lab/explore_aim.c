@@ -15,6 +15,10 @@
  * after, and nothing orders the two.
  *
  *   reached(region) = shield down, and its owner or the region around it is reached
+ *
+ * Who was stopped by a shield did not look behind it. What it would do without the shield must be
+ * known to the engine, also of what is opened and started there later in the execution: nothing
+ * orders that and the cancel. So its targets are found once more when the execution is over.
  */
 #include "lab/explore.h"
 
@@ -92,8 +96,9 @@ static int compare_targets(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* The shields on the way to what lives in this region, from inside; NULL: count them only. With
- * `unmasks` those of the task do not count, as they go down. *ret_own: there was one. */
+/* The shields on the way to what lives in this region, from outside: behind one that is up none is
+ * looked at. NULL: count them only. With `unmasks` those of the task do not count, as they go down.
+ * *ret_own: there was one. */
 static size_t find_shields(const search *s, uint64_t serial, uint64_t *names, bool *ret_own)
 {
     size_t count = 0;
@@ -113,6 +118,11 @@ static size_t find_shields(const search *s, uint64_t serial, uint64_t *names, bo
         if (owner != NULL && owner == s->task)
             break;
         serial = owner != NULL && s->falls[owner - s->x->tasks] ? owner->region : r->parent;
+    }
+    for (size_t i = 0; names != NULL && i < count / 2; i++) {
+        uint64_t inner = names[i];
+        names[i] = names[count - 1 - i];
+        names[count - 1 - i] = inner;
     }
     return count;
 }
@@ -241,4 +251,17 @@ void asx__aim_bare(asx__explorer *x, const asx__lab_task *self)
         r->bare = true;
         x->bare_len++;
     }
+}
+
+void asx__aim_shot(asx__explorer *x, asx__turn_kind kind, uint64_t serial, uint64_t object,
+                   uint64_t a)
+{
+    size_t events;
+    if (ASX__LIKELY(x->bare_len == 0))
+        return;
+    (void)asx__dpor_events(x->dpor, &events);
+    if (events != 0 && asx__explorer_room(x, (void **)&x->shots, &x->shots_cap, x->shots_len + 1,
+                                          sizeof *x->shots))
+        x->shots[x->shots_len++] = (asx__lab_shot){ (uint32_t)events - 1, kind, serial, object, a,
+                                                    asx__aim_known(x) };
 }

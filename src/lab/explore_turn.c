@@ -279,11 +279,13 @@ bool asx__explorer_fire(asx__explorer *x, uint32_t timer)
         return false;
     if (task != NULL) {
         (void)asx__dpor_commit(x->dpor, timer);
+        asx__aim_shot(x, ASX__TURN_COUNT, task_of_timer(x, timer), 0, 0);
         asx__budget_exhaust(x->rt, task, ASX_CANCEL_DEADLINE);
         return true;
     }
     asx__region *region = record_of(r);
     (void)asx__dpor_commit(x->dpor, timer);
+    asx__aim_shot(x, ASX__TURN_COUNT, 0, r->serial, 0);
     if (region == NULL)
         return true;
     if (region->timeout_at != ASX_TIME_NEVER)
@@ -579,6 +581,43 @@ void asx__explorer_aim_again(asx__explorer *x)
     }
 }
 
+/* The regions of its own are those that it was about then; what is behind them may be more. */
+static void aim_shield_late(asx__explorer *x, const asx__lab_shot *shot, asx__op *op)
+{
+    uint32_t pairs = (uint32_t)op->a, behind_len = 0;
+    asx__lab_aim at = { .task = shot->serial, .tag = ASX__NAME_CANCEL, .unmasks = true,
+                        .by = asx__explorer_task(x, shot->serial) };
+    const uint64_t *behind = asx__aim_find(x, &at, &behind_len);
+    uint64_t *names = asx__aim_room(x, 2 * (size_t)pairs + behind_len);
+    if (behind == NULL || names == NULL)
+        return;
+    memcpy(names, op->targets, 2 * (size_t)pairs * sizeof *names);
+    if (behind_len != 0)
+        memcpy(names + 2 * (size_t)pairs, behind, behind_len * sizeof *names);
+    op->targets = names;
+    op->targets_len = 2 * pairs + behind_len;
+}
+
+void asx__explorer_aim_late(asx__explorer *x)
+{
+    for (size_t i = 0; i < x->shots_len; i++) {
+        const asx__lab_shot *shot = &x->shots[i];
+        asx__op *op = shot->known != asx__aim_known(x) ? asx__dpor_stopped(x->dpor, shot->event)
+                                                       : NULL;
+        asx__lab_aim at = { .task = shot->serial, .region = shot->object,
+                            .tag = ASX__NAME_CANCEL };
+        if (op == NULL)
+            continue;
+        if (shot->kind == ASX__TURN_COUNT)
+            op->targets = asx__aim_find(x, &at, &op->targets_len);
+        else if (shot->kind == ASX__TURN_SHIELD)
+            aim_shield_late(x, shot, op);
+        else
+            (void)make_task_op(x, asx__explorer_task(x, shot->serial), shot->kind, shot->object,
+                               shot->a, op);
+    }
+}
+
 /* The task is about to be cancelled, and by nobody else: it waits for its turn. Others may start
  * tasks in what it has opened meanwhile. */
 static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
@@ -591,6 +630,7 @@ static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
     self->aim_kind = ASX__TURN_CANCEL_TASK;
     self->aim_object = serial;
     (void)asx__explorer_stand(x, task, &cancel);
+    asx__aim_shot(x, ASX__TURN_CANCEL_TASK, serial, serial, 0);
     asx__explorer_task(x, serial)->aims = false;
 }
 
@@ -748,6 +788,8 @@ static bool make_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind 
 static void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind, uint64_t object,
                        uint64_t a, uint64_t found)
 {
+    if (self->aims)
+        asx__aim_shot(x, kind, x->first_serial + (uint64_t)(self - x->tasks), object, a);
     self->aims = false;
     if (gives_tickets(kind) && found >= ASX__FOUND_TICKET)
         self->ticket = found - ASX__FOUND_TICKET;
