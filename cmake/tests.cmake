@@ -115,10 +115,12 @@ endforeach()
 if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME lab-classes-all CONFIGURATIONS all COMMAND lab-classes-reference)
   add_test(NAME lab-objects-all CONFIGURATIONS all COMMAND lab-classes-objects)
-  set_tests_properties(lab-classes-all lab-objects-all PROPERTIES LABELS "lab;seeds" TIMEOUT 3600)
+  add_test(NAME lab-regions-all CONFIGURATIONS all COMMAND lab-classes-regions)
+  set_tests_properties(lab-classes-all lab-objects-all lab-regions-all PROPERTIES
+    LABELS "lab;seeds" TIMEOUT 3600)
   set_tests_properties(lab-classes-all PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=60000")
-  set_tests_properties(lab-objects-all PROPERTIES
+  set_tests_properties(lab-objects-all lab-regions-all PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=20000")
 endif()
 

@@ -2,6 +2,7 @@
 #include "support_run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { INTERLEAVINGS_MAX = 600 };
 
@@ -23,6 +24,8 @@ static const char *compare_best(ref_program *p, const ref_count *ref, uint64_t s
         return jobs > 1 ? "two processes differ" : "not as many executions as classes";
     if (r.totals.redundant + r.totals.blocked != 0)
         return "redundant or blocked";
+    if (p->watched && r.totals.bugs != ref->odd)
+        return "its oracle has not complained as often as it should";
     return r.totals.deadlocks != ref->deadlocks ? "not as many deadlocks" : NULL;
 }
 
@@ -53,7 +56,8 @@ const char *ref_compare(ref_program *p, uint64_t defaults, bool jobs, ref_count 
     return r.complete && r.totals.classes != ref->classes ? "brute force differs" : NULL;
 }
 
-void ref_tell(ref_program *p)
+/* Leaves out what is not needed to show a complaint, and tells. */
+static void tell(ref_program *p)
 {
     ref_count ref;
     bool brute;
@@ -75,6 +79,39 @@ void ref_tell(ref_program *p)
     fprintf(stderr, "%s; by the table there are %d, explored %d\n", complaint, (int)ref.classes,
             (int)found);
     ref_print(p);
+}
+
+static uint64_t option(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+}
+
+ref_tally ref_compare_drawn(ref_draw_fn *draw, uint64_t programs, bool jobs)
+{
+    uint64_t seed = option("ASX_CLASSES_SEED", 1), most = option("ASX_CLASSES_BAD", 1);
+    ref_tally tally = { .programs = option("ASX_CLASSES_PROGRAMS", programs) };
+    for (uint64_t i = 0; i < tally.programs && tally.bad < most; i++) {
+        asx__rng rng;
+        ref_program p;
+        ref_count ref;
+        bool brute = false;
+        asx__rng_seed(&rng, seed + i);
+        draw(&rng, &p);
+        const char *complaint = ref_compare(&p, i % 8 == 0 ? 11 : 2, jobs && i % 32 == 0, &ref,
+                                            &brute);
+        if (complaint != NULL) {
+            fprintf(stderr, "seed %llu: %s\n", (unsigned long long)(seed + i), complaint);
+            ref_print(&p);
+            tell(&p);
+            tally.bad++;
+        }
+        tally.counted += ref.counted && ref.classes <= REF_CLASSES_MAX;
+        tally.brutes += brute;
+        tally.deadlocked += ref.deadlocks != 0;
+        tally.odd += p.watched && ref.odd != 0;
+    }
+    return tally;
 }
 
 bool ref_shows(ref_draw_fn *draw, uint64_t seeds, int object)

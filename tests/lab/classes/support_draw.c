@@ -75,9 +75,26 @@ static const unit families[][7] = {
     { ONE(TIMEOUT), ONE(SLEEP), ONE(SLEEP), ONE(CHECKPOINT), ONE(LOAD) },
     { ONE(LINK), ONE(FAIL), ONE(FAIL), ONE(CHECKPOINT), ONE(CHECKPOINT) },
 };
+
+/* Those of test_regions.c. */
+static const unit regions[][7] = {
+    { ONE(JOIN_ALL), ONE(JOIN_ALL), ONE(CHECKPOINT), ONE(STORE), ONE(CANCEL) },
+    { ONE(LIMIT), ONE(LIMIT_WAIT), ONE(CHECKPOINT), ONE(FETCH_ADD), ONE(CANCEL) },
+    { ONE(LIMIT_WAIT), ONE(LIMIT), ONE(CHECKPOINT), ONE(SEND), ONE(RECV) },
+    { ONE(SCOPE), ONE(BESIDE), ONE(BESIDE), ONE(CHECKPOINT), ONE(CANCEL), ONE(STORE) },
+    { ONE(BESIDE), ONE(SCOPE_FAIL), ONE(SCOPE_FAIL), ONE(SCOPE_DEFER), ONE(CHECKPOINT) },
+    { ONE(PLEDGE), ONE(SETTLE), ONE(SETTLE), ONE(CHECKPOINT), ONE(CANCEL) },
+    { { REF_MASK, REF_UNMASK, HOLDS_MASK }, ONE(SCOPE), ONE(RACE), ONE(CHECKPOINT), ONE(CANCEL) },
+    { { REF_MASK, REF_UNMASK, HOLDS_MASK }, ONE(TIMEOUT), ONE(SLEEP), ONE(JOIN_ALL), ONE(CANCEL) },
+    { ONE(BARE), ONE(BARE_AGAIN), ONE(CHECKPOINT), ONE(CANCEL), ONE(CANCEL_ALL) },
+    { ONE(BARE_AGAIN), ONE(BARE), ONE(CANCEL), ONE(CANCEL_ALL), ONE(SCOPE_FAIL), ONE(TIMEOUT) },
+    { ONE(ADOPT), ONE(ASK), ONE(ANSWER), ONE(ANSWER_DROP), ONE(TRY_ASK), ONE(ASK_DROP) },
+    { ONE(LINK), ONE(JOIN), ONE(FAIL), ONE(FAIL), ONE(CHECKPOINT) },
+};
 #undef ONE
 
 enum { FAMILIES = sizeof families / sizeof *families };
+enum { REGIONS = sizeof regions / sizeof *regions };
 enum { KINDS = sizeof *families / sizeof **families };
 
 typedef struct draw {
@@ -85,6 +102,8 @@ typedef struct draw {
     ref_program *p;
     unit palette[PALETTE];
     int left; /* steps that may still be drawn */
+    bool regions;
+    int beside[REF_TASKS], pledge[REF_TASKS]; /* whom it may start, what it may keep; 0: nothing */
 } draw;
 
 static unsigned below(draw *d, unsigned n)
@@ -121,6 +140,10 @@ static uint8_t argument(draw *d, int number, int op, int held)
     case REF_CAST_RECV:
     case REF_CAST_TRY_RECV:
         return (held & HOLDS_RECEIVER) == 0 || chance(d, 3);
+    case REF_BESIDE:
+        return (uint8_t)d->beside[number];
+    case REF_SETTLE:
+        return (uint8_t)d->pledge[number];
     case REF_LOAD:
     case REF_STORE:
     case REF_FETCH_ADD:
@@ -132,7 +155,23 @@ static uint8_t argument(draw *d, int number, int op, int held)
 
 static bool is_scope(int op)
 {
-    return op == REF_SCOPE || (op >= REF_SCOPE_FAIL && op <= REF_TIMEOUT);
+    return op == REF_SCOPE || (op >= REF_SCOPE_FAIL && op <= REF_BARE_AGAIN);
+}
+
+static bool in_palette(const draw *d, int op)
+{
+    for (int i = 0; i < PALETTE; i++)
+        if (d->palette[i].first == op)
+            return true;
+    return false;
+}
+
+/* How many tasks it may start. */
+static int members(const draw *d, int op)
+{
+    if (op == REF_RACE || (op >= REF_JOIN_ALL && op <= REF_PLEDGE))
+        return 2;
+    return op != REF_TIMEOUT && op < REF_BARE && in_palette(d, REF_BESIDE) ? 2 : 1;
 }
 
 /* Not every operation goes with every program. */
@@ -144,21 +183,32 @@ static bool fits(const draw *d, int number, const unit *u, int held)
         return false;
     if (u->first == REF_CANCEL || u->first == REF_CANCEL_ALL)
         return !inner;
-    if (u->first == REF_ANSWER || u->first == REF_ANSWER_DROP)
+    if (u->first >= REF_ANSWER && u->first <= REF_ADOPT)
         return number == 0;
+    if (u->first == REF_BESIDE)
+        return d->beside[number] != 0;
+    if (u->first == REF_SETTLE)
+        return d->pledge[number] != 0;
     if (u->first >= REF_ASK && u->first <= REF_ASK_DROP)
         return number == 1;
     if (u->first == REF_FAIL || u->first == REF_LINK)
         return !inner;
     if (is_scope(u->first))
-        return (held & HOLDS_MASK) == 0 && p->tasks + (u->first == REF_RACE) < REF_TASKS;
-    for (int i = 0; i < PALETTE && u->first == REF_JOIN; i++)
-        if (d->palette[i].first == REF_LINK) /* which would be told; that is not explored */
-            return false;
+        return (d->regions ? u->first < REF_BARE || (held & HOLDS_MASK) == 0
+                           : (held & HOLDS_MASK) == 0) &&
+               p->tasks + members(d, u->first) <= REF_TASKS;
+    if (u->first == REF_JOIN && in_palette(d, REF_LINK) && !d->regions)
+        return false;
     return !(inner && u->first == REF_JOIN);
 }
 
-static void append(ref_program *p, int number, int op, int arg)
+ref_program ref_empty(int tasks)
+{
+    return (ref_program){ .tasks = tasks, .started = tasks, .capacity = 1, .many = 1,
+                          .parties = 2, .cast = 1 };
+}
+
+void ref_add(ref_program *p, int number, int op, int arg)
 {
     p->code[number][p->len[number]++] = (ref_step){ (uint8_t)op, (uint8_t)arg, 0 };
 }
@@ -167,19 +217,23 @@ static void draw_task(draw *d, int number, int most, int held);
 
 static void draw_wait(draw *d, int number, int held)
 {
-    append(d->p, number, REF_LOCK, 0);
+    ref_add(d->p, number, REF_LOCK, 0);
     if (chance(d, 4))
         draw_task(d, number, 1, held);
-    append(d->p, number, REF_COND_WAIT, 0);
-    append(d->p, number, REF_UNLOCK, 0);
+    ref_add(d->p, number, REF_COND_WAIT, 0);
+    ref_add(d->p, number, REF_UNLOCK, 0);
     d->left -= 3;
 }
 
 static void draw_scope(draw *d, int number, int op)
 {
-    int inner = d->p->tasks, others = op == REF_RACE ? 2 : 1;
+    int inner = d->p->tasks, others = members(d, op);
     d->p->tasks += others;
-    append(d->p, number, op, inner);
+    if (op == REF_PLEDGE)
+        d->pledge[inner] = d->pledge[inner + 1] = inner;
+    else if (others == 2 && (op == REF_SCOPE || op < REF_RACE))
+        d->beside[inner] = inner + 1;
+    ref_add(d->p, number, op, inner);
     d->left--;
     for (int i = 0; i < others; i++)
         draw_task(d, inner + i, 1 + (int)below(d, 2), 0);
@@ -207,8 +261,10 @@ static void draw_unit(draw *d, int number, int held)
         draw_scope(d, number, u->first);
         return;
     }
-    append(p, number, u->first, arg);
+    ref_add(p, number, u->first, arg);
     d->left--;
+    if (u->first == REF_BESIDE)
+        d->beside[number] = 0;
     if (u->first == u->last) {
         bool fails = u->first == REF_TRY_ASK || u->first == REF_ONCE || u->first == REF_CAST_RECV ||
                      u->first == REF_LOAD || u->first == REF_CAS || u->first == REF_TRY_SEND ||
@@ -218,7 +274,7 @@ static void draw_unit(draw *d, int number, int held)
     } else {
         if (u->holds == HOLDS_MASK || u->holds == HOLDS_RECEIVER || chance(d, 3))
             draw_task(d, number, 1, held | holds);
-        append(p, number, u->last, arg);
+        ref_add(p, number, u->last, arg);
         d->left--;
     }
     p->code[number][first].skip = (uint8_t)(p->len[number] - first - 1);
@@ -248,13 +304,13 @@ static void draw_receiver_drop(draw *d)
         receivers += receives(p, i);
     }
     if (receivers == 1 && chance(d, 3))
-        append(p, number, REF_RX_DROP, 0);
+        ref_add(p, number, REF_RX_DROP, 0);
 }
 
 /* Two or three of a family, the first of them always, and one that is of any sort. */
 static void draw_family(draw *d)
 {
-    const unit *family = families[below(d, FAMILIES)];
+    const unit *family = d->regions ? regions[below(d, REGIONS)] : families[below(d, FAMILIES)];
     unsigned kinds = 0;
     while (kinds < KINDS && family[kinds].first != 0)
         kinds++;
@@ -297,6 +353,15 @@ void ref_draw_objects(asx__rng *rng, ref_program *ret_program)
     draw_program(&d);
 }
 
+void ref_draw_regions(asx__rng *rng, ref_program *ret_program)
+{
+    draw d = { .rng = rng, .p = ret_program, .left = 11, .regions = true };
+    memset(ret_program, 0, sizeof *ret_program);
+    draw_family(&d);
+    ret_program->parties = ret_program->cast = 1;
+    draw_program(&d);
+}
+
 static void draw_program(draw *d)
 {
     ref_program *p = d->p;
@@ -305,7 +370,7 @@ static void draw_program(draw *d)
         int op = d->palette[i].first;
         cancels |= op == REF_CANCEL || op == REF_CANCEL_ALL || op >= REF_SCOPE_FAIL;
         waits |= op == REF_COND_WAIT;
-        flow |= op == REF_RACE || op == REF_TIMEOUT; /* which are for fibers */
+        flow |= op >= REF_RACE && op <= REF_JOIN_ALL; /* which are for fibers */
     }
     p->tasks = p->started = 2 + (int)below(d, 3);
     p->capacity = 1 + (int)below(d, 2);
@@ -320,6 +385,9 @@ static void draw_program(draw *d)
     for (int i = 0; i < p->started; i++)
         draw_task(d, i, p->started == 2 ? 1 + (int)below(d, 4) : 1 + (int)below(d, 3), 0);
     draw_receiver_drop(d);
+    /* Who fails, and who leaves a sender behind, is complained of anyway. */
+    if (d->regions && !in_palette(d, REF_FAIL) && !in_palette(d, REF_ADOPT))
+        p->watched = chance(d, 2);
 }
 
 static void remove_step(ref_program *p, int number, int at)

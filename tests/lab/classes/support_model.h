@@ -11,7 +11,8 @@ enum {
     HELD_WRITE = 16,
     HELD_UNITS = 32,
     HELD_PERMIT = 64,
-    HELD_RECEIVER = 128 /* of the broadcast */
+    HELD_RECEIVER = 128, /* of the broadcast */
+    HELD_ANSWER = 256
 };
 enum { BEFORE, ALIVE, LEAVING, ENDED }; /* a task */
 enum { NOBODY = 255 };
@@ -39,7 +40,8 @@ typedef struct reader {
 
 typedef struct task {
     uint8_t phase, pc, part; /* part of a step that has two */
-    uint8_t held, units;
+    uint16_t held;
+    uint8_t units;
     uint8_t flag, masked, chosen, faulty;
     uint8_t came; /* when it did its last step */
     uint8_t ticket;
@@ -47,6 +49,11 @@ typedef struct task {
     uint8_t beside;        /* who is the first in its region: how many others are there */
     uint8_t spared;        /* likewise: deadlines of those who were cancelled when it was opened */
     uint8_t due;           /* when the region that it has opened is late; 0: never */
+    uint8_t stopped;       /* likewise: nobody is started there any more */
+    uint8_t places;        /* likewise: how many are there */
+    uint8_t limited;       /* where it lives, if there is room for one only */
+    uint8_t shield, bare;  /* likewise; the last region whose shield was down */
+    uint8_t pledge, gone;  /* likewise: what is promised in the region inside; it is closed */
     uint8_t links, failed, told;
     uint8_t version;       /* of the watch that it has seen */
     uint64_t seen;
@@ -81,6 +88,7 @@ typedef struct walk {
     const ref_program *p;
     int blind;
     bool permits, cancels, ends; /* the end of a task is an event */
+    bool late;                   /* who runs in a region starts others there */
     ref_count count;
 } walk;
 
@@ -99,7 +107,8 @@ bool ref_waits_in_line(const task *t, int op);
 bool ref_is_idle(const state *s, ref_step step);
 
 /* The steps of support_scopes.c. */
-bool ref_operate_scope(state *s, int number, ref_step step, event *e);
+bool ref_operate_scope(const walk *w, state *s, int number, ref_step step, event *e);
+bool ref_is_scope(int op);
 /* Sets its flag, and what it has opened is cancelled with it. */
 void ref_cancel(state *s, int number, event *e);
 void ref_end(const walk *w, state *s, int number, event *e);

@@ -79,7 +79,7 @@ static bool come(const walk *w, state *s, task *t, ref_step step, event *e)
     if (which == CONDITION) {
         ref_access(e, REF_MUTEXES, true);
         s->mutex[0] = NOBODY;
-        t->held &= (uint8_t)~HELD_MUTEX;
+        t->held &= (uint16_t)~HELD_MUTEX;
     }
     t->ticket = l->came++;
     l->ticket[t->ticket] = WAITS;
@@ -162,13 +162,19 @@ enum { SENT = 1, SENDER_GONE = 2, RECEIVER_GONE = 4 };
 
 bool ref_is_idle(const state *s, ref_step step)
 {
-    if (step.op == REF_ANSWER || step.op == REF_ANSWER_DROP)
+    if (step.op >= REF_ANSWER && step.op <= REF_ADOPT)
         return (s->answered & SENDER_GONE) != 0;
     return step.op >= REF_ASK && step.op <= REF_ASK_DROP && (s->answered & RECEIVER_GONE) != 0;
 }
 
-static bool do_answer(state *s, ref_step step, event *e)
+/* Who adopts it drops it when he ends, if he has not sent by then. */
+static bool do_answer(state *s, task *t, ref_step step, event *e)
 {
+    if (step.op == REF_ADOPT) {
+        t->held |= HELD_ANSWER;
+        return true;
+    }
+    t->held &= (uint16_t)~HELD_ANSWER;
     s->answered |= SENDER_GONE;
     if (step.op == REF_ANSWER_DROP) {
         ref_access(e, REF_VALUE, true);
@@ -259,7 +265,7 @@ static bool do_membership(state *s, task *t, int number, ref_step step, event *e
     if (step.op == REF_CAST_LEAVE) {
         ref_access(e, REF_CAST_READERS + number, true);
         ref_access(e, REF_CAST_NUMBER, false);
-        t->held &= (uint8_t)~HELD_RECEIVER;
+        t->held &= (uint16_t)~HELD_RECEIVER;
         s->counted--;
         return true;
     }
@@ -317,7 +323,8 @@ bool ref_operate_object(const walk *w, state *s, int number, ref_step step, even
         return do_once(s, step, e);
     case REF_ANSWER:
     case REF_ANSWER_DROP:
-        return do_answer(s, step, e);
+    case REF_ADOPT:
+        return do_answer(s, t, step, e);
     case REF_ASK:
     case REF_TRY_ASK:
     case REF_ASK_DROP:

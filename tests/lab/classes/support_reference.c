@@ -115,10 +115,10 @@ static bool do_mutex(state *s, task *t, int number, ref_step step, event *e)
     uint8_t *holder = &s->mutex[step.arg];
     if (step.op == REF_UNLOCK) {
         *holder = NOBODY;
-        t->held &= (uint8_t)~(HELD_MUTEX << step.arg);
+        t->held &= (uint16_t)~(HELD_MUTEX << step.arg);
     } else if (*holder == NOBODY) {
         *holder = (uint8_t)number;
-        t->held |= (uint8_t)(HELD_MUTEX << step.arg);
+        t->held |= (uint16_t)(HELD_MUTEX << step.arg);
     } else {
         e->label = FAILED;
         ref_access(e, REF_MUTEXES + step.arg, false);
@@ -158,10 +158,10 @@ static bool do_rwlock(state *s, task *t, int number, ref_step step, event *e)
     } else if ((t->held & HELD_READ) != 0) {
         writes = false;
         s->readers--;
-        t->held &= (uint8_t)~HELD_READ;
+        t->held &= (uint16_t)~HELD_READ;
     } else {
         s->writer = NOBODY;
-        t->held &= (uint8_t)~HELD_WRITE;
+        t->held &= (uint16_t)~HELD_WRITE;
     }
     ref_access(e, REF_RWLOCK, writes);
     return true;
@@ -175,7 +175,7 @@ static bool do_semaphore(state *s, task *t, ref_step step, event *e)
         enough = true;
     } else if (step.op == REF_RELEASE) {
         s->units = (uint8_t)(s->units + t->units);
-        t->held &= (uint8_t)~HELD_UNITS;
+        t->held &= (uint16_t)~HELD_UNITS;
         enough = true;
     } else if (enough) {
         s->units = (uint8_t)(s->units - step.arg);
@@ -229,7 +229,7 @@ static bool do_send(const walk *w, state *s, task *t, int number, ref_step step,
 static bool do_permit(const walk *w, state *s, task *t, int number, ref_step step, event *e)
 {
     queue *q = &s->one;
-    t->held &= (uint8_t)~HELD_PERMIT;
+    t->held &= (uint16_t)~HELD_PERMIT;
     if (step.op == REF_ABORT) {
         ref_access(e, REF_CLAIMS, true);
         q->claims--;
@@ -318,7 +318,7 @@ static bool do_drop(state *s, task *t, ref_step step, event *e)
         return true;
     }
     ref_access(e, REF_SENDERS, true); /* its sender */
-    t->held &= (uint8_t)~HELD_TX;
+    t->held &= (uint16_t)~HELD_TX;
     if (--s->senders == 0) {
         ref_access(e, REF_CLOSED, true);
         s->one.closed |= 2;
@@ -368,7 +368,7 @@ static bool operate(const walk *w, state *s, int number, ref_step step, event *e
     if (step.op <= REF_MANY_CLOSE)
         return do_many(w, s, t, number, step, e);
     if (step.op == REF_SCOPE || step.op >= REF_SCOPE_FAIL)
-        return (w->cancels || step.op != REF_SCOPE) && ref_operate_scope(s, number, step, e);
+        return (w->cancels || step.op != REF_SCOPE) && ref_operate_scope(w, s, number, step, e);
     if (step.op > REF_CHOOSE)
         return ref_operate_object(w, s, number, step, e);
     return do_task(w, s, t, step, e);
@@ -380,12 +380,14 @@ static bool operate(const walk *w, state *s, int number, ref_step step, event *e
 static bool next_release(const task *t, ref_step *ret_step)
 {
     static const struct {
-        uint8_t held, op, arg;
+        uint16_t held;
+        uint8_t op, arg;
     } order[] = { { HELD_PERMIT, REF_ABORT, 0 },     { HELD_UNITS, REF_RELEASE, 0 },
                   { HELD_WRITE, REF_RW_UNLOCK, 0 },  { HELD_READ, REF_RW_UNLOCK, 0 },
                   { HELD_MUTEX << 1, REF_UNLOCK, 1 }, { HELD_MUTEX, REF_UNLOCK, 0 },
                   { HELD_RECEIVER, REF_CAST_LEAVE, 0 },
-                  { HELD_TX, REF_OP_COUNT, 0 } };
+                  { HELD_TX, REF_OP_COUNT, 0 },
+                  { HELD_ANSWER, REF_ANSWER_DROP, 0 } };
     for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
         if ((t->held & order[i].held) != 0) {
             *ret_step = (ref_step){ order[i].op, order[i].arg, 0 };
@@ -400,14 +402,9 @@ static bool in_two_parts(const walk *w, int op)
            op == REF_COND_WAIT || op == REF_NOTIFY_WAIT || op == REF_BARRIER;
 }
 
-static bool is_scope(int op)
-{
-    return op == REF_SCOPE || (op >= REF_SCOPE_FAIL && op <= REF_TIMEOUT);
-}
-
 static bool is_point(const task *t, int op)
 {
-    if (op == REF_RACE || op == REF_TIMEOUT)
+    if (op == REF_RACE || op == REF_TIMEOUT || op == REF_JOIN_ALL)
         return t->part == 0 || ref_waits_for_first(t, op);
     return ref_is_point(op);
 }
@@ -417,7 +414,7 @@ static void advance(const walk *w, task *t, ref_step step, int label)
 {
     if (step.op == REF_ONCE && ref_advance_once(t, step, label))
         return;
-    if (is_scope(step.op) && t->part != 0) {
+    if (ref_is_scope(step.op) && t->part != 0) {
         t->chosen = 0;
         return;
     }
@@ -650,6 +647,7 @@ static void explore(walk *w, const place *at)
     }
     w->count.classes++;
     w->count.deadlocks += !ended;
+    w->count.odd += ended && (at->s.cell[0] & 1) != 0;
 }
 
 static bool has(const ref_program *p, int number, int from, int to)
@@ -677,8 +675,9 @@ void ref_classes(const ref_program *p, int blind, ref_count *ret_count)
         s->task[i].version = 1;
         w.permits |= has(p, i, REF_RESERVE, REF_TRY_RESERVE);
         w.cancels |= p->faults || has(p, i, REF_CANCEL, REF_CANCEL_ALL) ||
-                     has(p, i, REF_SCOPE_FAIL, REF_FAIL);
+                     has(p, i, REF_SCOPE_FAIL, REF_SETTLE);
         w.ends |= has(p, i, REF_RACE, REF_FAIL);
+        w.late |= has(p, i, REF_BESIDE, REF_BESIDE);
         if (p->drops &&
             (has(p, i, REF_SEND, REF_TRY_SEND) || has(p, i, REF_RESERVE, REF_TRY_RESERVE))) {
             s->task[i].held = HELD_TX;
@@ -694,11 +693,12 @@ void ref_classes(const ref_program *p, int blind, ref_count *ret_count)
 
 void ref_print(const ref_program *p)
 {
-    fprintf(stderr, "capacity %d (%d in it), many %d, units %d, parties %d, cast %d%s%s%s%s%s\n",
+    fprintf(stderr, "capacity %d (%d in it), many %d, units %d, parties %d, cast %d%s%s%s%s%s%s\n",
             p->capacity, p->filled, p->many, p->units, p->parties, p->cast,
             p->drops ? ", senders drop" : "",
             p->adversarial ? ", adversarial" : "", p->faults ? ", faults" : "",
-            p->lab_mutexes ? ", lab mutexes" : "", p->polls ? ", poll tasks" : "");
+            p->lab_mutexes ? ", lab mutexes" : "", p->watched ? ", watched" : "",
+            p->polls ? ", poll tasks" : "");
     for (int t = 0; t < p->tasks; t++) {
         fprintf(stderr, "  %d%s:", t, t < p->started ? "" : " (later)");
         for (int i = 0; i < p->len[t]; i++) {

@@ -31,10 +31,11 @@
     X(JOIN) X(SCOPE) X(SLEEP) X(CHOOSE)                                                            \
     X(COND_WAIT) X(COND_SIGNAL) X(COND_BROADCAST)                                                  \
     X(NOTIFY_WAIT) X(NOTIFY_ONE) X(NOTIFY_ALL) X(BARRIER) X(ONCE) X(ONCE_END)                      \
-    X(ANSWER) X(ANSWER_DROP) X(ASK) X(TRY_ASK) X(ASK_DROP)                                         \
+    X(ANSWER) X(ANSWER_DROP) X(ADOPT) X(ASK) X(TRY_ASK) X(ASK_DROP)                                \
     X(WATCH_SET) X(WATCH_GET) X(WATCH_CHANGED) X(WATCH_CLOSE)                                      \
     X(CAST) X(CAST_COUNT) X(CAST_RECV) X(CAST_TRY_RECV) X(CAST_JOIN) X(CAST_LEAVE) X(CAST_CLOSE)   \
-    X(SCOPE_FAIL) X(SCOPE_DEFER) X(RACE) X(TIMEOUT) X(LINK) X(FAIL)
+    X(SCOPE_FAIL) X(SCOPE_DEFER) X(RACE) X(TIMEOUT) X(JOIN_ALL) X(LIMIT) X(LIMIT_WAIT)             \
+    X(PLEDGE) X(BARE) X(BARE_AGAIN) X(LINK) X(FAIL) X(BESIDE) X(SETTLE)
 
 typedef enum ref_op {
 #define REF_ENUM_(name) REF_##name,
@@ -73,6 +74,7 @@ typedef struct ref_program {
     bool adversarial;
     bool faults;           /* cancel at every point, or not */
     bool lab_mutexes;      /* asx_lab_mutex; where nobody is cancelled they are the same */
+    bool watched;          /* an oracle complains if the first cell is odd at the end */
     bool polls;            /* poll tasks, which an explored runtime does not tell from others */
 } ref_program;
 
@@ -108,13 +110,19 @@ enum {
     REF_CAST_READERS = REF_CAST_SLOTS + REF_CAST_MAX,
     REF_FINS = REF_CAST_READERS + REF_TASKS + 1,
     REF_LINKS = REF_FINS + REF_TASKS,
-    REF_OBJECTS = REF_LINKS + REF_TASKS * REF_TASKS
+    REF_STOPS = REF_LINKS + REF_TASKS * REF_TASKS, /* this and the next: as REF_SCOPES */
+    REF_PLACES = REF_STOPS + REF_TASKS,
+    REF_SHIELDS = REF_PLACES + REF_TASKS,
+    REF_PLEDGES = REF_SHIELDS + REF_TASKS,
+    REF_GONE = REF_PLEDGES + REF_TASKS,
+    REF_OBJECTS = REF_GONE + REF_TASKS
 };
 
 typedef struct ref_count {
     bool counted;       /* false: too large */
     bool sound;
     uint64_t classes, deadlocks;
+    uint64_t odd;       /* classes that come to their end with an odd first cell */
     uint64_t prefixes;  /* different ones */
 } ref_count;
 

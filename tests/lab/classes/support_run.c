@@ -18,6 +18,8 @@ typedef struct world {
     asx_rwlock rwlock;
     asx_semaphore semaphore;
     asx_task task[REF_TASKS];
+    asx_region scope[REF_TASKS];       /* by the first task in it */
+    asx_obligation pledge[REF_TASKS];  /* likewise */
     int cell[2];
 } world;
 
@@ -167,22 +169,62 @@ static asx_status finalize(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
-/* Starts a task in a region of its own, and waits for it. */
+/* Starts a task in a region of its own, and waits for it; or two, where there may be room for only
+ * one. */
 static asx_status scope(asx_cx *cx, world *w, ref_step step)
 {
-    asx_region r;
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_region *r = &w->scope[step.arg];
+    bool limited = step.op == REF_LIMIT || step.op == REF_LIMIT_WAIT;
+    asx_region_options options = {
+        .tasks_max = limited,
+        .admission = step.op == REF_LIMIT_WAIT ? ASX_ADMISSION_WAIT : ASX_ADMISSION_REFUSE,
+    };
+    asx_status st = asx_region_open(cx, r, &options);
     if (st < 0)
         return st;
     if (step.op == REF_SCOPE_DEFER)
-        (void)asx_defer(&r, finalize, &w->cell[0]);
+        (void)asx_defer(r, finalize, &w->cell[0]);
+    (void)asx_spawn(r, "inner", act, &w->task[step.arg]);
+    if (limited)
+        (void)asx_spawn(r, "second", act, &w->task[step.arg + 1]);
+    return asx_region_close(r, step.op == REF_SCOPE_FAIL ? ASX_E_NOT_FOUND : ASX_OK);
+}
+
+/* Its mask ends while it is open, and another may begin. */
+static asx_status bare(asx_cx *cx, world *w, ref_step step)
+{
+    asx_region r;
+    bool again = step.op == REF_BARE_AGAIN;
+    (void)asx_mask_begin(cx, 100);
+    (void)asx_region_open(cx, &r, NULL);
     (void)asx_spawn(&r, "inner", act, &w->task[step.arg]);
-    return asx_region_close(&r, step.op == REF_SCOPE_FAIL ? ASX_E_NOT_FOUND : ASX_OK);
+    (void)asx_mask_end(cx);
+    if (again)
+        (void)asx_mask_begin(cx, 100);
+    asx_status st = asx_region_close(&r, ASX_OK);
+    if (again)
+        (void)asx_mask_end(cx);
+    return st;
+}
+
+/* Two may keep what is promised in a region whose close does not wait for them. */
+static asx_status pledge(asx_cx *cx, world *w, ref_step step)
+{
+    asx_region around, inside;
+    asx_region_options leaks = { .leaks_allowed = true };
+    (void)asx_region_open(cx, &around, NULL);
+    (void)asx_region_open(cx, &inside, &leaks);
+    (void)asx_obligation_reserve(&inside, ASX_OBLIGATION_KIND_PLAIN, &w->pledge[step.arg]);
+    (void)asx_spawn(&around, "first", act, &w->task[step.arg]);
+    (void)asx_spawn(&around, "second", act, &w->task[step.arg + 1]);
+    (void)asx_region_close(&inside, ASX_OK);
+    return asx_region_close(&around, ASX_OK);
 }
 
 static asx_status do_scope(asx_cx *cx, world *w, hand *h, ref_step step)
 {
-    asx_task *inner = &w->task[step.op == REF_RACE || step.op == REF_TIMEOUT ? step.arg : 0];
+    bool flows = step.op >= REF_RACE && step.op <= REF_JOIN_ALL;
+    asx_task *inner = &w->task[flows ? step.arg : 0];
     asx_branch both[] = { { "left", act, inner }, { "right", act, inner + 1 } };
     switch (step.op) {
     case REF_RACE:
@@ -194,6 +236,18 @@ static asx_status do_scope(asx_cx *cx, world *w, hand *h, ref_step step)
     case REF_FAIL:
         h->fails = true;
         return ASX_E_CANCELLED; /* no more steps */
+    case REF_JOIN_ALL:
+        return asx_join_all(cx, both, 2, NULL, NULL);
+    case REF_PLEDGE:
+        return pledge(cx, w, step);
+    case REF_SETTLE:
+        return h->number % 2 == 0 ? asx_obligation_commit(&w->pledge[step.arg])
+                                  : asx_obligation_abort(&w->pledge[step.arg]);
+    case REF_BARE:
+    case REF_BARE_AGAIN:
+        return bare(cx, w, step);
+    case REF_BESIDE:
+        return asx_spawn(&w->scope[step.arg - 1], "beside", act, &w->task[step.arg]);
     default:
         return scope(cx, w, step);
     }
@@ -294,6 +348,12 @@ static asx_poll act_polled(asx_cx *cx, void *arg)
     return st < 0 ? asx_poll_fail(cx, st) : ASX_POLL_READY;
 }
 
+static const char *watch_cell(void *ctx, const asx_event *event)
+{
+    const int *cell = ctx;
+    return event == NULL && *cell % 2 != 0 ? "the cell is odd" : NULL;
+}
+
 void ref_run(asx_cx *cx, void *program)
 {
     world *w = &the_world;
@@ -302,6 +362,8 @@ void ref_run(asx_cx *cx, void *program)
     int message = 0;
     memset(w, 0, sizeof *w);
     const ref_program *p = w->p = program;
+    if (p->watched)
+        (void)asx_lab_watch(cx, watch_cell, &w->cell[0]);
     (void)asx_region_open(cx, &home, &collect);
     (void)asx_channel_create(&home, sizeof(int), (size_t)p->capacity, &w->tx[0], &w->rx);
     (void)asx_mpmc_create(&home, sizeof(int), (size_t)p->many, &w->many_tx, &w->many_rx);

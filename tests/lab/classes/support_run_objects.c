@@ -77,9 +77,11 @@ static asx_status do_oneshot(asx_cx *cx, int op)
 {
     int value = 1;
     asx_status st;
-    if (op == REF_ANSWER || op == REF_ANSWER_DROP) {
+    if (op >= REF_ANSWER && op <= REF_ADOPT) {
         if (the.answered)
             return ASX_OK;
+        if (op == REF_ADOPT)
+            return asx_oneshot_adopt(&the.answer, cx);
         the.answered = true;
         return op == REF_ANSWER ? asx_oneshot_send(&the.answer, &value)
                                 : asx_oneshot_sender_drop(&the.answer);

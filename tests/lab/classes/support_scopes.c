@@ -8,12 +8,24 @@
 /* Of a region, kept with the first task in it. */
 enum { SHUT = 1, FROM_OUTSIDE = 2, TOO_LATE = 4, BY_OWNER = 8 };
 
+/* Opened under a mask, which lasts; it has ended; there is another. */
+enum { NO_SHIELD, SHIELDED, SHIELD_DOWN, SHIELD_UP };
+
+enum { PLEDGED = 1, SETTLED, REFUSED_THERE }; /* in the region inside of it */
+
 enum { NO_DEADLINE = 7 };
 
 static void cancel(state *s, int number, int deadline, event *e);
 
+static bool is_shielded(const task *first)
+{
+    return first->shield == SHIELDED || first->shield == SHIELD_UP;
+}
+
 static void reach(state *s, int inner, int why, int deadline, event *e)
 {
+    if (s->task[inner].pledge != 0 && s->task[inner].gone == 0)
+        ref_access(e, REF_SCOPES + inner + 1, true);
     for (int i = 0; i < s->task[inner].beside + 1; i++) {
         s->task[inner + i].closed |= (uint8_t)why;
         cancel(s, inner + i, deadline, e);
@@ -23,10 +35,12 @@ static void reach(state *s, int inner, int why, int deadline, event *e)
 /* By nobody's deadline, or by that of the region which this task has opened. */
 static void cancel(state *s, int number, int deadline, event *e)
 {
-    int inner = s->task[number].scope;
+    int inner = s->task[number].scope, bare = s->task[number].bare;
     s->task[number].flag = 1;
     ref_access(e, REF_FLAGS + number, true);
-    if (inner == 0 || (s->task[inner].closed & SHUT) != 0 ||
+    if (bare != 0)
+        ref_access(e, REF_SHIELDS + bare, false); /* also when the region is closed */
+    if (inner == 0 || is_shielded(&s->task[inner]) || (s->task[inner].closed & SHUT) != 0 ||
         (s->task[inner].spared & 1 << deadline) != 0)
         return;
     ref_access(e, REF_SCOPES + inner, true);
@@ -49,31 +63,62 @@ static int owner_around(const state *s, int number)
     return -1;
 }
 
-/* Opened by a cancelled task it is cancelled, and nobody is started there. */
-static void open_scope(state *s, task *t, int number, ref_step step, event *e)
+/* Deadlines around this region, up to the next shield, of what was cancelled before. */
+static void spare(state *s, int first, int owner)
 {
-    int branches = step.op == REF_RACE ? 2 : 1;
-    ref_access(e, REF_FLAGS + number, false);
-    t->scope = step.arg;
-    for (int i = 0; i < branches; i++) {
-        task *inner = &s->task[step.arg + i];
-        inner->phase = t->flag != 0 ? ENDED : ALIVE;
-        inner->came = s->now;
-        inner->closed = t->flag != 0 ? FROM_OUTSIDE : 0;
+    int i = is_shielded(&s->task[first]) ? -1 : owner_around(s, owner);
+    for (; i >= 0; i = owner_around(s, i)) {
+        const task *around = &s->task[s->task[i].scope];
+        if (s->task[i].due != 0 && (around->closed & ~(SHUT | TOO_LATE)) != 0)
+            s->task[first].spared |= (uint8_t)(1 << i);
+        if (is_shielded(around))
+            return;
     }
-    s->task[step.arg].beside = (uint8_t)(branches - 1);
-    s->task[step.arg].spared = 0;
-    for (int i = owner_around(s, number); i >= 0; i = owner_around(s, i))
-        if (s->task[i].due != 0 && (s->task[s->task[i].scope].closed & ~SHUT) != 0)
-            s->task[step.arg].spared |= (uint8_t)(1 << i);
+}
+
+/* How many are started there at once. */
+static int members(int op)
+{
+    return op == REF_RACE || op == REF_JOIN_ALL ? 2 : 1;
+}
+
+/* Opened by a cancelled task it is cancelled, and nobody is started there; but not under a mask. */
+static void open_scope(state *s, task *t, int number, ref_step step, bool masked, event *e)
+{
+    int branches = members(step.op);
+    bool told = !masked && t->flag != 0;
+    bool later = step.op >= REF_LIMIT && step.op <= REF_PLEDGE; /* they are started one by one */
+    task *first = &s->task[step.arg];
+    if (!masked)
+        ref_access(e, REF_FLAGS + number, false);
+    t->scope = step.arg;
+    t->ticket = told;
+    for (int i = 0; i < branches; i++) {
+        task *inner = &first[i];
+        inner->phase = told ? ENDED : later ? BEFORE : ALIVE;
+        inner->came = s->now;
+        inner->closed = told ? FROM_OUTSIDE : 0;
+    }
+    first->beside = (uint8_t)(branches - 1);
+    first->shield = masked ? SHIELDED : NO_SHIELD;
+    first->spared = 0;
+    spare(s, step.arg, number);
     t->due = step.op == REF_TIMEOUT ? (uint8_t)(s->now + 1 + step.arg % 2) : 0;
+}
+
+static bool all_ended(const state *s, int inner)
+{
+    for (int i = 0; i < s->task[inner].beside + 1; i++)
+        if (s->task[inner + i].phase == ALIVE || s->task[inner + i].phase == LEAVING)
+            return false;
+    return true;
 }
 
 /* It tells how it was; waits for all who are in it. */
 static bool close_scope(state *s, task *t, ref_step step, event *e)
 {
     task *inner = &s->task[step.arg];
-    if (inner->phase != ENDED)
+    if (!all_ended(s, step.arg))
         return false;
     ref_access(e, REF_SCOPES + step.arg, true);
     e->label = inner->closed & TOO_LATE       ? FAILED
@@ -81,32 +126,115 @@ static bool close_scope(state *s, task *t, ref_step step, event *e)
                : inner->closed & BY_OWNER     ? FAILED
                                               : DONE;
     inner->closed |= SHUT;
+    inner->spared = 0;
     t->scope = t->part = t->due = 0;
     return true;
 }
 
-static bool do_fail(state *s, task *t, ref_step step, event *e)
+static void do_fail(state *s, ref_step step, event *e)
 {
     ref_access(e, REF_SCOPES + step.arg, true);
     reach(s, step.arg, BY_OWNER, NO_DEADLINE, e);
-    t->part++;
-    return true;
 }
 
 /* Then it is closed, and no cancel reaches it any more. */
-static bool do_finalizer(state *s, task *t, ref_step step, event *e)
+static bool end_finalizers(state *s, ref_step step, event *e)
 {
-    if (s->task[step.arg].phase != ENDED)
+    ref_access(e, REF_SCOPES + step.arg, true);
+    s->task[step.arg].closed |= SHUT;
+    return all_ended(s, step.arg);
+}
+
+/* Whether somebody can be started there now. */
+static bool admits(const state *s, int inner, event *e)
+{
+    ref_access(e, REF_STOPS + inner, false);
+    if (s->task[inner].stopped != 0)
         return false;
-    if (t->part == 1) {
-        ref_access(e, REF_CELLS, true);
-        ref_see(t, s->cell[0]++);
-    } else {
-        ref_access(e, REF_SCOPES + step.arg, true);
-        s->task[step.arg].closed |= SHUT;
+    ref_access(e, REF_SCOPES + inner, false);
+    return s->task[inner].closed == 0;
+}
+
+static void start(state *s, int inner, int number)
+{
+    s->task[number].phase = ALIVE;
+    s->task[number].came = s->now;
+    s->task[inner].beside = (uint8_t)(number - inner);
+}
+
+/* By its owner, of the first or the second; there may be room for one only. False: waits. */
+static bool start_next(state *s, task *t, int number, ref_step step, int nth, event *e)
+{
+    task *inner = &s->task[step.arg];
+    if (!admits(s, step.arg, e)) {
+        e->label = FAILED;
+        return true;
     }
-    t->part++;
-    return true;
+    if (step.op == REF_PLEDGE || inner->places == 0) {
+        if (step.op != REF_PLEDGE) {
+            ref_access(e, REF_PLACES + step.arg, true);
+            inner->places = 1;
+            inner[nth].limited = step.arg;
+        }
+        start(s, step.arg, step.arg + nth);
+        return true;
+    }
+    ref_access(e, REF_PLACES + step.arg, false);
+    e->label = FAILED;
+    if (step.op == REF_LIMIT)
+        return true;
+    if (t->masked == 0)
+        ref_access(e, REF_FLAGS + number, false);
+    t->told |= t->flag;
+    return t->masked == 0 && t->flag != 0;
+}
+
+/* A region inside, and a promise there. */
+static void open_inside(state *s, const task *t, int number, ref_step step, event *e)
+{
+    task *inner = &s->task[step.arg];
+    if (t->masked == 0)
+        ref_access(e, REF_FLAGS + number, false);
+    inner->pledge = t->masked != 0 || t->flag == 0 ? PLEDGED : REFUSED_THERE;
+    inner->gone = 0;
+}
+
+static void close_inside(state *s, ref_step step, event *e)
+{
+    ref_access(e, REF_SCOPES + step.arg + 1, true);
+    ref_access(e, REF_GONE + step.arg, true);
+    s->task[step.arg].gone = 1;
+}
+
+/* What is open behind the shield of this task is reached by deadlines from around, or is not. */
+static void spare_behind(state *s, int number, bool ends)
+{
+    uint8_t around = 0;
+    for (int i = owner_around(s, number); i >= 0; i = owner_around(s, i))
+        around |= (uint8_t)(1 << i);
+    for (int i = 0; i < REF_TASKS; i++)
+        for (int k = i; s->task[i].scope != 0 && k >= 0; k = owner_around(s, k)) {
+            if (k != number)
+                continue;
+            if (ends)
+                spare(s, s->task[i].scope, i);
+            else
+                s->task[s->task[i].scope].spared &= (uint8_t)~around;
+        }
+}
+
+/* The mask ends, or the next one begins. What has come meanwhile comes in. */
+static void move_shield(state *s, task *t, int number, ref_step step, bool ends, event *e)
+{
+    ref_access(e, REF_FLAGS + number, false);
+    ref_access(e, REF_SHIELDS + step.arg, true);
+    s->task[step.arg].shield = ends ? SHIELD_DOWN : SHIELD_UP;
+    t->bare = step.arg;
+    spare_behind(s, number, ends);
+    if (!ends || t->flag == 0)
+        return;
+    ref_access(e, REF_SCOPES + step.arg, true);
+    reach(s, step.arg, FROM_OUTSIDE, NO_DEADLINE, e);
 }
 
 /* Parts of a race, behind the two regions that it opens. */
@@ -131,6 +259,8 @@ static bool first_of(state *s, task *t, int number, ref_step step, event *e)
         t->ticket = s->task[winner].told;
         return true;
     }
+    if (t->masked != 0)
+        return false;
     ref_access(e, REF_FLAGS + number, false);
     e->label = TOLD;
     t->ticket = 1;
@@ -144,12 +274,12 @@ static bool do_race(state *s, task *t, int number, ref_step step, event *e)
     case 0:
         break;
     case 1: /* the outer one */
-        ref_access(e, REF_FLAGS + number, false);
+        if (t->masked == 0)
+            ref_access(e, REF_FLAGS + number, false);
         break;
     case 2:
-        open_scope(s, t, number, step, e);
-        t->part = t->flag != 0 ? CLOSE_INNER : FIRST_OF;
-        t->ticket = t->flag;
+        open_scope(s, t, number, step, t->masked != 0, e);
+        t->part = t->ticket != 0 ? CLOSE_INNER : FIRST_OF;
         return true;
     case FIRST_OF:
         return first_of(s, t, number, step, e);
@@ -170,8 +300,8 @@ static bool do_race(state *s, task *t, int number, ref_step step, event *e)
         if (t->ticket == 0 || !both_ended(s, step))
             return false;
         ref_access(e, REF_FLAGS + number, false);
-        t->told |= t->flag;
-        e->label = t->flag != 0 ? TOLD : DONE;
+        e->label = t->flag != 0 && t->masked == 0 ? TOLD : DONE;
+        t->told |= e->label == TOLD;
         t->part = OVER;
         return true;
     default: /* waits until they have ended */
@@ -218,6 +348,10 @@ void ref_end(const walk *w, state *s, int number, event *e)
     task *t = &s->task[number];
     ref_access(e, REF_FINS + number, true);
     t->phase = ENDED;
+    if (t->limited != 0) {
+        ref_access(e, REF_PLACES + t->limited, true);
+        s->task[t->limited].places = 0;
+    }
     for (int i = 0; i < w->p->started && t->failed; i++)
         if ((t->links & 1 << i) != 0)
             ref_cancel(s, i, e);
@@ -237,34 +371,158 @@ bool ref_passes(const walk *w, state *s, int number, event *e)
     return true;
 }
 
-bool ref_operate_scope(state *s, int number, ref_step step, event *e)
+/* ---- what a region goes through, step by step ----------------------------------------------- */
+
+typedef enum stage {
+    OVER_NOW,
+    CHECK, /* a point, before anything else */
+    OPEN,
+    OPEN_MASKED,
+    OPEN_INSIDE,
+    CLOSE_INSIDE,
+    FIRST,
+    SECOND,
+    DOWN,
+    UP,
+    STOP,
+    FAIL,    /* it is closed with a failure */
+    REFUSED, /* likewise, if its tasks were */
+    FINALIZE,
+    FINALIZED,
+    CLOSE
+} stage;
+
+static const uint8_t stages[][10] = {
+    [REF_SCOPE_FAIL - REF_SCOPE_FAIL] = { OPEN, STOP, FAIL, CLOSE },
+    [REF_SCOPE_DEFER - REF_SCOPE_FAIL] = { OPEN, STOP, FINALIZE, FINALIZED, CLOSE },
+    [REF_TIMEOUT - REF_SCOPE_FAIL] = { CHECK, OPEN, REFUSED, CLOSE },
+    [REF_JOIN_ALL - REF_SCOPE_FAIL] = { CHECK, OPEN, REFUSED, FINALIZED, CLOSE },
+    [REF_LIMIT - REF_SCOPE_FAIL] = { OPEN, FIRST, SECOND, STOP, CLOSE },
+    [REF_LIMIT_WAIT - REF_SCOPE_FAIL] = { OPEN, FIRST, SECOND, STOP, CLOSE },
+    [REF_PLEDGE - REF_SCOPE_FAIL] = { OPEN, OPEN_INSIDE, FIRST, SECOND, CLOSE_INSIDE, STOP, CLOSE },
+    [REF_BARE - REF_SCOPE_FAIL] = { OPEN_MASKED, DOWN, STOP, CLOSE },
+    [REF_BARE_AGAIN - REF_SCOPE_FAIL] = { OPEN_MASKED, DOWN, UP, STOP, CLOSE },
+};
+
+static const uint8_t plain[] = { OPEN, STOP, CLOSE };
+
+bool ref_is_scope(int op)
+{
+    return op == REF_SCOPE || (op >= REF_SCOPE_FAIL && op <= REF_BARE_AGAIN);
+}
+
+static stage stage_of(const task *t, ref_step step)
+{
+    return (stage)(step.op == REF_SCOPE ? plain : stages[step.op - REF_SCOPE_FAIL])[t->part];
+}
+
+static bool is_passed_over(const walk *w, const task *t, stage now)
+{
+    switch (now) {
+    case STOP:
+        return !w->late;
+    case REFUSED:
+        return t->ticket == 0;
+    case FINALIZE:
+    case FINALIZED:
+        return t->ticket != 0; /* then it takes no finalizers */
+    default:
+        return false;
+    }
+}
+
+/* False: not now. */
+static bool do_stage(state *s, task *t, int number, ref_step step, stage now, event *e)
+{
+    switch (now) {
+    case OPEN:
+    case OPEN_MASKED:
+        open_scope(s, t, number, step, now == OPEN_MASKED || t->masked != 0, e);
+        return true;
+    case OPEN_INSIDE:
+        open_inside(s, t, number, step, e);
+        return true;
+    case CLOSE_INSIDE:
+        close_inside(s, step, e);
+        return true;
+    case FIRST:
+    case SECOND:
+        return start_next(s, t, number, step, now == SECOND, e);
+    case DOWN:
+    case UP:
+        move_shield(s, t, number, step, now == DOWN, e);
+        return true;
+    case STOP:
+        ref_access(e, REF_STOPS + step.arg, true);
+        s->task[step.arg].stopped = 1;
+        return true;
+    case FAIL:
+    case REFUSED:
+        do_fail(s, step, e);
+        return true;
+    case FINALIZE:
+        ref_access(e, REF_CELLS, true);
+        ref_see(t, s->cell[0]++);
+        return all_ended(s, step.arg);
+    case FINALIZED:
+        return end_finalizers(s, step, e);
+    case CLOSE:
+        return close_scope(s, t, step, e);
+    default:
+        return true;
+    }
+}
+
+/* By somebody who runs in the region already. */
+static bool start_beside(state *s, ref_step step, event *e)
+{
+    if (admits(s, step.arg - 1, e))
+        start(s, step.arg - 1, step.arg);
+    else
+        e->label = FAILED;
+    return true;
+}
+
+static bool do_settle(state *s, ref_step step, event *e)
+{
+    task *inner = &s->task[step.arg];
+    ref_access(e, REF_GONE + step.arg, false);
+    if (inner->gone == 0) {
+        ref_access(e, REF_PLEDGES + step.arg, inner->pledge != SETTLED);
+        e->label = inner->pledge == SETTLED ? FAILED : DONE;
+        inner->pledge = SETTLED;
+    } else {
+        e->label = FAILED;
+    }
+    return true;
+}
+
+bool ref_operate_scope(const walk *w, state *s, int number, ref_step step, event *e)
 {
     task *t = &s->task[number];
-    if (step.op == REF_LINK)
+    switch (step.op) {
+    case REF_LINK:
         return do_link(s, step, e);
-    if (step.op == REF_FAIL) {
+    case REF_FAIL:
         t->failed = 1;
         e->label = TOLD;
         return true;
-    }
-    if (step.op == REF_RACE)
+    case REF_RACE:
         return do_race(s, t, number, step, e);
-    int opens = step.op == REF_TIMEOUT;
-    if (t->part < opens) {
-        t->part++;
-        return true;
+    case REF_BESIDE:
+        return start_beside(s, step, e);
+    case REF_SETTLE:
+        return do_settle(s, step, e);
+    default:
+        break;
     }
-    if (t->part == opens) {
-        open_scope(s, t, number, step, e);
-        t->ticket = t->flag; /* then it takes neither tasks nor finalizers */
-        t->part++;
+    stage now = stage_of(t, step);
+    if (!do_stage(s, t, number, step, now, e))
+        return false;
+    if (now == CLOSE)
         return true;
-    }
-    if (step.op == REF_SCOPE_FAIL && t->part == 1)
-        return do_fail(s, t, step, e);
-    if (step.op == REF_TIMEOUT && t->part == 2 && t->ticket != 0) /* its task was refused */
-        return do_fail(s, t, step, e);
-    if (step.op == REF_SCOPE_DEFER && t->part <= 2 && t->ticket == 0)
-        return do_finalizer(s, t, step, e);
-    return close_scope(s, t, step, e);
+    do
+        t->part++;
+    while (is_passed_over(w, t, stage_of(t, step)));
+    return true;
 }

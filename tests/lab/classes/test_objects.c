@@ -3,7 +3,6 @@
 #include "support_run.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "harness.h"
 
@@ -13,54 +12,17 @@ enum { PROGRAMS = 200 };
 enum { PROGRAMS = 1000 };
 #endif
 
-static uint64_t option(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
-}
-
 /* ASX_CLASSES_SEED and ASX_CLASSES_PROGRAMS: others, and more of them. */
 ASX_TEST_TIMEOUT(random_programs_with_objects_have_as_many_classes_as_the_table_says, 3600)
 {
-    uint64_t seed = option("ASX_CLASSES_SEED", 1);
-    uint64_t programs = option("ASX_CLASSES_PROGRAMS", PROGRAMS / asx_test_scale());
-    uint64_t counted = 0, brutes = 0, deadlocked = 0, bad = 0;
-    for (uint64_t i = 0; i < programs; i++) {
-        asx__rng rng;
-        ref_program p;
-        ref_count ref;
-        bool brute = false;
-        asx__rng_seed(&rng, seed + i);
-        ref_draw_objects(&rng, &p);
-        const char *complaint = ref_compare(&p, i % 8 == 0 ? 11 : 2, i % 32 == 0, &ref, &brute);
-        if (complaint != NULL) {
-            fprintf(stderr, "seed %llu: %s\n", (unsigned long long)(seed + i), complaint);
-            ref_print(&p);
-            ref_tell(&p);
-            bad++;
-        }
-        CHECK(bad < option("ASX_CLASSES_BAD", 1));
-        counted += ref.counted && ref.classes <= REF_CLASSES_MAX;
-        brutes += brute;
-        deadlocked += ref.deadlocks != 0;
-    }
-    CHECK(counted > programs * 3 / 4);
-    CHECK(brutes > programs / 2);
-    CHECK(deadlocked > programs / 10);
+    ref_tally t = ref_compare_drawn(ref_draw_objects, PROGRAMS / asx_test_scale(), true);
+    CHECK_EQ(t.bad, 0);
+    CHECK(t.counted > t.programs * 3 / 4);
+    CHECK(t.brutes > t.programs / 2);
+    CHECK(t.deadlocked > t.programs / 10);
 }
 
 /* ---- some that can be counted by hand ------------------------------------------------------- */
-
-static void add(ref_program *p, int number, int op, int arg)
-{
-    p->code[number][p->len[number]++] = (ref_step){ (uint8_t)op, (uint8_t)arg, 0 };
-}
-
-static ref_program program(int tasks)
-{
-    return (ref_program){ .tasks = tasks, .started = tasks, .capacity = 1, .many = 1,
-                          .parties = 2, .cast = 1 };
-}
 
 static uint64_t classes(ref_program *p)
 {
@@ -74,9 +36,9 @@ static uint64_t classes(ref_program *p)
 /* Nobody can tell which of the two went first. */
 ASX_TEST(both_ends_of_a_oneshot_are_dropped_in_one_class)
 {
-    ref_program p = program(2);
-    add(&p, 0, REF_ANSWER_DROP, 0);
-    add(&p, 1, REF_ASK_DROP, 0);
+    ref_program p = ref_empty(2);
+    ref_add(&p, 0, REF_ANSWER_DROP, 0);
+    ref_add(&p, 1, REF_ASK_DROP, 0);
     CHECK_EQ(classes(&p), 1);
     p.code[0][0].op = REF_ANSWER; /* it is refused, or not */
     CHECK_EQ(classes(&p), 2);
@@ -85,21 +47,21 @@ ASX_TEST(both_ends_of_a_oneshot_are_dropped_in_one_class)
 /* Two of the three meet, and it tells them who came last. */
 ASX_TEST(each_order_of_coming_to_a_barrier_is_a_class)
 {
-    ref_program p = program(3);
+    ref_program p = ref_empty(3);
     for (int i = 0; i < 3; i++)
-        add(&p, i, REF_BARRIER, 0);
+        ref_add(&p, i, REF_BARRIER, 0);
     CHECK_EQ(classes(&p), 6);
 }
 
 /* One of both runs it, and the other hears that it is done; with a failure both run it. */
 ASX_TEST(once_is_run_by_one_or_the_other)
 {
-    ref_program p = program(2);
-    add(&p, 0, REF_ONCE, REF_BODY_NOTHING);
-    add(&p, 1, REF_ONCE, REF_BODY_NOTHING);
+    ref_program p = ref_empty(2);
+    ref_add(&p, 0, REF_ONCE, REF_BODY_NOTHING);
+    ref_add(&p, 1, REF_ONCE, REF_BODY_NOTHING);
     CHECK_EQ(classes(&p), 2);
     p.tasks = p.started = 3; /* those who hear it do so in any order */
-    add(&p, 2, REF_ONCE, REF_BODY_NOTHING);
+    ref_add(&p, 2, REF_ONCE, REF_BODY_NOTHING);
     CHECK_EQ(classes(&p), 3);
     for (int i = 0; i < 3; i++)
         p.code[i][0].arg = REF_BODY_FAILS;
@@ -109,10 +71,10 @@ ASX_TEST(once_is_run_by_one_or_the_other)
 /* n who look at one that is set: before or after. */
 ASX_TEST(each_look_at_a_watch_is_before_or_after_it_is_set)
 {
-    ref_program p = program(4);
-    add(&p, 0, REF_WATCH_SET, 0);
+    ref_program p = ref_empty(4);
+    ref_add(&p, 0, REF_WATCH_SET, 0);
     for (int i = 1; i < 4; i++)
-        add(&p, i, REF_WATCH_GET, 0);
+        ref_add(&p, i, REF_WATCH_GET, 0);
     CHECK_EQ(classes(&p), 8);
     for (int i = 1; i < 4; i++) /* and who waits for it comes after */
         p.code[i][0].op = REF_WATCH_CHANGED;
@@ -123,24 +85,24 @@ ASX_TEST(each_look_at_a_watch_is_before_or_after_it_is_set)
  * its handle may be stale by then must not hide that. */
 ASX_TEST(a_link_is_before_or_after_the_end_of_a_task_that_is_joined)
 {
-    ref_program p = program(3);
-    add(&p, 0, REF_FAIL, 0);
-    add(&p, 1, REF_JOIN, 0);
-    add(&p, 2, REF_LINK, 2);
+    ref_program p = ref_empty(3);
+    ref_add(&p, 0, REF_FAIL, 0);
+    ref_add(&p, 1, REF_JOIN, 0);
+    ref_add(&p, 2, REF_LINK, 2);
     CHECK_EQ(classes(&p), 2);
 }
 
 /* Either branch ends first, or both before it is seen. */
 ASX_TEST(a_race_has_three_classes_and_the_same_again_for_each_place_of_a_cancel)
 {
-    ref_program p = program(1);
+    ref_program p = ref_empty(1);
     p.tasks = 3;
-    add(&p, 0, REF_RACE, 1);
+    ref_add(&p, 0, REF_RACE, 1);
     CHECK_EQ(classes(&p), 3);
-    ref_program q = program(2);
+    ref_program q = ref_empty(2);
     q.tasks = 4;
-    add(&q, 0, REF_RACE, 2);
-    add(&q, 1, REF_CANCEL, 0);
+    ref_add(&q, 0, REF_RACE, 2);
+    ref_add(&q, 1, REF_CANCEL, 0);
     /* before it; at each of two regions; none has ended; both have; one, and the losers are
      * cancelled before or after */
     CHECK_EQ(classes(&q), 1 + 2 + 1 + 1 + 2 * 2);
@@ -149,14 +111,14 @@ ASX_TEST(a_race_has_three_classes_and_the_same_again_for_each_place_of_a_cancel)
 /* A race that is cancelled while it drains has not been told, wherever the cancel came. */
 ASX_TEST(a_race_in_a_race_is_cancelled_before_or_after_its_losers_have_ended)
 {
-    ref_program p = program(2);
+    ref_program p = ref_empty(2);
     ref_count ref;
     bool brute = false;
     p.tasks = 6;
-    add(&p, 0, REF_CANCEL, 1);
-    add(&p, 1, REF_RACE, 2);
-    add(&p, 1, REF_CHECKPOINT, 0);
-    add(&p, 2, REF_RACE, 4);
+    ref_add(&p, 0, REF_CANCEL, 1);
+    ref_add(&p, 1, REF_RACE, 2);
+    ref_add(&p, 1, REF_CHECKPOINT, 0);
+    ref_add(&p, 2, REF_RACE, 4);
     CHECK(ref_compare(&p, 11, true, &ref, &brute) == NULL);
     CHECK_EQ(ref.classes, 105);
 }
@@ -164,9 +126,9 @@ ASX_TEST(a_race_in_a_race_is_cancelled_before_or_after_its_losers_have_ended)
 /* It may pass before the region is closed, or not. */
 ASX_TEST(a_deadline_passes_or_not)
 {
-    ref_program p = program(1);
+    ref_program p = ref_empty(1);
     p.tasks = 2;
-    add(&p, 0, REF_TIMEOUT, 1);
+    ref_add(&p, 0, REF_TIMEOUT, 1);
     CHECK_EQ(classes(&p), 1); /* nothing waits for the clock */
     p.adversarial = true;
     CHECK_EQ(classes(&p), 2);

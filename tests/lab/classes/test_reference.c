@@ -4,7 +4,6 @@
 #include "support_run.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "harness.h"
 
@@ -14,39 +13,14 @@ enum { PROGRAMS = 200 }; /* a sanitizer makes stacks expensive */
 enum { PROGRAMS = 1500 };
 #endif
 
-static uint64_t option(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
-}
-
 /* ASX_CLASSES_SEED and ASX_CLASSES_PROGRAMS: others, and more of them. */
 ASX_TEST_TIMEOUT(random_programs_have_as_many_classes_as_the_table_says, 3600)
 {
-    uint64_t seed = option("ASX_CLASSES_SEED", 1);
-    uint64_t programs = option("ASX_CLASSES_PROGRAMS", PROGRAMS / asx_test_scale());
-    uint64_t counted = 0, brutes = 0, deadlocked = 0;
-    for (uint64_t i = 0; i < programs; i++) {
-        asx__rng rng;
-        ref_program p;
-        ref_count ref;
-        bool brute = false;
-        asx__rng_seed(&rng, seed + i);
-        ref_draw(&rng, &p);
-        const char *complaint = ref_compare(&p, i % 8 == 0 ? 11 : 2, false, &ref, &brute);
-        if (complaint != NULL) {
-            fprintf(stderr, "seed %llu: %s\n", (unsigned long long)(seed + i), complaint);
-            ref_print(&p);
-            ref_tell(&p);
-        }
-        CHECK(complaint == NULL);
-        counted += ref.counted && ref.classes <= REF_CLASSES_MAX;
-        brutes += brute;
-        deadlocked += ref.deadlocks != 0;
-    }
-    CHECK(counted > programs * 3 / 4);
-    CHECK(brutes > programs / 2);
-    CHECK(deadlocked > programs / 10);
+    ref_tally t = ref_compare_drawn(ref_draw, PROGRAMS / asx_test_scale(), false);
+    CHECK_EQ(t.bad, 0);
+    CHECK(t.counted > t.programs * 3 / 4);
+    CHECK(t.brutes > t.programs / 2);
+    CHECK(t.deadlocked > t.programs / 10);
 }
 
 /* By the default of one of these seeds a race has found one answer for a place where another task
@@ -75,16 +49,6 @@ static ref_count count(const ref_program *p)
     return ref;
 }
 
-static void add(ref_program *p, int number, int op, int arg)
-{
-    p->code[number][p->len[number]++] = (ref_step){ (uint8_t)op, (uint8_t)arg, 0 };
-}
-
-static ref_program program(int tasks)
-{
-    return (ref_program){ .tasks = tasks, .started = tasks, .capacity = 1, .many = 1 };
-}
-
 /* cas of the first cell */
 static int from_to(int from, int to)
 {
@@ -95,22 +59,22 @@ ASX_TEST(the_reference_counts_what_is_published)
 {
     static const uint64_t rotations[] = { 2, 5, 14 };
     for (int n = 2; n <= 5; n++) {
-        ref_program readers = program(n + 1), rotate = program(n);
-        add(&readers, 0, REF_STORE, 0);
+        ref_program readers = ref_empty(n + 1), rotate = ref_empty(n);
+        ref_add(&readers, 0, REF_STORE, 0);
         for (int i = 1; i <= n; i++)
-            add(&readers, i, REF_LOAD, 0);
+            ref_add(&readers, i, REF_LOAD, 0);
         CHECK_EQ(count(&readers).classes, 1u << n);
         for (int i = 0; i < n; i++)
-            add(&rotate, i, REF_CAS, from_to(i, i + 1));
+            ref_add(&rotate, i, REF_CAS, from_to(i, i + 1));
         if (n <= 4) /* `from` has two bits */
             CHECK_EQ(count(&rotate).classes, rotations[n - 2]);
     }
-    ref_program table = program(2); /* two who eat, left fork first */
+    ref_program table = ref_empty(2); /* two who eat, left fork first */
     for (int i = 0; i < 2; i++) {
-        add(&table, i, REF_LOCK, i);
-        add(&table, i, REF_LOCK, 1 - i);
-        add(&table, i, REF_UNLOCK, 1 - i);
-        add(&table, i, REF_UNLOCK, i);
+        ref_add(&table, i, REF_LOCK, i);
+        ref_add(&table, i, REF_LOCK, 1 - i);
+        ref_add(&table, i, REF_UNLOCK, 1 - i);
+        ref_add(&table, i, REF_UNLOCK, i);
     }
     CHECK_EQ(count(&table).classes, 3);
     CHECK_EQ(count(&table).deadlocks, 1);
