@@ -6,48 +6,8 @@
 #ifndef ASX_LAB
 #define ASX_LAB 1
 #endif
-#include <asx/asx.h>
-
+#include "support_frame.h"
 #include "support_kinds.h"
-
-typedef struct shared {
-    int steps;
-    asx_channel_sender tx;
-    asx_channel_receiver rx;
-    asx_mutex mutex;
-    asx_semaphore semaphore;
-    asx_mpmc_sender any_tx;
-    asx_mpmc_receiver any_rx;
-    asx_task first;
-} shared;
-
-static int cells[3];
-
-static void begin(asx_cx *cx, shared *s, const int *steps, asx_region *ret_region)
-{
-    s->steps = *steps;
-    cells[0] = cells[1] = cells[2] = 0;
-    asx_lab_check(cx, asx_region_open(cx, ret_region, NULL) == ASX_OK);
-}
-
-static void run(asx_cx *cx, asx_region *r, shared *s, asx_task_fn a, asx_task_fn b, asx_task_fn c)
-{
-    asx_lab_check(cx, asx_spawn_task(r, NULL, a, s, &s->first) == ASX_OK);
-    asx_lab_check(cx, asx_spawn(r, "b", b, s) == ASX_OK);
-    asx_lab_check(cx, asx_spawn(r, "c", c, s) == ASX_OK);
-    asx_lab_check(cx, asx_region_close(r, ASX_OK) == ASX_OK);
-}
-
-static void run_on_channel(asx_cx *cx, const int *steps, asx_task_fn a, asx_task_fn b,
-                           asx_task_fn c)
-{
-    asx_region r;
-    shared s;
-    begin(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), (uint32_t)*steps, &s.tx, &s.rx) ==
-                          ASX_OK);
-    run(cx, &r, &s, a, b, c);
-}
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
@@ -66,21 +26,10 @@ static asx_status steps_2(asx_cx *cx, void *arg) { return step_along(cx, arg, 2)
 
 static void kind_steps(asx_cx *cx, void *arg)
 {
-    asx_region r;
-    shared s;
-    begin(cx, &s, arg, &r);
-    run(cx, &r, &s, steps_0, steps_1, steps_2);
+    run_alone(cx, arg, steps_0, steps_1, steps_2);
 }
 
 /* ---- messages ------------------------------------------------------------------------------- */
-
-static asx_status send_some(asx_cx *cx, shared *s, int count)
-{
-    asx_status st = ASX_OK;
-    for (int i = 0; i < count && st >= 0; i++)
-        st = asx_channel_send(&s->tx, cx, &i);
-    return st;
-}
 
 static asx_status sends(asx_cx *cx, void *arg)
 {
@@ -88,34 +37,23 @@ static asx_status sends(asx_cx *cx, void *arg)
     return send_some(cx, s, s->steps / 3);
 }
 
-static asx_status looks(asx_cx *cx, void *arg)
-{
-    shared *s = arg;
-    int message;
-    (void)cx;
-    for (int i = 0; i < s->steps / 3; i++)
-        (void)asx_channel_try_recv(&s->rx, &message);
-    return ASX_OK;
-}
-
 static asx_status receives(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    asx_status st = ASX_OK;
     int message;
-    for (int i = 0; i < s->steps / 3 && st >= 0; i++)
-        st = asx_channel_recv(&s->rx, cx, &message);
-    return st;
+    RETURN_EACH(s->steps / 3, asx_channel_recv(&s->rx, cx, &message));
 }
 
 static void kind_messages(asx_cx *cx, void *arg)
 {
-    run_on_channel(cx, arg, sends, sends, looks);
+    const int *steps = arg;
+    run_on_channel(cx, steps, *steps, sends, sends, looks);
 }
 
 static void kind_receives(asx_cx *cx, void *arg)
 {
-    run_on_channel(cx, arg, sends, sends, receives);
+    const int *steps = arg;
+    run_on_channel(cx, steps, *steps, sends, sends, receives);
 }
 
 /* As many answers as steps; and a message, so that operations access several objects. */
@@ -129,7 +67,8 @@ static asx_status chooses(asx_cx *cx, void *arg)
 
 static void kind_choices(asx_cx *cx, void *arg)
 {
-    run_on_channel(cx, arg, chooses, steps_1, steps_2);
+    const int *steps = arg;
+    run_on_channel(cx, steps, *steps, chooses, steps_1, steps_2);
 }
 
 /* ---- locks and permits ---------------------------------------------------------------------- */
@@ -202,32 +141,10 @@ static void kind_tries(asx_cx *cx, void *arg)
 
 /* ---- channels of many receivers ------------------------------------------------------------- */
 
-static asx_status sends_to_any(asx_cx *cx, void *arg)
-{
-    shared *s = arg;
-    asx_status st = ASX_OK;
-    for (int i = 0; i < s->steps / 3 && st >= 0; i++)
-        st = asx_mpmc_send(&s->any_tx, cx, &i);
-    return st;
-}
-
-static asx_status looks_for_any(asx_cx *cx, void *arg)
-{
-    shared *s = arg;
-    int message;
-    for (int i = 0; i < s->steps / 3; i++)
-        (void)asx_mpmc_try_recv(&s->any_rx, cx, &message);
-    return ASX_OK;
-}
-
 static void kind_any(asx_cx *cx, void *arg)
 {
-    asx_region r;
-    shared s;
-    begin(cx, &s, arg, &r);
-    asx_lab_check(cx, asx_mpmc_create(&r, sizeof(int), (size_t)s.steps, &s.any_tx, &s.any_rx) ==
-                          ASX_OK);
-    run(cx, &r, &s, sends_to_any, sends_to_any, looks_for_any);
+    const int *steps = arg;
+    run_on_any(cx, steps, *steps, gives, gives, looks_for_any);
 }
 
 /* ---- time, cancellation, joins -------------------------------------------------------------- */
@@ -251,7 +168,8 @@ static asx_status sleeps_and_looks(asx_cx *cx, void *arg)
 
 static void kind_sleeps(asx_cx *cx, void *arg)
 {
-    run_on_channel(cx, arg, sleeps_and_sends, sleeps_and_sends, sleeps_and_looks);
+    const int *steps = arg;
+    run_on_channel(cx, steps, *steps, sleeps_and_sends, sleeps_and_sends, sleeps_and_looks);
 }
 
 static asx_status sends_until_cancelled(asx_cx *cx, void *arg)
@@ -273,7 +191,8 @@ static asx_status cancels(asx_cx *cx, void *arg)
 
 static void kind_cancels(asx_cx *cx, void *arg)
 {
-    run_on_channel(cx, arg, sends_until_cancelled, cancels, looks);
+    const int *steps = arg;
+    run_on_channel(cx, steps, *steps, sends_until_cancelled, cancels, looks);
 }
 
 static asx_status naps(asx_cx *cx, void *arg)
@@ -289,10 +208,7 @@ static asx_status naps(asx_cx *cx, void *arg)
 
 static void kind_naps(asx_cx *cx, void *arg)
 {
-    asx_region r;
-    shared s;
-    begin(cx, &s, arg, &r);
-    run(cx, &r, &s, naps, naps, naps);
+    run_alone(cx, arg, naps, naps, naps);
 }
 
 static asx_status waits(asx_cx *cx, void *arg)
@@ -314,7 +230,8 @@ static asx_status ends_it(asx_cx *cx, void *arg)
 
 static void kind_waits(asx_cx *cx, void *arg)
 {
-    run_on_channel(cx, arg, waits, sends, ends_it);
+    const int *steps = arg;
+    run_on_channel(cx, steps, *steps, waits, sends, ends_it);
 }
 
 static asx_status joins(asx_cx *cx, void *arg)
@@ -331,10 +248,7 @@ static asx_status joins(asx_cx *cx, void *arg)
 
 static void kind_joins(asx_cx *cx, void *arg)
 {
-    asx_region r;
-    shared s;
-    begin(cx, &s, arg, &r);
-    run(cx, &r, &s, steps_0, steps_1, joins);
+    run_alone(cx, arg, steps_0, steps_1, joins);
 }
 
 const lab_kind lab_kinds[LAB_KINDS] = {

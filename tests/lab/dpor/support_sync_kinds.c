@@ -5,78 +5,21 @@
 #ifndef ASX_LAB
 #define ASX_LAB 1
 #endif
-#include <asx/asx.h>
-
+#include "support_frame.h"
 #include "support_kinds.h"
 
 enum { ONESHOTS = 512 };
 
-typedef struct shared {
-    int steps;
-    asx_channel_sender tx;
-    asx_channel_receiver rx;
-    asx_mpmc_sender any_tx;
-    asx_mpmc_receiver any_rx;
-    asx_broadcast broadcast;
-    asx_broadcast_receiver heard[2];
-    asx_rwlock rwlock;
-    asx_mutex mutex;
-    asx_condition condition;
-    asx_notify notify;
-    asx_watch watch;
-    int ready;
-} shared;
-
-static int cells[3];
 static asx_oneshot_sender shot_tx[ONESHOTS];
 static asx_oneshot_receiver shot_rx[ONESHOTS];
-
-static void begin(asx_cx *cx, shared *s, const int *steps, asx_region *ret_region)
-{
-    s->steps = *steps;
-    s->ready = 0;
-    cells[0] = cells[1] = cells[2] = 0;
-    asx_lab_check(cx, asx_region_open(cx, ret_region, NULL) == ASX_OK);
-}
-
-static void run(asx_cx *cx, asx_region *r, shared *s, asx_task_fn a, asx_task_fn b, asx_task_fn c)
-{
-    asx_lab_check(cx, asx_spawn(r, "a", a, s) == ASX_OK);
-    asx_lab_check(cx, asx_spawn(r, "b", b, s) == ASX_OK);
-    asx_lab_check(cx, asx_spawn(r, "c", c, s) == ASX_OK);
-    asx_lab_check(cx, asx_region_close(r, ASX_OK) == ASX_OK);
-}
-
-static void run_on_channel(asx_cx *cx, const int *steps, uint32_t capacity, asx_task_fn a,
-                           asx_task_fn b, asx_task_fn c)
-{
-    asx_region r;
-    shared s;
-    begin(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), capacity, &s.tx, &s.rx) == ASX_OK);
-    run(cx, &r, &s, a, b, c);
-}
-
-static void run_on_any(asx_cx *cx, const int *steps, size_t capacity, asx_task_fn a, asx_task_fn b,
-                       asx_task_fn c)
-{
-    asx_region r;
-    shared s;
-    begin(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_mpmc_create(&r, sizeof(int), capacity, &s.any_tx, &s.any_rx) == ASX_OK);
-    run(cx, &r, &s, a, b, c);
-}
 
 /* ---- broadcasts ----------------------------------------------------------------------------- */
 
 static asx_status tells(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    asx_status st = ASX_OK;
     (void)cx;
-    for (int i = 0; i < s->steps / 3 && st >= 0; i++)
-        st = asx_broadcast_send(&s->broadcast, &i, NULL);
-    return st;
+    RETURN_EACH(s->steps / 3, asx_broadcast_send(&s->broadcast, &i, NULL));
 }
 
 static asx_status asks(shared *s, int me)
@@ -106,55 +49,29 @@ static void kind_asked(asx_cx *cx, void *arg) { broadcast(cx, arg, tells, asks_0
 
 /* ---- channels of many receivers ------------------------------------------------------------- */
 
-static asx_status sends_to_any(asx_cx *cx, const shared *s, int count)
-{
-    asx_status st = ASX_OK;
-    for (int i = 0; i < count && st >= 0; i++)
-        st = asx_mpmc_send(&s->any_tx, cx, &i);
-    return st;
-}
-
-static asx_status gives(asx_cx *cx, void *arg)
-{
-    shared *s = arg;
-    return sends_to_any(cx, s, s->steps / 3);
-}
-
 static asx_status gives_more(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    return sends_to_any(cx, s, s->steps / 2);
-}
-
-static asx_status looks(asx_cx *cx, void *arg)
-{
-    shared *s = arg;
-    int message;
-    for (int i = 0; i < s->steps / 3; i++)
-        (void)asx_mpmc_try_recv(&s->any_rx, cx, &message);
-    return ASX_OK;
+    return send_some_to_any(cx, s, s->steps / 2);
 }
 
 static asx_status takes(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    asx_status st = ASX_OK;
     int message;
-    for (int i = 0; i < s->steps / 4 && st >= 0; i++)
-        st = asx_mpmc_recv(&s->any_rx, cx, &message);
-    return st;
+    RETURN_EACH(s->steps / 4, asx_mpmc_recv(&s->any_rx, cx, &message));
 }
 
 static void kind_looks(asx_cx *cx, void *arg)
 {
     const int *steps = arg;
-    run_on_any(cx, steps, (size_t)*steps, gives, looks, looks);
+    run_on_any(cx, steps, *steps, gives, looks_for_any, looks_for_any);
 }
 
 static void kind_takes(asx_cx *cx, void *arg)
 {
     const int *steps = arg;
-    run_on_any(cx, steps, (size_t)*steps, gives_more, takes, takes);
+    run_on_any(cx, steps, *steps, gives_more, takes, takes);
 }
 
 static void kind_handed(asx_cx *cx, void *arg) { run_on_any(cx, arg, 0, gives_more, takes, takes); }
@@ -166,10 +83,7 @@ static void kind_narrow(asx_cx *cx, void *arg) { run_on_any(cx, arg, 2, gives_mo
 static asx_status sends(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    asx_status st = ASX_OK;
-    for (int i = 0; i < s->steps / 4 && st >= 0; i++)
-        st = asx_channel_send(&s->tx, cx, &i);
-    return st;
+    return send_some(cx, s, s->steps / 4);
 }
 
 static asx_status reserves(asx_cx *cx, void *arg)
@@ -185,20 +99,10 @@ static asx_status reserves(asx_cx *cx, void *arg)
     return st;
 }
 
-static asx_status polls(asx_cx *cx, void *arg)
-{
-    shared *s = arg;
-    int message;
-    (void)cx;
-    for (int i = 0; i < s->steps / 3; i++)
-        (void)asx_channel_try_recv(&s->rx, &message);
-    return ASX_OK;
-}
-
 static void kind_reserves(asx_cx *cx, void *arg)
 {
     const int *steps = arg;
-    run_on_channel(cx, steps, (uint32_t)*steps, reserves, reserves, polls);
+    run_on_channel(cx, steps, *steps, reserves, reserves, looks);
 }
 
 static asx_status acks(asx_cx *cx, void *arg)
@@ -218,22 +122,19 @@ static asx_status acks(asx_cx *cx, void *arg)
 static void kind_acks(asx_cx *cx, void *arg)
 {
     const int *steps = arg;
-    run_on_channel(cx, steps, (uint32_t)*steps, sends, sends, acks);
+    run_on_channel(cx, steps, *steps, sends, sends, acks);
 }
 
 static asx_status evicts(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    asx_status st = ASX_OK;
     bool did;
-    for (int i = 0; i < s->steps / 3 && st >= 0; i++)
-        st = asx_channel_send_evict_oldest(&s->tx, cx, &i, NULL, &did);
-    return st;
+    RETURN_EACH(s->steps / 3, asx_channel_send_evict_oldest(&s->tx, cx, &i, NULL, &did));
 }
 
 static void kind_evicts(asx_cx *cx, void *arg)
 {
-    run_on_channel(cx, arg, 2, evicts, evicts, polls);
+    run_on_channel(cx, arg, 2, evicts, evicts, looks);
 }
 
 static asx_status swaps(asx_cx *cx, void *arg)
@@ -304,11 +205,8 @@ static void kind_try_reads(asx_cx *cx, void *arg)
 static asx_status notifies(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    asx_status st = ASX_OK;
     (void)cx;
-    for (int i = 0; i < s->steps / 2 && st >= 0; i++)
-        st = asx_notify_one(&s->notify);
-    return st;
+    RETURN_EACH(s->steps / 2, asx_notify_one(&s->notify));
 }
 
 static asx_status pings(asx_cx *cx, void *arg)
@@ -414,11 +312,8 @@ static void kind_watches(asx_cx *cx, void *arg)
 static asx_status shoots(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    asx_status st = ASX_OK;
     (void)cx;
-    for (int i = 0; i < s->steps / 2 && st >= 0; i++)
-        st = asx_oneshot_send(&shot_tx[i], &i);
-    return st;
+    RETURN_EACH(s->steps / 2, asx_oneshot_send(&shot_tx[i], &i));
 }
 
 static asx_status is_shot(asx_cx *cx, shared *s, int from)
@@ -465,10 +360,7 @@ static asx_status opens(asx_cx *cx, void *arg)
 
 static void kind_regions(asx_cx *cx, void *arg)
 {
-    asx_region r;
-    shared s;
-    begin(cx, &s, arg, &r);
-    run(cx, &r, &s, opens, opens, opens);
+    run_alone(cx, arg, opens, opens, opens);
 }
 
 static asx_status naps(asx_cx *cx, void *arg)
@@ -484,10 +376,7 @@ static asx_status naps(asx_cx *cx, void *arg)
 
 static void kind_naps(asx_cx *cx, void *arg)
 {
-    asx_region r;
-    shared s;
-    begin(cx, &s, arg, &r);
-    run(cx, &r, &s, naps, naps, naps);
+    run_alone(cx, arg, naps, naps, naps);
 }
 
 static asx_status waits_a_bit(asx_cx *cx, void *arg)
@@ -507,7 +396,7 @@ static asx_status waits_a_bit(asx_cx *cx, void *arg)
 static void kind_deadlines(asx_cx *cx, void *arg)
 {
     const int *steps = arg;
-    run_on_channel(cx, steps, (uint32_t)*steps, sends, sends, waits_a_bit);
+    run_on_channel(cx, steps, *steps, sends, sends, waits_a_bit);
 }
 
 const lab_kind lab_sync_kinds[LAB_SYNC_KINDS] = {
