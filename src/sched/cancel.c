@@ -318,8 +318,22 @@ static void acknowledge(asx_runtime *rt, asx__task *task)
         journal_ack(rt, task);
 }
 
+/* A task that looks at the clock may notice a deadline before the timer of its region does, and the
+ * region may close before that one fires: what close says does not depend on who was first. */
+static void note_deadline(const asx_runtime *rt, asx__region *region)
+{
+    for (; region != NULL && region->budget.deadline <= rt->now; region = region->parent) {
+        if (region->deadline_at <= rt->now)
+            region->timed_out = true;
+        else if (!region->timed_out && !region->shielded)
+            region->outer_cancel = true;
+    }
+}
+
 void asx__budget_exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind)
 {
+    if (kind == ASX_CANCEL_DEADLINE)
+        note_deadline(rt, task->region);
     if (rt->tracing)
         asx__journal(rt, ASX_EVENT_BUDGET_EXHAUSTED, asx__serial(task->generation), (uint64_t)kind,
                      0, 0);

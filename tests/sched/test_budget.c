@@ -308,6 +308,56 @@ ASX_TEST(a_regions_budget_deadline_cancels_its_tasks_and_close_says_timeout)
     kit_everywhere(deadline_of_region, NULL, ASX_OK);
 }
 
+static asx_status is_told_at_once(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_yield(cx), ASX_E_CANCELLED);
+    return ASX_OK;
+}
+
+static asx_status opens_inside(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "inside", is_told_at_once, NULL), ASX_OK);
+    *(asx_status *)arg = asx_region_close(&r, ASX_OK);
+    return asx_mask_end(cx);
+}
+
+/* Its tasks see that before its timer fires. */
+static asx_status too_late_from_the_start(asx_cx *cx, void *arg)
+{
+    asx_region r, q;
+    asx_budget budget = ASX_BUDGET_INFINITE;
+    asx_status inner = ASX_E_FULL;
+    (void)arg;
+    while (asx_now(cx) < 2)
+        CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
+    budget.deadline = 1;
+    asx_region_options options = { .budget = &budget };
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "t", is_told_at_once, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK); /* its deadline is inherited */
+    asx_status st = asx_spawn(&q, "t", is_told_at_once, NULL);
+    CHECK(st == ASX_OK || st == ASX_E_REGION_NOT_OPEN); /* others may have come to the timer */
+    CHECK_STATUS(asx_region_close(&q, ASX_OK), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
+    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK); /* and a shield keeps it away */
+    st = asx_spawn(&r, "t", opens_inside, &inner);
+    CHECK(st == ASX_OK || st == ASX_E_REGION_NOT_OPEN);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
+    CHECK(st < 0 || inner == ASX_OK);
+    return ASX_OK;
+}
+
+ASX_TEST(a_region_whose_deadline_has_passed_says_timeout_whoever_notices_it_first)
+{
+    kit_everywhere(too_late_from_the_start, NULL, ASX_OK);
+}
+
 /* The clock has passed the deadline and no timer has told so yet. */
 static asx_status passes_by_itself(asx_cx *cx, void *arg)
 {
