@@ -213,17 +213,17 @@ static uint32_t last_reader(const asx__dpor *d, const mover *m, uint32_t early)
     return ASX__DPOR_NONE;
 }
 
-/* Without this message, the k-th, does it take an earlier one, of a channel of many receivers? Then
- * it does so whatever else is taken away: all earlier ones were sent before e, where the slot of
- * the k-th was free, so none of those that it could take was in that slot. */
+/* Without this send, the k-th of a channel of many receivers: does q receive an earlier message, or
+ * have to wait? Then nothing else need be taken away, it would not conflict with e: all earlier
+ * ones were sent before e, where the slot of the k-th was free, so none of those that it could take
+ * was in that slot. If e has sent nothing it has only looked: whether the channel is closed, as q
+ * does, or at the slot that is emptied next, and who empties it comes after e. */
 static bool takes_earlier(const asx__dpor *d, const mover *m, uint32_t early)
 {
     const asx__op *e = &d->wide_events[early].op;
     bool sends = e->kind == ASX__OP_MPMC_SEND || e->kind == ASX__OP_MPMC_TRY_SEND;
     bool takes = m->op->kind == ASX__OP_MPMC_RECV || m->op->kind == ASX__OP_MPMC_TRY_RECV;
-    return sends && takes && e->name == m->op->name && e->a != 0 &&
-           d->events[early].found == ASX__FOUND_DONE && d->other.enabled &&
-           d->other.found == ASX__FOUND_DONE;
+    return sends && takes && e->name == m->op->name && d->other.found == ASX__FOUND_DONE;
 }
 
 /* Takes away what is in the way of q's operation, step by step. Returns whether f could simply have
