@@ -3,8 +3,9 @@
  * Memory is mapped in arenas that double up to ARENA_MAX and stay until deinit:
  *     [ pages: struct asx__stack_arena | slot 0 | slot 1 | ... ]
  *     slot: [ guard page | usable ... | asx__stack | colour ]
- * Slots are carved upwards. Guards are placed GUARD_BATCH slots ahead of use, in one system call
- * where the kernel has it; nothing else of a slot is touched before it is handed out.
+ * Slots are carved upwards. Guards are placed ahead of use, as many as there are stacks already but
+ * at least GUARD_BATCH_MIN and at most GUARD_BATCH; more than a few in one system call where the
+ * kernel has it. Nothing else of a slot is touched before it is handed out.
  *
  * A stack is in exactly one of these places:
  *     fresh --acquire--> in use --release--> free --cut--> spare --chill--> cold
@@ -70,6 +71,8 @@
 enum {
     ARENA_SLOTS_MIN = 64,
     GUARD_BATCH = 64,
+    GUARD_BATCH_MIN = 8,
+    ADVISED_ONE_BY_ONE = 8, /* so many calls cost less than a pidfd */
     COLOURS = 16,
     COLOUR_SIZE = 64,
     COLD_BITS = 2,
@@ -153,7 +156,7 @@ static uint32_t advise_ranges(asx__stack_pool *pool, const struct iovec *ranges,
                               int advice)
 {
     uint32_t done = 0;
-    if (pool->advise_many_works && count > 1) {
+    if (pool->advise_many_works && count > ADVISED_ONE_BY_ONE) {
         int got = pool->os.advise_many(pool->os.ctx, ranges, count, advice);
         if (got < 0)
             pool->advise_many_works = false;
@@ -482,9 +485,13 @@ static bool fresh_refill(asx__stack_pool *pool)
             return false;
     }
     struct asx__stack_arena *arena = pool->arenas;
-    uint32_t count = arena->slot_count - arena->guarded;
+    uint32_t left = arena->slot_count - arena->guarded, count = pool->stacks_carved;
+    if (count < GUARD_BATCH_MIN)
+        count = GUARD_BATCH_MIN;
     if (count > GUARD_BATCH)
         count = GUARD_BATCH;
+    if (count > left)
+        count = left;
     ASX__DEBUG_ASSERT(pool->fresh == arena->slots + arena->guarded * pool->slot_size);
     count = guards_place(pool, pool->fresh, count, &pool->fresh_guard);
     arena->guarded += count;

@@ -239,7 +239,8 @@ static void init_ceilings(asx_runtime *rt)
     rt->fiber_ceiling = least(UINT64_MAX, l->stacks_max);
     bool small = rt->block != NULL || rt->config.profile != ASX_PROFILE_SERVER ||
                  l->memory_max != 0 || !rt->own_allocator;
-    asx__slab_init(&rt->tasks, sizeof(asx__task), small ? 4 : 14);
+    unsigned many = rt->config.lab ? 8 : 14; /* so that a run that is one of many begins at once */
+    asx__slab_init(&rt->tasks, sizeof(asx__task), small ? 4 : many);
     asx__slab_init(&rt->regions, sizeof(asx__region), small ? 2 : 5);
     asx__slab_init(&rt->extras, sizeof(asx__extra), small ? 3 : 7);
 }

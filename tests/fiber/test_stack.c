@@ -520,6 +520,22 @@ ASX_TEST(guards_are_complete_when_the_batched_call_is_partial_or_missing)
     }
 }
 
+ASX_TEST(guards_are_placed_as_far_ahead_as_there_are_stacks)
+{
+    if (!kernel_has_guard_install())
+        return; /* then they are placed in another way, as far ahead */
+    struct fake_os fake = { 0 };
+    asx__stack_pool pool = pool_make((asx__stack_config){ .os = fake_table(&fake) });
+    for (long used = 1; used <= 1000; used++) {
+        CHECK(asx__stack_acquire(&pool) != NULL);
+        CHECK_GE(fake.guards, used);
+        CHECK_GE(used < 8 ? 8 : 2 * used, fake.guards);
+        CHECK_GE(used + 63, fake.guards);
+    }
+    CHECK_GE(1000 / 64 + 40, fake.calls); /* most of them in one call for 64 */
+    asx__stack_pool_deinit(&pool);
+}
+
 /* ---- owns ---------------------------------------------------------------------------------- */
 
 static void check_owns(const asx__stack_pool *pool, const void *addr, const asx__stack *stack,
