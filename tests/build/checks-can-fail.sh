@@ -140,6 +140,11 @@ expect_failure check-tidy "end.h:0: no newline"
 good_tree
 printf 'int f(void) {\n}\n' >src/base/brace.h
 expect_failure check-tidy "brace.h:1: the brace of a function"
+for operator in '&&' '||'; do
+    good_tree
+    printf 'int f(int x, int y)\n{\n    return x\n           %s y;\n}\n' "$operator" >src/base/begin.h
+    expect_failure check-tidy "begin.h:4: && and || stand at the end"
+done
 good_tree
 printf '#include <stdio.h>\n#include "sched/task.h"\n' >src/sched/task.c
 expect_failure check-tidy 'task.c:1: own header first: "sched/task.h"'

@@ -301,8 +301,8 @@ static bool parse(int argc, char **argv, struct options *ret_options)
             options.fork = false;
         else if (strcmp(argv[i], "--stop") == 0)
             options.stop = true;
-        else if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc
-                 && options.filters_len < FILTERS_MAX)
+        else if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc &&
+                 options.filters_len < FILTERS_MAX)
             options.filters[options.filters_len++] = argv[++i];
         else
             return false;

@@ -177,8 +177,8 @@ int main(int argc, char **argv)
     require(argc == 4, "usage: bench <workload> <variant or -> <workers>");
     setenv("UV_THREADPOOL_SIZE", argv[3], 1);
     for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++) {
-        if (strcmp(workloads[i].workload, argv[1]) == 0
-            && strcmp(workloads[i].variant, argv[2]) == 0) {
+        if (strcmp(workloads[i].workload, argv[1]) == 0 &&
+            strcmp(workloads[i].variant, argv[2]) == 0) {
             printf("RESULT %.3f\n", workloads[i].run());
             return 0;
         }

@@ -135,17 +135,17 @@ static bool write_pack(const request *r, const char *why)
     ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
     program[len > 0 ? len : 0] = '\0';
     bool good =
-        fd >= 0
-        && say(fd,
-                ASX__PACK_HEAD "program %s\ntest %s\nmode %s\nseed %llu\nclock %s\nfaults %u\n"
-                               "verdict died\nfailure %s\nsite \nversion %d.%d.%d\n"
-                               "compiler %s\nschedule %s\ntrace 0\n",
-                len > 0 ? program : r->program, r->test->name,
-                r->search ? "search" : asx_explore_mode_str(r->options.mode),
-                (unsigned long long)r->options.seed,
-                r->options.clock == ASX_EXPLORE_ADVERSARIAL ? "adversarial" : "quiescent",
-                (unsigned)r->options.faults, why, ASX_VERSION_MAJOR, ASX_VERSION_MINOR,
-                ASX_VERSION_PATCH, __VERSION__, schedule);
+        fd >= 0 &&
+        say(fd,
+            ASX__PACK_HEAD "program %s\ntest %s\nmode %s\nseed %llu\nclock %s\nfaults %u\n"
+                           "verdict died\nfailure %s\nsite \nversion %d.%d.%d\n"
+                           "compiler %s\nschedule %s\ntrace 0\n",
+            len > 0 ? program : r->program, r->test->name,
+            r->search ? "search" : asx_explore_mode_str(r->options.mode),
+            (unsigned long long)r->options.seed,
+            r->options.clock == ASX_EXPLORE_ADVERSARIAL ? "adversarial" : "quiescent",
+            (unsigned)r->options.faults, why, ASX_VERSION_MAJOR, ASX_VERSION_MINOR,
+            ASX_VERSION_PATCH, __VERSION__, schedule);
     if (!good)
         (void)say(STDERR_FILENO, "%s: the crash pack cannot be written\n", packed);
     else if (!r->json)
@@ -207,9 +207,9 @@ static void add_trace(void)
     int from = replay_again() ? open(recorded, O_RDONLY | O_CLOEXEC) : -1;
     int to = from >= 0 ? open(packed, O_WRONLY | O_CLOEXEC) : -1;
     off_t len = from >= 0 ? lseek(from, 0, SEEK_END) : 0;
-    if (to >= 0 && len > 0 && lseek(from, 0, SEEK_SET) == 0
-        && lseek(to, -(off_t)(sizeof none - 1), SEEK_END) >= 0
-        && say(to, "trace %llu\n", (unsigned long long)len))
+    if (to >= 0 && len > 0 && lseek(from, 0, SEEK_SET) == 0 &&
+        lseek(to, -(off_t)(sizeof none - 1), SEEK_END) >= 0 &&
+        say(to, "trace %llu\n", (unsigned long long)len))
         for (ssize_t n; (n = read(from, copied, sizeof copied)) > 0;)
             if (write(to, copied, (size_t)n) != n)
                 break;
@@ -238,8 +238,8 @@ static bool tell_death(const char *why)
 {
     request *r = watched.r;
     asx_explore_look look;
-    if (r == NULL || !watched.runs_here
-        || asx_explore_at(schedule, sizeof schedule, NULL, 0, &look) < 0)
+    if (r == NULL || !watched.runs_here ||
+        asx_explore_at(schedule, sizeof schedule, NULL, 0, &look) < 0)
         return false;
     watched.r = NULL; /* once */
     if (!may_tell())
@@ -260,8 +260,8 @@ static bool tell_death(const char *why)
                   (unsigned long long)totals->executions + 1, why);
     if (r->replay == NULL && r->save != NULL)
         write_schedule(r);
-    bool kept = r->replay == NULL && !r->no_pack && (r->pack != NULL || r->search)
-                && write_pack(r, why);
+    bool kept = r->replay == NULL && !r->no_pack && (r->pack != NULL || r->search) &&
+                write_pack(r, why);
     (void)alarm(2); /* the lines need memory, which may be what has broken */
     (void)asx_explore_at(NULL, 0, lanes, sizeof lanes, &look);
     (void)alarm(0);
@@ -273,9 +273,9 @@ static bool tell_death(const char *why)
         add_trace();
     if (watched.told != NULL)
         asx__store_release(watched.told, TOLD);
-    bool seen = r->expected != NULL && r->expected->verdict != NULL
-                && strcmp(r->expected->verdict, "died") == 0 && r->expected->failure != NULL
-                && strcmp(r->expected->failure, why) == 0;
+    bool seen = r->expected != NULL && r->expected->verdict != NULL &&
+                strcmp(r->expected->verdict, "died") == 0 && r->expected->failure != NULL &&
+                strcmp(r->expected->failure, why) == 0;
     if (r->same)
         (void)say(STDOUT_FILENO, "%s\n",
                   seen ? "the same failure again" : "not the failure of the pack");
