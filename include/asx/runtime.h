@@ -94,7 +94,10 @@ typedef struct asx_runtime_config {
                                    255 at most. `seed` decides where they steal first. */
     uint32_t workers_max;       /* so many at most while some are stuck (asx_pool_stats); 0: twice
                                    as many as `workers`; fewer than `workers`: as many; 255 at
-                                   most */
+                                   most. While all of these are stuck nothing happens: no task
+                                   runs, no timer fires, deadlines and cancellations are late. It
+                                   goes on as soon as one of them gets on. What may block for long
+                                   belongs into asx_blocking(), whose threads do not count here */
     bool workers_fixed;         /* never more than `workers` */
     bool no_visitors;           /* several workers: no other thread will call in, so a runtime all
                                    of whose tasks wait for each other ends: ASX_E_DEADLOCK */

@@ -243,6 +243,92 @@ ASX_TEST(a_pool_grows_no_further_than_it_may)
     CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
 }
 
+typedef struct full_house {
+    asx_runtime *rt;
+    atomic_int held, tickets; /* workers that are, and that may go */
+    atomic_bool is_full;
+    atomic_int woken, thirds;
+    uint64_t took_ns;
+} full_house;
+
+static asx_status hold_worker(asx_cx *cx, void *arg)
+{
+    full_house *h = arg;
+    (void)cx;
+    atomic_fetch_add(&h->held, 1);
+    for (int tickets = 0; tickets == 0 ||
+                          !atomic_compare_exchange_strong(&h->tickets, &tickets, tickets - 1);) {
+        usleep(500);
+        tickets = atomic_load(&h->tickets);
+    }
+    atomic_fetch_sub(&h->held, 1);
+    return ASX_OK;
+}
+
+static asx_status sleeps_and_counts(asx_cx *cx, void *arg)
+{
+    full_house *h = arg;
+    asx_status st = asx_sleep(cx, ASX_MS);
+    atomic_fetch_add(&h->thirds, 1);
+    return st;
+}
+
+/* While all are held this one sleeps, for it needs a worker to do anything else. */
+static asx_status keep_sleeping(asx_cx *cx, void *arg)
+{
+    full_house *h = arg;
+    asx_region r;
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(asx_spawn(&r, "held", hold_worker, h), ASX_OK);
+    do
+        CHECK_EQ(asx_sleep(cx, 5 * ASX_MS), ASX_OK);
+    while (!atomic_load(&h->is_full));
+    CHECK_EQ(atomic_load(&h->held), 3);
+    atomic_store(&h->woken, 1);
+    CHECK_EQ(asx_spawn(&r, "third", sleeps_and_counts, h), ASX_OK);
+    while (atomic_load(&h->thirds) == 0)
+        CHECK_EQ(asx_sleep(cx, ASX_MS), ASX_OK);
+    CHECK_EQ(atomic_load(&h->held), 3);
+    atomic_store(&h->woken, 2);
+    return asx_region_close(&r, ASX_OK);
+}
+
+static void *let_one_go(void *arg)
+{
+    full_house *h = arg;
+    while (atomic_load(&h->held) < 4)
+        usleep(500);
+    atomic_store(&h->is_full, true);
+    uint64_t at_max = stats_of(h->rt).gate_at_max;
+    while (stats_of(h->rt).gate_at_max < at_max + 5)
+        usleep(500); /* its timer is due, and so often seen to be */
+    CHECK_EQ(atomic_load(&h->woken), 0);
+    uint64_t begin = now_ns();
+    atomic_store(&h->tickets, 1);
+    while (atomic_load(&h->woken) < 2 && now_ns() - begin < 10 * ASX_SEC)
+        usleep(500);
+    h->took_ns = now_ns() - begin;
+    atomic_store(&h->tickets, 3);
+    return NULL;
+}
+
+ASX_TEST(at_the_ceiling_time_stands_still_until_one_worker_comes_back_and_does_everything)
+{
+    asx_runtime_config config = { .workers = 2 };
+    full_house h = { .took_ns = 0 };
+    pthread_t thread;
+    CHECK_EQ(asx_runtime_create(&config, &h.rt), ASX_OK);
+    CHECK_EQ(pthread_create(&thread, NULL, let_one_go, &h), 0);
+    CHECK_EQ(asx_runtime_run(h.rt, keep_sleeping, &h), ASX_OK);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_LE(h.took_ns, ASX_SEC * asx_test_scale());
+    asx_pool_stats end = stats_of(h.rt);
+    CHECK_EQ(end.workers_peak, 4u);
+    CHECK_EQ(end.workers_max, 4u);
+    CHECK_EQ(asx_runtime_destroy(h.rt), ASX_OK);
+}
+
 /* ---- going ----------------------------------------------------------------------------------- */
 
 static uint64_t cpu_ns(void)
