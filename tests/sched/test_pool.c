@@ -302,7 +302,7 @@ static void *let_one_go(void *arg)
     atomic_store(&h->is_full, true);
     uint64_t at_max = stats_of(h->rt).gate_at_max;
     while (stats_of(h->rt).gate_at_max < at_max + 5)
-        usleep(500); /* its timer is due, and so often seen to be */
+        usleep(500); /* the sleeper is due: it was seen to wait so often */
     CHECK_EQ(atomic_load(&h->woken), 0);
     uint64_t begin = now_ns();
     atomic_store(&h->tickets, 1);
