@@ -29,6 +29,7 @@ if(ASX_TESTS AND lab_programs)
     add_executable(lab-linear "${PROJECT_SOURCE_DIR}/tests/lab/dpor/linear.c"
       "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_kinds.c"
       "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_sync_kinds.c"
+      "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_task_kinds.c"
       "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_registry.c")
     set_target_properties(lab-linear PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")

@@ -141,6 +141,24 @@ if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
     ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
 endif()
 
+# Clocks are trees if there are many tasks (src/lab/dpor_clocks.h), and what could have been otherwise
+# is looked for in another way where much was before (src/lab/dpor_find.c). Here both, always.
+if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
+    AND NOT ASX_TEST_LAUNCHER)
+  file(GLOB engine_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/lab/dpor*.c")
+  add_executable(lab-classes-trees "${PROJECT_SOURCE_DIR}/tests/lab/classes/test_reference.c"
+    ${engine_sources} $<TARGET_OBJECTS:asx_harness>
+    $<TARGET_OBJECTS:lab-classes-support> $<TARGET_OBJECTS:asx_test_workers>)
+  set_target_properties(lab-classes-trees PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_compile_definitions(lab-classes-trees PRIVATE ASX__CLOCK_LANES=2u ASX__CLOCK_FAN_BITS=1u
+    ASX__WALK_MOST=0 ASX__SEEN_FROM=0)
+  target_link_libraries(lab-classes-trees PRIVATE asx_test_options)
+  add_test(NAME lab-classes-trees COMMAND lab-classes-trees --filter random_programs)
+  set_tests_properties(lab-classes-trees PROPERTIES LABELS "lab;pure" TIMEOUT 900
+    ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
+endif()
+
 # Everything at once, at random, on several workers.
 set(ASX_STRESS_SECONDS 5 CACHE STRING "how long the stress test runs on four workers")
 if(ASX_LIBRARY_EXISTS)

@@ -22,12 +22,16 @@ asx__dpor *asx__dpor_create(const asx__dpor_options *options)
     d->options = *options;
     d->prefer = d->clock = d->moving = ASX__DPOR_NONE;
     d->stride = ASX__CLOCK_LANES;
+    d->levels = 1;
     d->share = 1;
     d->wide = options->mode == ASX__DPOR_SOURCE;
     d->sampling = options->mode >= ASX__DPOR_RANDOM && options->mode <= ASX__DPOR_SAMPLE;
+    d->noted = d->sampling;
     asx__rng_seed(&d->rng, options->seed);
     d->stamp = 1;
-    if (!asx__dpor_grow_places(d) || asx__dpor_name(d, ASX__DPOR_NONE, 0) != 0) {
+    d->rows_len = d->own_from = d->stride; /* row 0 */
+    if (!asx__dpor_grow_places(d) || !asx__clock_grow(d) ||
+        asx__dpor_name(d, ASX__DPOR_NONE, 0) != 0) {
         asx__dpor_destroy(d);
         return NULL;
     }
@@ -39,10 +43,11 @@ void asx__dpor_destroy(asx__dpor *d)
     if (d == NULL)
         return;
     free(d->tasks);
-    free(d->task_clocks);
+    free(d->rows);
+    free(d->asked);
+    free(d->watches.at);
     free(d->names);
     free(d->events);
-    free(d->clocks);
     free(d->objects.at);
     free(d->places);
     free(d->races.at);
@@ -65,23 +70,21 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->deed.touches);
     free(d->other.touches);
     free(d->wide_events);
-    free(d->pre_clocks);
     free(d->accesses.at);
     free(d->prints.at);
     free(d->nodes.at);
     free(d->sleepers.at);
     free(d->marks.at);
     free(d->block.at);
-    free(d->past);
+    free(d->stands.at);
+    free(d->seen_on.at);
     free(d->kept.at);
     free(d->links.at);
     free(d->cursors.at);
     free(d->by_task.at);
     free(d->starts.at);
-    free(d->need);
     free(d->seen);
     free(d->seen_rows);
-    free(d->rests);
     free(d);
 }
 
@@ -92,6 +95,7 @@ static void enter(asx__dpor *d, uint32_t task)
     asx__dpor_task *k = &d->tasks[task];
     k->done = 0;
     k->children = 0;
+    k->clock = 0;
     k->history = 0;
     k->role = NULL;
     k->present = true;
@@ -106,6 +110,9 @@ void asx__dpor_begin(asx__dpor *d)
         d->tasks[t].present = d->tasks[t].pending = false;
     if (d->sampling)
         asx__draw_begin(d);
+    if (d->asked_words != 0)
+        memset(d->asked, 0, (d->asked_words + (d->asked_words + 63) / 64) * sizeof *d->asked);
+    d->watches.len = 0;
     d->events_len = 0;
     asx__again_begin(d);
     d->class_sum = 0;
@@ -113,7 +120,6 @@ void asx__dpor_begin(asx__dpor *d)
     d->epoch = d->preemptions = d->delays = d->costs = 0;
     d->world = ASX__DPOR_NONE;
     d->own_alternatives = d->alternatives.len;
-    memset(asx__dpor_task_clock(d, 0), 0, d->stride * sizeof *d->task_clocks);
     enter(d, 0);
 }
 
@@ -122,8 +128,9 @@ uint32_t asx__dpor_spawn(asx__dpor *d, uint32_t parent)
     uint32_t task = asx__dpor_name(d, parent, d->tasks[parent].children++);
     if (task == ASX__DPOR_NONE)
         return task;
-    asx__clock_copy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, parent), d->stride);
     enter(d, task);
+    asx__clock_share(d);
+    d->tasks[task].clock = d->tasks[parent].clock;
     d->tasks[task].history = d->tasks[parent].history;
     return task;
 }
@@ -133,11 +140,18 @@ void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role)
     d->tasks[task].role = role;
 }
 
+static __attribute__((noinline)) void note_announced(asx__dpor *d, uint32_t task)
+{
+    if (d->sampling && !d->tasks[task].pending)
+        asx__draw_announce(d, task);
+    asx__dpor_asked(d, task, true);
+}
+
 void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
 {
     d->tasks[task].op = *op;
-    if (ASX__UNLIKELY(d->sampling) && !d->tasks[task].pending)
-        asx__draw_announce(d, task);
+    if (ASX__UNLIKELY(d->noted))
+        note_announced(d, task);
     d->tasks[task].pending = true;
     d->lates |= op->kind == ASX__OP_FUTEX_GO_ON && op->a != 0;
     if (ASX__UNLIKELY(!d->wide && asx__op_is_wide(op))) {
@@ -150,6 +164,7 @@ void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
 void asx__dpor_withdraw(asx__dpor *d, uint32_t task)
 {
     d->tasks[task].pending = false;
+    asx__dpor_asked(d, task, false);
 }
 
 uint32_t asx__dpor_clock_task(asx__dpor *d)
@@ -157,7 +172,6 @@ uint32_t asx__dpor_clock_task(asx__dpor *d)
     uint32_t task = asx__dpor_name(d, ASX__DPOR_NONE, 1);
     if (task == ASX__DPOR_NONE || d->tasks[task].present)
         return task;
-    memset(asx__dpor_task_clock(d, task), 0, d->stride * sizeof *d->task_clocks);
     enter(d, task);
     d->clock = task;
     return task;
@@ -168,8 +182,9 @@ static uint32_t hidden_task(asx__dpor *d, uint32_t owner, uint32_t nth)
     uint32_t task = asx__dpor_name(d, owner, nth);
     if (task == ASX__DPOR_NONE || d->tasks[task].present)
         return task;
-    asx__clock_copy(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, owner), d->stride);
     enter(d, task);
+    asx__clock_share(d);
+    d->tasks[task].clock = d->tasks[owner].clock;
     d->tasks[task].history = d->tasks[owner].history;
     return task;
 }
@@ -193,13 +208,14 @@ void asx__dpor_joined(asx__dpor *d, uint32_t task, uint32_t ended)
 {
     if (task == ended)
         return;
-    asx__clock_join(asx__dpor_task_clock(d, task), asx__dpor_task_clock(d, ended), d->stride);
+    d->tasks[task].clock = asx__clock_join(d, d->tasks[task].clock, d->tasks[ended].clock);
     d->tasks[task].history = asx__hash_absorb(d->tasks[task].history, d->tasks[ended].history);
 }
 
 void asx__dpor_ended(asx__dpor *d, uint32_t task)
 {
     d->tasks[task].pending = false;
+    asx__dpor_asked(d, task, false);
 }
 
 /* ---- who goes next -------------------------------------------------------------------------- */
@@ -221,16 +237,75 @@ bool asx__dpor_enabled(asx__dpor *d, uint32_t task)
     return enabled(d, task);
 }
 
-/* The first enabled task from `task` on, in order of number, round; NONE: no task is. */
-static uint32_t first_enabled(asx__dpor *d, uint32_t task)
+/* The first from `task` on that is to be asked; NONE: there is none. */
+static uint32_t next_asked(const asx__dpor *d, uint32_t task)
 {
-    for (uint32_t i = 0; i < d->tasks_len; i++, task++) {
-        if (task >= d->tasks_len)
-            task = 0;
-        if (enabled(d, task))
-            return task;
+    size_t word = task >> 6, tops = (d->asked_words + 63) / 64;
+    if (word >= d->asked_words)
+        return ASX__DPOR_NONE;
+    uint64_t bits = d->asked[word] & UINT64_MAX << (task & 63);
+    uint64_t later = UINT64_MAX << (word & 63) << 1;
+    for (size_t top = word >> 6; bits == 0 && top < tops; top++, later = UINT64_MAX) {
+        uint64_t words = d->asked[d->asked_words + top] & later;
+        if (words == 0)
+            continue;
+        word = (top << 6) + (size_t)__builtin_ctzll(words);
+        bits = d->asked[word];
     }
-    return ASX__DPOR_NONE;
+    return bits != 0 ? (uint32_t)(word << 6) + (uint32_t)__builtin_ctzll(bits) : ASX__DPOR_NONE;
+}
+
+/* The next after `task`, round, as long as it has not come to `first`; NONE: it has. */
+static uint32_t next_round(const asx__dpor *d, uint32_t first, uint32_t task)
+{
+    if (ASX__LIKELY(d->levels == 1)) {
+        task = task + 1 < d->tasks_len ? task + 1 : 0;
+        return task != first ? task : ASX__DPOR_NONE;
+    }
+    bool wrapped = task < first;
+    uint32_t next = next_asked(d, task + 1);
+    if (next == ASX__DPOR_NONE && !wrapped) {
+        next = next_asked(d, 0);
+        wrapped = true;
+    }
+    return wrapped && next >= first ? ASX__DPOR_NONE : next;
+}
+
+/* The first enabled task from `first` on, in order of number, round; NONE: no task is. */
+static inline uint32_t first_enabled(asx__dpor *d, uint32_t first)
+{
+    uint32_t task = first;
+    while (task != ASX__DPOR_NONE && !enabled(d, task))
+        task = next_round(d, first, task);
+    return task;
+}
+
+/* A join cannot go before what it has just looked at, in d->deed, is changed. So many may wait for
+ * each other that to ask them all at each step would cost more than anything else. */
+static void put_aside(asx__dpor *d, uint32_t task)
+{
+    const asx__dpor_task *k = &d->tasks[task];
+    if (d->levels == 1 || !k->present || !k->pending || k->op.kind != ASX__OP_JOIN ||
+        !ASX__VEC_ROOM(d, d->watches, d->deed.len))
+        return;
+    for (size_t i = 0; i < d->deed.len; i++) {
+        uint32_t object = asx__dpor_object_of(d, d->deed.touches[i].name);
+        if (object == ASX__DPOR_NONE)
+            return;
+        d->watches.at[d->watches.len++] = (asx__watch){ task, d->objects.at[object].watches };
+        d->objects.at[object].watches = (uint32_t)d->watches.len;
+    }
+    asx__dpor_asked(d, task, false);
+}
+
+void asx__dpor_wake_watches(asx__dpor *d, asx__dpor_object *object)
+{
+    for (uint32_t i = object->watches; i != 0; i = d->watches.at[i - 1].next) {
+        uint32_t task = d->watches.at[i - 1].task;
+        if (d->tasks[task].present && d->tasks[task].pending)
+            asx__dpor_asked(d, task, true);
+    }
+    object->watches = 0;
 }
 
 static bool is_tree(const asx__dpor *d)
@@ -245,10 +320,11 @@ static uint32_t choose_awake(asx__dpor *d)
     uint32_t last = d->events_len != 0 ? d->events[d->events_len - 1].task : 0;
     uint64_t count = 0;
     uint32_t chosen = ASX__DPOR_NONE;
-    for (uint32_t i = 0; i < d->tasks_len; i++) {
-        uint32_t task = last + i < d->tasks_len ? last + i : last + i - d->tasks_len;
-        if (!enabled(d, task))
+    for (uint32_t task = last; task != ASX__DPOR_NONE; task = next_round(d, last, task)) {
+        if (!enabled(d, task)) {
+            put_aside(d, task);
             continue;
+        }
         if (asx__tree_sleeps(d, task)) {
             d->blocked = true;
             continue;
@@ -447,9 +523,8 @@ static bool room_for_event(asx__dpor *d)
 {
     if (d->events_len < d->events_cap)
         return true;
-    size_t cap = d->events_cap, rows = (size_t)d->events_cap * d->stride;
-    if (!asx__dpor_grow(d, (void **)&d->events, &cap, cap + 1, sizeof *d->events) ||
-        !asx__dpor_grow(d, (void **)&d->clocks, &rows, cap * d->stride, sizeof *d->clocks))
+    size_t cap = d->events_cap;
+    if (!asx__dpor_grow(d, (void **)&d->events, &cap, cap + 1, sizeof *d->events))
         return false;
     d->events_cap = (uint32_t)cap;
     return true;
@@ -523,13 +598,13 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
         return 0;
     uint32_t step = d->events_len, answers = 1;
     asx__dpor_event *event = &d->events[step];
-    uint32_t *clock = asx__dpor_clock(d, step);
     *event = (asx__dpor_event){ .task = task, .ordinal = k->done + 1, .kind = (uint8_t)op->kind,
                                 .site = op->site, .object = ASX__DPOR_NONE, .prev = ASX__DPOR_NONE,
                                 .prev_write = ASX__DPOR_NONE,
-                                .objects = (uint32_t)d->objects.len };
+                                .objects = (uint32_t)d->objects.len, .clock = k->clock,
+                                .rows = d->rows_len };
     event->by_default = step >= d->plan.len || d->plan.at[step].by_default;
-    asx__clock_copy(clock, asx__dpor_task_clock(d, task), d->stride);
+    asx__clock_share(d);
     uint64_t found;
     if (op->object == NULL) {
         found = event->choice = asx__dpor_choice_of(d, op->a);
@@ -563,15 +638,19 @@ uint64_t asx__dpor_commit(asx__dpor *d, uint32_t task)
     }
     k->done++;
     k->pending = false;
-    clock[task] = k->done;
-    asx__clock_copy(asx__dpor_task_clock(d, task), clock, d->stride);
+    k->clock = event->clock = asx__clock_set(d, event->clock, task, k->done);
+    event->rows_end = d->rows_len;
+    asx__clock_share(d);
     event->term = class_term(d, event);
     d->class_sum += event->term;
     if (d->prefer == task && step >= d->plan.len)
         d->prefer = ASX__DPOR_NONE;
     d->events_len++;
-    if (ASX__UNLIKELY(d->sampling))
-        asx__draw_done(d, step);
+    if (ASX__UNLIKELY(d->noted)) {
+        asx__dpor_asked(d, task, false);
+        if (d->sampling)
+            asx__draw_done(d, step);
+    }
     return found;
 }
 

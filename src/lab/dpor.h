@@ -322,10 +322,12 @@ typedef struct asx__dpor_event {
     uint64_t found;      /* wide: what asx__dpor_commit() returned; what an old load saw */
     uint64_t term;       /* its share of the sum over the class */
     uint32_t objects;    /* how many were known before it */
+    uint32_t clock;      /* of all that is before it, and of itself; see dpor_clocks.h */
     const char *site;
     uint8_t kind;        /* asx__op_kind */
     bool writes;
     bool by_default;
+    uint32_t rows, rows_end; /* of its clock: between these; see dpor_clocks.h */
 } asx__dpor_event;
 
 /* Numbers of tasks for several processes, in memory that they share. */

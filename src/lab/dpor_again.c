@@ -50,6 +50,7 @@ static uint32_t count_common(const asx__dpor *d)
 void asx__again_begin(asx__dpor *d)
 {
     d->repeated = count_common(d);
+    d->rows_len = d->own_from = d->stride; /* row 0 */
     if (d->repeated == 0) {
         d->objects.len = d->accesses.len = d->prints.len = d->links.len = 0;
         d->stamp++;
@@ -61,6 +62,7 @@ void asx__again_begin(asx__dpor *d)
     for (size_t i = 0; i < d->objects.len; i++) {
         asx__dpor_object *object = &d->objects.at[i];
         object->last = object->last_write = object->last_change = ASX__DPOR_NONE;
+        object->watches = 0;
         object->state = 0;
     }
 }
@@ -86,6 +88,8 @@ static bool is_same_wide(asx__dpor *d, uint32_t step, const asx__op *op)
 {
     const asx__wide_event *w = &d->wide_events[step];
     const asx__op *old = &w->op;
+    if (d->tasks[d->events[step].task].clock != w->past)
+        return false;
     if (op->kind != old->kind || op->a != old->a || op->b != old->b || op->name != old->name ||
         op->other != old->other || op->cx != old->cx || op->object != old->object ||
         op->size != old->size || (op->targets_len != 0) != (old->targets_len != 0))
@@ -126,6 +130,7 @@ bool asx__again_is_same(asx__dpor *d, uint32_t task)
     const asx__dpor_task *k = &d->tasks[task];
     uint32_t step = d->events_len;
     if (ASX__LIKELY(k->present && k->pending && d->events[step].ordinal == k->done + 1 &&
+                    d->events[step].rows == d->rows_len &&
                     (d->wide ? is_same_wide(d, step, &k->op) : is_same_narrow(d, step, &k->op))))
         return true;
     d->repeated = step;
@@ -150,6 +155,7 @@ static void redo_wide(asx__dpor *d, uint32_t step, const asx__op *op)
         if (access->writes || access->change != 0)
             object->last_change = i;
         object->state = access->writes ? access->after : access->before + access->change;
+        asx__dpor_changed(d, object);
         if (name != 0 && object->name == name && object->state != access->before)
             asx__state_write(op->object, op->size, object->state);
     }
@@ -194,7 +200,9 @@ uint64_t asx__again_commit(asx__dpor *d, uint32_t task)
         redo_narrow(d, step, &k->op);
     k->done++;
     k->pending = false;
-    asx__clock_copy(asx__dpor_task_clock(d, task), asx__dpor_clock(d, step), d->stride);
+    asx__dpor_asked(d, task, false);
+    k->clock = event->clock;
+    d->rows_len = d->own_from = event->rows_end;
     d->class_sum += event->term;
     if (d->wide)
         return event->found;

@@ -26,28 +26,47 @@
  * what f did not: then what came later matters. It always matters where there are several answers:
  * what goes with another one is all that came beside it. Where f did less than it might have done,
  * or was not done, candidates for e are found by going back over the events that access the same
- * group of objects (a channel with all its parts, a lock, a flag). The last comes first. If f can
+ * group of objects (a channel with all its parts, a lock, a flag). So they are where f comes after
+ * much that q did not: who joins another comes after all that this one came after, and if each
+ * joins the next that would be the execution for each of them. The last comes first. If f can
  * come before e, then whatever comes before e is left for the execution in which it does. So mostly
  * there are as many as tasks that compete with q there.
  */
 #include "lab/dpor_int.h"
 
+/* A walk over more events than this is replaced by one over those that access the same. */
+#ifndef ASX__WALK_MOST
+#define ASX__WALK_MOST 64
+#endif
+
 /* What q would do, and when. */
 typedef struct mover {
     uint32_t task;
     uint32_t at;             /* where f stands; as many as there are: it did not happen */
-    const uint32_t *before;  /* clock of q before it */
+    asx__clock before;       /* of q before it */
     const asx__op *op;
-    const uint32_t *after;   /* NULL, or only what is in this clock can matter to it */
+    asx__clock after;        /* only what is in this clock can matter to it; or all */
+    bool all;
     uint64_t history;        /* of q before it */
 } mover;
+
+bool asx__is_away_far(const asx__dpor *d, uint32_t event)
+{
+    asx__clock clock = d->events[event].clock;
+    if (d->marked)
+        return d->marks.at[event] != 0;
+    for (uint32_t i = 0; i < d->away_len; i++)
+        if (asx__clock_get(d, clock, d->away[i].task) >= d->away[i].ordinal)
+            return true;
+    return false;
+}
 
 /* From now on every event that is gone has a mark. */
 static void mark_all(asx__dpor *d)
 {
     for (uint32_t k = 0; k < d->events_len; k++)
         d->marks.at[k] = asx__is_away(d, k);
-    d->marked = true;
+    d->marked = d->away_far = true;
 }
 
 static void take_away(asx__dpor *d, uint32_t event)
@@ -61,7 +80,7 @@ static void take_away(asx__dpor *d, uint32_t event)
     if (!d->marked)
         mark_all(d);
     for (uint32_t k = event; k < d->events_len; k++)
-        if (asx__clock_has(asx__dpor_clock(d, k), e))
+        if (asx__clock_has(d, d->events[k].clock, e))
             d->marks.at[k] = 1;
 }
 
@@ -69,6 +88,7 @@ static void put_back(asx__dpor *d)
 {
     d->away_len = 0;
     d->marked = false;
+    d->away_far = d->levels > 1;
 }
 
 /* The prints of a deed, in `d->prints` behind those of the execution. */
@@ -159,7 +179,7 @@ static uint32_t last_access(const asx__dpor *d, const mover *m, uint32_t early, 
     for (uint32_t a = asx__last_left(d, object, looking); a != ASX__DPOR_NONE;
          a = asx__prev_left(d, a, looking)) {
         const asx__access *access = &d->accesses.at[a];
-        bool needed = asx__clock_has(m->before, &d->events[access->event]);
+        bool needed = asx__clock_has(d, m->before, &d->events[access->event]);
         if (access->event < early || (needed && access->writes))
             return ASX__DPOR_NONE;
         if (!needed && !asx__is_away(d, access->event))
@@ -191,7 +211,7 @@ static int64_t readers_by(const asx__dpor *d, uint32_t event, uint64_t lock)
     uint64_t count = 0;
     for (uint32_t k = event; k < d->events_len; k++) {
         const asx__wide_event *w = &d->wide_events[k];
-        if (asx__is_away(d, k) || !asx__clock_has(asx__dpor_clock(d, k), &d->events[event]))
+        if (asx__is_away(d, k) || !asx__clock_has(d, d->events[k].clock, &d->events[event]))
             continue;
         for (uint32_t i = 0; i < w->len; i++)
             if (d->prints.at[w->accesses + i] >> 1 == lock)
@@ -208,7 +228,7 @@ static uint32_t last_reader(const asx__dpor *d, const mover *m, uint32_t early)
     for (uint32_t k = d->events_len; k-- > early;)
         if (d->wide_events[k].op.kind == ASX__OP_READ_LOCK &&
             asx__op_name(&d->wide_events[k].op) == lock && !asx__is_away(d, k) &&
-            !asx__clock_has(m->before, &d->events[k]) && readers_by(d, k, lock) > 0)
+            !asx__clock_has(d, m->before, &d->events[k]) && readers_by(d, k, lock) > 0)
             return k;
     return ASX__DPOR_NONE;
 }
@@ -332,7 +352,7 @@ static void move_cursor(asx__dpor *d, const mover *m, asx__cursor *c)
             continue;
         }
         if (event->task != m->task) {
-            if (!asx__clock_has(d->past, event))
+            if (!asx__clock_has(d, d->past, event))
                 return;
             c->tasks &= ~asx__task_bit(event->task);
         }
@@ -393,7 +413,7 @@ bool asx__dpor_sort(asx__dpor *d)
         return true;
     d->by_task.len = d->starts.len = 0;
     if (!ASX__VEC_ROOM(d, d->by_task, d->events_len) ||
-        !ASX__VEC_ROOM(d, d->starts, 2 * (size_t)tasks + 1))
+        !ASX__VEC_ROOM(d, d->starts, (size_t)tasks + 1))
         return false;
     memset(d->starts.at, 0, (tasks + 1) * sizeof *d->starts.at);
     for (uint32_t k = 0; k < d->events_len; k++)
@@ -406,54 +426,90 @@ bool asx__dpor_sort(asx__dpor *d)
     return true;
 }
 
-/* Where a walk over what is in m->after stands: at the ordinal of each task. */
-static uint32_t *begin_walk(asx__dpor *d, const mover *m)
+/* The last event at which the walk over what is in m->after stands and that is not in the past; it
+ * leaves that one. NONE: there is none. */
+static uint32_t walk_back(const asx__dpor *d)
 {
-    uint32_t *stands = d->starts.at + d->tasks_len + 1;
-    memcpy(stands, m->after, d->tasks_len * sizeof *stands);
-    stands[m->task] = 0;
-    return stands;
-}
-
-/* The last event at which it stands and that is not in the past; it leaves that one. NONE: there is
- * none. */
-static uint32_t walk_back(const asx__dpor *d, uint32_t *stands)
-{
-    uint32_t last = ASX__DPOR_NONE, whose = 0;
-    for (uint32_t t = 0; t < d->tasks_len; t++) {
-        if (stands[t] <= d->past[t])
+    uint32_t last = ASX__DPOR_NONE;
+    size_t whose = 0;
+    const uint32_t *past = d->levels == 1 ? asx__clock_row(d, d->past) : NULL;
+    for (size_t i = 0; i < d->stands.len; i++) {
+        const asx__stand *s = &d->stands.at[i];
+        if (s->ordinal <= (past != NULL ? past[s->task] : asx__clock_get(d, d->past, s->task)))
             continue;
-        uint32_t k = d->by_task.at[d->starts.at[t] + stands[t] - 1];
+        uint32_t k = d->by_task.at[d->starts.at[s->task] + s->ordinal - 1];
         if (last == ASX__DPOR_NONE || k > last) {
             last = k;
-            whose = t;
+            whose = i;
         }
     }
     if (last != ASX__DPOR_NONE)
-        stands[whose]--;
+        d->stands.at[whose].ordinal--;
     return last;
+}
+
+/* Where it begins: at the counters that the operation has added, but for that of its task. Returns
+ * how many events there are to walk over. */
+static uint32_t begin_walk(asx__dpor *d, const mover *m)
+{
+    const uint32_t *after = asx__clock_row(d, m->after), *before = asx__clock_row(d, m->before);
+    uint32_t count = 0;
+    d->stands.len = 0;
+    if (!asx__dpor_sort(d) || !ASX__VEC_ROOM(d, d->stands, d->tasks_len))
+        return 0;
+    asx__stand *at = d->stands.at;
+    for (uint32_t t = 0; t < d->tasks_len; t++) {
+        if (after[t] <= before[t] || t == m->task)
+            continue;
+        *at++ = (asx__stand){ t, after[t] };
+        count += after[t] - before[t];
+    }
+    d->stands.len = (size_t)(at - d->stands.at);
+    return count;
+}
+
+/* ... of many tasks. */
+static uint32_t begin_walk_far(asx__dpor *d, const mover *m)
+{
+    uint32_t count = 0;
+    size_t kept = 0;
+    if (!asx__dpor_sort(d) || !asx__clock_list(d, m->after, m->before, &d->stands))
+        return 0;
+    for (size_t i = 0; i < d->stands.len; i++) {
+        asx__stand s = d->stands.at[i];
+        if (s.task == m->task)
+            continue;
+        d->stands.at[kept++] = s;
+        count += s.ordinal - asx__clock_get(d, m->before, s.task);
+    }
+    d->stands.len = kept;
+    return count;
 }
 
 /* What comes before e can wait until f has come before e. */
 static void try_before(asx__dpor *d, const mover *m, uint32_t e)
 {
     if (!d->wide_events[e].all && is_related(d, m->op, e) && turn_round(d, m, e))
-        asx__clock_join(d->past, asx__dpor_clock(d, e), d->stride);
+        d->past = asx__clock_join(d, d->past, d->events[e].clock);
 }
 
 static void find_hard(asx__dpor *d, const mover *m)
 {
-    asx__clock_copy(d->past, m->before, d->stride);
-    if (m->after == NULL) {
+    uint32_t count = 0;
+    d->past = m->before;
+    if (!m->all) {
+        if (d->wide_events[m->at].alone)
+            return;
+        count = d->levels == 1 ? begin_walk(d, m) : begin_walk_far(d, m);
+    }
+    if (m->all || ASX__UNLIKELY(count > ASX__WALK_MOST)) {
         add_cursors(d, m);
         for (uint32_t e = take_last(d, m); e != ASX__DPOR_NONE; e = take_last(d, m))
-            try_before(d, m, e);
+            if (m->all || asx__clock_has(d, m->after, &d->events[e]))
+                try_before(d, m, e);
         return;
     }
-    if (!asx__dpor_sort(d))
-        return;
-    uint32_t *stands = begin_walk(d, m);
-    for (uint32_t e = walk_back(d, stands); e != ASX__DPOR_NONE; e = walk_back(d, stands))
+    for (uint32_t e = walk_back(d); e != ASX__DPOR_NONE; e = walk_back(d))
         try_before(d, m, e);
 }
 
@@ -481,13 +537,13 @@ static void find_plain(asx__dpor *d, const mover *m)
     }
     if (d->races.len > 1)
         qsort(d->races.at, d->races.len, sizeof *d->races.at, compare_down);
-    asx__clock_copy(d->past, m->before, d->stride);
+    d->past = m->before;
     size_t kept = 0;
     for (size_t i = 0; i < d->races.len; i++) {
         uint32_t e = d->races.at[i];
-        if (asx__clock_has(d->past, &d->events[e]))
+        if (asx__clock_has(d, d->past, &d->events[e]))
             continue;
-        asx__clock_join(d->past, asx__dpor_clock(d, e), d->stride);
+        d->past = asx__clock_join(d, d->past, d->events[e].clock);
         if (!d->wide_events[e].all)
             d->races.at[kept++] = e;
     }
@@ -543,8 +599,8 @@ static void find_of_event(asx__dpor *d, uint32_t event)
     bool old = event < d->branch_at && !d->nodes.at[event].again;
     if (old && f->answers <= 1)
         return;
-    mover m = { d->events[event].task, event, d->pre_clocks + (size_t)event * d->stride, &f->op,
-                f->short_cut ? NULL : asx__dpor_clock(d, event), f->before };
+    mover m = { d->events[event].task, event, f->past, &f->op, d->events[event].clock,
+                f->short_cut, f->before };
     d->nodes.at[event].again = false;
     if (f->answers > 1)
         find_choices(d, &m);
@@ -558,32 +614,29 @@ static void find_of_event(asx__dpor *d, uint32_t event)
 
 static bool has_scratch(asx__dpor *d)
 {
-    if (d->marks.cap <= d->events_len && /* one more: there is always something */
-        !asx__dpor_grow(d, (void **)&d->marks.at, &d->marks.cap, d->events_len + 1, 1))
-        return false;
-    return (d->past_cap >= d->stride ||
-            asx__dpor_grow(d, (void **)&d->past, &d->past_cap, d->stride, sizeof *d->past)) &&
-           (d->need_cap >= d->stride ||
-            asx__dpor_grow(d, (void **)&d->need, &d->need_cap, d->stride, sizeof *d->need)) &&
-           (d->rests_cap >= d->stride ||
-            asx__dpor_grow(d, (void **)&d->rests, &d->rests_cap, d->stride, sizeof *d->rests));
+    return d->marks.cap > d->events_len || /* one more: there is always something */
+           asx__dpor_grow(d, (void **)&d->marks.at, &d->marks.cap, d->events_len + 1, 1);
 }
 
 void asx__find_races(asx__dpor *d)
 {
     if (!has_scratch(d))
         return;
+    uint32_t rows = d->rows_len;
     d->sorted = false;
-    for (uint32_t event = 0; event < d->events_len; event++)
+    asx__clock_share(d);
+    for (uint32_t event = 0; event < d->events_len; event++) {
         find_of_event(d, event);
+        d->rows_len = rows;
+    }
     for (uint32_t t = 0; t < d->tasks_len; t++) {
         const asx__dpor_task *task = &d->tasks[t];
-        mover m = { t, d->events_len, asx__dpor_task_clock(d, t), &task->op, NULL,
-                    task->history };
+        mover m = { t, d->events_len, task->clock, &task->op, 0, true, task->history };
         if (t == d->clock) /* it could not have gone earlier: others could */
             continue;
         if (task->present && task->pending && !asx__op_is_plain(&task->op) &&
             task->op.kind != ASX__OP_CHOOSE)
             find_hard(d, &m);
+        d->rows_len = rows;
     }
 }

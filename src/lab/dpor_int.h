@@ -1,9 +1,6 @@
 /* dpor_int.h - the inside of the engine, for dpor*.c.
  *
- * Clocks. A clock is a row of `stride` counters, one per task: row[t] is the ordinal of the last
- * event of t that is in it. Event g is in a clock iff row[g.task] >= g.ordinal. Each event has the
- * clock of everything before or at it; each task has the clock of its last event, joined with what
- * it has waited for.
+ * Clocks tell which events are before another, or before what a task does next (dpor_clocks.h).
  *
  * Memory. Everything grows by doubling and is kept from one execution to the next. The stacks at
  * the end hold the alternatives that are left to do: a frame per execution that has some.
@@ -18,10 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The number of a row; see dpor_clocks.h. */
+typedef uint32_t asx__clock;
+
 typedef struct asx__dpor_task {
     asx__op op;        /* valid while `pending` */
     uint32_t done;     /* events so far */
     uint32_t children; /* tasks it has started */
+    asx__clock clock;  /* what is before what it does next */
     uint64_t priority; /* PCT: of the task; POS: of what it is about to do */
     const char *role;
     uint32_t parent;   /* its name: the nth task of parent */
@@ -36,6 +37,7 @@ typedef struct asx__dpor_object {
     uint32_t last;       /* event (wide: access) that accessed it last */
     uint32_t last_write;
     uint32_t last_change; /* wide: access that wrote or changed it last */
+    uint32_t watches;    /* who is asked again when it is changed: a number in `watches` + 1 */
     uint64_t state;      /* wide: if it is not in memory */
     uint64_t name;
     size_t place;        /* where it is found by its name */
@@ -104,9 +106,11 @@ typedef struct asx__wide_event {
     bool short_cut;         /* see asx__deed */
     bool several;           /* it could go in several ways, whether they are to be tried or not */
     bool costs;             /* ... and those other than 0 cost */
+    bool alone;             /* it comes after nothing but what its task came after before */
+    asx__clock past;        /* that of its task, before it */
     uint64_t touched, written;
     uint64_t history;       /* of it and its past; see dpor_seen.c */
-    uint64_t before;        /* that of its task, before it */
+    uint64_t before;        /* ... of its task, before it */
 } asx__wide_event;
 
 /* An event that accesses a group of objects, and the one before it. The group is an object too,
@@ -116,6 +120,21 @@ typedef struct asx__link {
     uint32_t prev_other;     /* the last before it that is of another task */
     uint32_t object;         /* the group */
 } asx__link;
+
+/* A task, and so many events of it. */
+typedef struct asx__stand {
+    uint32_t task, ordinal;
+} asx__stand;
+
+typedef struct asx__stands {
+    asx__stand *at;
+    size_t len, cap;
+} asx__stands;
+
+/* A task that cannot go before some object is changed, and the next of that object. */
+typedef struct asx__watch {
+    uint32_t task, next;
+} asx__watch;
 
 /* Where a walk back over a group stands. */
 typedef struct asx__cursor {
@@ -149,6 +168,7 @@ typedef struct asx__seen {
     uint64_t key, node;  /* the node's number */
     uint64_t sum;        /* of the histories of what it rests on */
     uint64_t used;       /* by which execution last */
+    uint32_t len;        /* many tasks: of so many it rests on something */
     bool all;            /* it rests on all that was left, and on nothing else being left */
 } asx__seen;
 
@@ -182,14 +202,19 @@ struct asx__dpor {
     asx__rng rng;
 
     asx__dpor_task *tasks;
-    uint32_t *task_clocks; /* tasks_cap rows */
     uint32_t tasks_len, tasks_cap;
-    uint32_t stride;
+    uint64_t *asked;       /* many tasks: asked_words words: a bit for each task that stands before
+                              something and may be able to go; then one for each of these words
+                              that has bits */
+    size_t asked_words;
+    ASX__VEC(asx__watch) watches;
+    uint32_t *rows;        /* of clocks: rows_cap times `stride` words; dpor_clocks.h */
+    uint32_t rows_len, rows_cap, own_from;
+    uint32_t stride, levels;
     asx__task_name *names;
     size_t names_cap, names_len;
 
     asx__dpor_event *events;
-    uint32_t *clocks;      /* events_cap rows */
     uint32_t events_len, events_cap;
     uint32_t known, repeated; /* see dpor_again.c */
     ASX__VEC(asx__dpor_object) objects;
@@ -208,6 +233,7 @@ struct asx__dpor {
     ASX__VEC(asx__untried) untried; /* DFS: at each step what to do there next */
     bool sibling;          /* ... the last step of the plan comes from there */
     bool sampling;         /* the mode draws every execution by itself */
+    bool noted;            /* it does, or there are many tasks: what stands before what is noted */
     uint64_t sample;       /* number of the execution that comes, from 0 */
     uint64_t sample_end;   /* the first that is not ours; 0: all are */
     uint64_t span;         /* PCT: priorities change in so many first steps */
@@ -238,8 +264,7 @@ struct asx__dpor {
     const asx__op *deed_of;  /* NULL, or `deed` is what this one does ... */
     uint32_t deed_at;        /* ... after so many events */
     asx__wide_event *wide_events;
-    uint32_t *pre_clocks;    /* rows: the past of an event's task before it */
-    size_t wide_cap, pre_rows;
+    size_t wide_cap;
     uint32_t clock;          /* its task; NONE: no clock */
     uint32_t world;          /* the last event that conflicts with all; NONE: there is none */
     uint32_t epoch;          /* events that conflict with all, so far */
@@ -261,27 +286,27 @@ struct asx__dpor {
     } away[ASX__AWAY_FEW];   /* scratch: events that are taken away, with all that comes after */
     uint32_t away_len;
     bool marked;             /* ... or there are more of them: then each that is gone has a mark */
+    bool away_far;           /* it has, or there are many tasks */
     ASX__VEC(uint8_t) marks;
     uint32_t moving;         /* scratch: the event that is moved, and away; NONE: there is none */
     ASX__VEC(uint32_t) block; /* scratch */
     ASX__VEC(uint8_t) kept;  /* scratch: of the block */
     uint32_t late;           /* scratch: see asx__tree_insert() */
-    uint32_t *need;          /* scratch: a clock */
-    size_t need_cap;
+    asx__clock need;         /* scratch */
     ASX__VEC(asx__link) links;
     ASX__VEC(asx__cursor) cursors; /* scratch */
     bool sorted;             /* scratch: the next two are those of this execution: */
     ASX__VEC(uint32_t) by_task; /* its events, task by task, in the order of their ordinals; ... */
-    ASX__VEC(uint32_t) starts; /* ... where those of each task begin; then where a walk stands */
-    uint32_t *past;          /* scratch: a clock */
-    size_t past_cap;
+    ASX__VEC(uint32_t) starts; /* ... where those of each task begin */
+    asx__stands stands;      /* scratch: where a walk stands */
+    asx__clock past;         /* scratch */
     uint64_t nodes_made;
     asx__seen *seen;         /* seen_cap entries, a power of two; see dpor_seen.c */
-    uint32_t *seen_rows;     /* of each a clock: what it rests on */
+    uint32_t *seen_rows;     /* of each seen_stride words: what it rests on */
+    asx__stands seen_on;     /* scratch */
     size_t seen_cap;
     uint32_t seen_stride;
-    uint32_t *rests;         /* scratch: a clock: what the last asx__tree_insert() rests on ... */
-    size_t rests_cap;
+    asx__clock rests;        /* scratch: what the last asx__tree_insert() rests on ... */
     bool rests_on_all;       /* ... or on everything that is left */
 };
 
@@ -291,15 +316,7 @@ bool asx__dpor_grow(asx__dpor *d, void **memory, size_t *cap, size_t need, size_
     ((vec).len + (more) <= (vec).cap ||                                                            \
      asx__dpor_grow((d), (void **)&(vec).at, &(vec).cap, (vec).len + (more), sizeof *(vec).at))
 
-static inline uint32_t *asx__dpor_clock(const asx__dpor *d, uint32_t event)
-{
-    return d->clocks + (size_t)event * d->stride;
-}
-
-static inline uint32_t *asx__dpor_task_clock(const asx__dpor *d, uint32_t task)
-{
-    return d->task_clocks + (size_t)task * d->stride;
-}
+#include "lab/dpor_clocks.h" /* which needs the above */
 
 /* Where the name is, or belongs. */
 static inline asx__place *asx__dpor_place(const asx__dpor *d, uint64_t name)
@@ -327,25 +344,39 @@ static inline uint32_t asx__dpor_object_of(asx__dpor *d, uint64_t name)
     return ASX__LIKELY(object != ASX__DPOR_NONE) ? object : asx__dpor_object_add(d, name);
 }
 
+/* Is it to be asked whether it can go? If there are few, all are; in dpor_table.c. */
+void asx__dpor_asked_far(asx__dpor *d, uint32_t task, bool asked);
+
+static inline void asx__dpor_asked(asx__dpor *d, uint32_t task, bool asked)
+{
+    if (ASX__UNLIKELY(d->levels > 1))
+        asx__dpor_asked_far(d, task, asked);
+}
+
+/* Those who cannot go before it is changed are asked again; in dpor.c. */
+void asx__dpor_wake_watches(asx__dpor *d, asx__dpor_object *object);
+
+static inline void asx__dpor_changed(asx__dpor *d, asx__dpor_object *object)
+{
+    if (ASX__UNLIKELY(object->watches != 0))
+        asx__dpor_wake_watches(d, object);
+}
+
 /* An event as one word, the same in every execution and process. */
 static inline uint64_t asx__event_word(const asx__dpor *d, const asx__dpor_event *event)
 {
     return d->tasks[event->task].path + event->ordinal * ASX__HASH_M2;
 }
 
-static inline bool asx__clock_has(const uint32_t *clock, const asx__dpor_event *event)
-{
-    return clock[event->task] >= event->ordinal;
-}
-
-/* Is the event taken away, or comes after one that is? */
+/* Is the event taken away, or comes after one that is? The first one is in dpor_find.c. */
+bool asx__is_away_far(const asx__dpor *d, uint32_t event);
 static inline bool asx__is_away(const asx__dpor *d, uint32_t event)
 {
-    if (ASX__UNLIKELY(d->marked))
-        return d->marks.at[event] != 0;
-    const uint32_t *clock = asx__dpor_clock(d, event);
+    if (ASX__UNLIKELY(d->away_far))
+        return asx__is_away_far(d, event);
+    const uint32_t *row = asx__clock_row(d, d->events[event].clock);
     for (uint32_t i = 0; i < d->away_len; i++)
-        if (clock[d->away[i].task] >= d->away[i].ordinal)
+        if (row[d->away[i].task] >= d->away[i].ordinal)
             return true;
     return false;
 }
@@ -385,26 +416,6 @@ static inline uint32_t asx__last_left(const asx__dpor *d, uint32_t object, asx__
            : looking == ASX__LOOK_CHANGES ? o->last_change : o->last_write;
 }
 
-/* Rows are so many counters long, or a multiple of it: what can be done to them at a time is. */
-#define ASX__CLOCK_LANES 8u
-
-static inline void asx__clock_join(uint32_t *restrict clock, const uint32_t *restrict other,
-                                   uint32_t stride)
-{
-    for (const uint32_t *end = clock + stride; clock != end;
-         clock += ASX__CLOCK_LANES, other += ASX__CLOCK_LANES)
-        for (unsigned k = 0; k < ASX__CLOCK_LANES; k++)
-            clock[k] = clock[k] > other[k] ? clock[k] : other[k];
-}
-
-static inline void asx__clock_copy(uint32_t *restrict clock, const uint32_t *restrict other,
-                                   uint32_t stride)
-{
-    for (const uint32_t *end = clock + stride; clock != end;
-         clock += ASX__CLOCK_LANES, other += ASX__CLOCK_LANES)
-        memcpy(clock, other, ASX__CLOCK_LANES * sizeof *clock);
-}
-
 static inline uint64_t asx__task_bit(uint32_t task)
 {
     return UINT64_C(1) << (task & 63);
@@ -440,7 +451,6 @@ uint32_t asx__draw_any(asx__dpor *d);
 /* dpor_table.c */
 /* There is always a free place. */
 bool asx__dpor_grow_places(asx__dpor *d);
-bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks);
 /* Only task 0 is known. */
 void asx__dpor_forget_names(asx__dpor *d);
 void asx__dpor_class_note(asx__dpor *d);
@@ -518,7 +528,7 @@ bool asx__tree_sleeps(const asx__dpor *d, uint32_t task);
 /* Something to try at `node`: the events of `block`, which are in the execution, then `last`
  * with its prints, which `needs` what is in that clock. Forgotten if what is or will be tried there
  * covers it. d->late: the last event on which this rests, NONE if it rests on all of them. */
-void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__step last,
+void asx__tree_insert(asx__dpor *d, uint32_t node, asx__clock needs, asx__step last,
                       const asx__prints *prints);
 /* Does the task sleep at the node, or is it the first of something to try there? */
 bool asx__tree_has_task(const asx__dpor *d, uint32_t node, uint32_t task);

@@ -37,12 +37,12 @@ typedef struct race {
     uint32_t end;          /* f would stand here */
     uint32_t task;         /* f's */
     uint32_t ordinal;
-    const uint32_t *needs; /* clock of the events between them that f needs */
+    asx__clock needs;      /* of the events between them that f needs */
 } race;
 
 static bool needed(const asx__dpor *d, const race *r, uint32_t event)
 {
-    return asx__clock_has(r->needs, &d->events[event]);
+    return asx__clock_has(d, r->needs, &d->events[event]);
 }
 
 /* (1) and (2): the only execution to take this alternative from? */
@@ -64,15 +64,14 @@ static bool is_taken_here(const asx__dpor *d, const race *r)
 static bool is_in_order(const asx__dpor *d, const race *r)
 {
     const asx__dpor_event *e = &d->events[r->early];
-    const uint32_t *seen = e->prev_write != ASX__DPOR_NONE ? asx__dpor_clock(d, e->prev_write)
-                                                           : r->needs;
+    asx__clock seen = e->prev_write != ASX__DPOR_NONE ? d->events[e->prev_write].clock : r->needs;
     for (size_t i = d->blocks.len; i-- > 0;) {
         const asx__block *block = &d->blocks.at[i];
         if (block->start > r->early || block->over_task != e->task ||
             block->over_ordinal != e->ordinal)
             continue;
-        if (r->needs[block->head_task] >= block->head_ordinal ||
-            seen[block->head_task] >= block->head_ordinal)
+        if (asx__clock_get(d, r->needs, block->head_task) >= block->head_ordinal ||
+            asx__clock_get(d, seen, block->head_task) >= block->head_ordinal)
             return true;
         if (r->task < block->head_task)
             return false;
@@ -101,7 +100,7 @@ static void race_write(asx__dpor *d, uint32_t write, race *r, const asx__op *op)
 {
     for (; write != ASX__DPOR_NONE; write = d->events[write].prev_write) {
         const asx__dpor_event *w = &d->events[write];
-        if (asx__clock_has(r->needs, w))
+        if (asx__clock_has(d, r->needs, w))
             return;
         asx__op_effect there = asx__op_eval(op, w->before);
         if (!there.enabled)
@@ -115,29 +114,29 @@ static void race_write(asx__dpor *d, uint32_t write, race *r, const asx__op *op)
 
 void asx__dpor_race(asx__dpor *d, uint32_t event, const asx__op *op)
 {
-    const asx__dpor_event *f = &d->events[event];
+    asx__dpor_event *f = &d->events[event];
     const asx__dpor_object *object = &d->objects.at[f->object];
-    const uint32_t *before = asx__dpor_task_clock(d, f->task);
-    uint32_t *clock = asx__dpor_clock(d, event);
+    asx__clock clock = f->clock;
     bool fresh = event >= d->fresh_from && d->options.mode == ASX__DPOR_OPTIMAL &&
                  f->choice == 0; /* else its races are those of the one with 0 */
-    race r = { 0, event, f->task, f->ordinal, before };
+    race r = { 0, event, f->task, f->ordinal, clock };
     d->races.len = 0;
     if (f->writes) {
         for (uint32_t g = object->last; g != object->last_write; g = d->events[g].prev) {
-            if (asx__clock_has(clock, &d->events[g]))
+            if (asx__clock_has(d, clock, &d->events[g]))
                 continue;
             if (fresh && ASX__VEC_ROOM(d, d->races, 1))
                 d->races.at[d->races.len++] = g;
-            asx__clock_join(clock, asx__dpor_clock(d, g), d->stride);
+            clock = asx__clock_join(d, clock, d->events[g].clock);
         }
     }
     uint32_t write = object->last_write;
-    if (write != ASX__DPOR_NONE && !asx__clock_has(clock, &d->events[write])) {
+    if (write != ASX__DPOR_NONE && !asx__clock_has(d, clock, &d->events[write])) {
         if (fresh)
             race_write(d, write, &r, op);
-        asx__clock_join(clock, asx__dpor_clock(d, write), d->stride);
+        clock = asx__clock_join(d, clock, d->events[write].clock);
     }
+    f->clock = clock;
     r.needs = clock; /* nothing in it comes after a reader that is in `races` */
     for (size_t i = 0; i < d->races.len; i++) {
         r.early = d->races.at[i];
@@ -175,7 +174,7 @@ void asx__dpor_race_pending(asx__dpor *d)
         uint32_t object = asx__dpor_object_of(d, asx__op_name(&task->op));
         if (object == ASX__DPOR_NONE)
             return;
-        race r = { 0, d->events_len, t, task->done + 1, asx__dpor_task_clock(d, t) };
+        race r = { 0, d->events_len, t, task->done + 1, task->clock };
         race_write(d, d->objects.at[object].last_write, &r, &task->op);
     }
 }

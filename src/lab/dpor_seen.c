@@ -18,7 +18,8 @@
  *
  * The events that it rests on have their pasts with them, up to the node. So they are a clock, and
  * they are in another sequence if the last of each task is: with the same history, and not away.
- * That is asked in time proportional to the tasks.
+ * That is asked in time proportional to the tasks. Where these are many, only those are kept that
+ * have done something since the node, if they are few; what rests on all that is left is not.
  *
  * Where a step covers a sequence because it conflicts with nothing in it, that rests on all of it:
  * then the clock is all that is left, and the next event of each task has to be away as well. Two
@@ -130,29 +131,49 @@ static void all_left(const asx__dpor *d, uint32_t *ret_clock)
     }
 }
 
-/* Of the last events of each task in the clock, from the node on. False: they are not all in the
- * execution, and left; with `all`: or others are left too. */
-static bool sum_of(const asx__dpor *d, uint32_t node, const uint32_t *rests, bool all,
-                   uint64_t *ret_sum, uint32_t *ret_late)
+/* What a sequence rests on, as a sum and the last of it. */
+typedef struct rest {
+    uint64_t sum;
+    uint32_t late;
+} rest;
+
+/* Adds the event of the task with that ordinal, and with it those before, from the node on. False:
+ * it is not in the execution, and left; with `all`: or one after it is left too. */
+static bool add_rest(const asx__dpor *d, uint32_t node, uint32_t task, uint32_t ordinal, bool all,
+                     rest *r)
 {
-    uint64_t sum = all;
-    uint32_t late = 0;
-    for (uint32_t t = 0; t < d->tasks_len; t++) {
-        if (rests[t] > d->starts.at[t + 1] - d->starts.at[t] ||
-            (all && is_next_left(d, t, rests[t])))
-            return false;
-        if (rests[t] == 0)
-            continue;
-        uint32_t k = d->by_task.at[d->starts.at[t] + rests[t] - 1];
-        if (k < node)
-            continue;
-        if (asx__is_away(d, k))
-            return false;
-        sum += asx__hash_avalanche(d->wide_events[k].history);
-        late = k > late ? k : late;
-    }
-    *ret_sum = sum;
-    *ret_late = all ? ASX__DPOR_NONE : late;
+    if (ordinal > d->starts.at[task + 1] - d->starts.at[task] ||
+        (all && is_next_left(d, task, ordinal)))
+        return false;
+    if (ordinal == 0)
+        return true;
+    uint32_t k = d->by_task.at[d->starts.at[task] + ordinal - 1];
+    if (k < node)
+        return true;
+    if (asx__is_away(d, k))
+        return false;
+    r->sum += asx__hash_avalanche(d->wide_events[k].history);
+    r->late = k > r->late ? k : r->late;
+    return true;
+}
+
+/* Few tasks: a row of counters. Many: pairs of a task and its counter. False: see add_rest(). */
+static bool sum_of(const asx__dpor *d, uint32_t node, const uint32_t *row, uint32_t pairs,
+                   bool all, rest *ret_rest)
+{
+    rest r = { all, 0 };
+    if (d->levels > 1)
+        for (uint32_t i = 0; i < pairs; i++) {
+            if (!add_rest(d, node, row[2 * i], row[2 * i + 1], all, &r))
+                return false;
+        }
+    else
+        for (uint32_t t = 0; t < d->tasks_len; t++)
+            if (!add_rest(d, node, t, row[t], all, &r))
+                return false;
+    if (all)
+        r.late = ASX__DPOR_NONE;
+    *ret_rest = r;
     return true;
 }
 
@@ -173,27 +194,53 @@ bool asx__seen_has(asx__dpor *d, uint32_t node, uint64_t key)
 {
     size_t at = place_of(d, key);
     asx__seen *seen = &d->seen[at];
-    uint64_t sum;
-    uint32_t late;
+    rest r;
     if (seen->key != key || seen->node != d->nodes.at[node].number ||
-        !sum_of(d, node, d->seen_rows + at * d->stride, seen->all, &sum, &late) ||
-        sum != seen->sum)
+        !sum_of(d, node, d->seen_rows + at * d->seen_stride, seen->len, seen->all, &r) ||
+        r.sum != seen->sum)
         return false;
     seen->used = d->stats.executions + 1;
-    d->late = late;
+    d->late = r.late;
+    return true;
+}
+
+/* Many tasks: what the sequence rests on, from the node on, as pairs. False: too much for an entry,
+ * or no memory. What is in the past of the node's task is before the node. */
+static bool list_rests(asx__dpor *d, uint32_t node, uint32_t *ret_row, uint32_t *ret_pairs)
+{
+    uint32_t pairs = 0;
+    if (d->rests_on_all ||
+        !asx__clock_list(d, d->rests, d->wide_events[node].past, &d->seen_on))
+        return false;
+    for (size_t i = 0; i < d->seen_on.len; i++) {
+        asx__stand s = d->seen_on.at[i];
+        if (d->by_task.at[d->starts.at[s.task] + s.ordinal - 1] < node)
+            continue;
+        if (2 * pairs + 2 > d->seen_stride)
+            return false;
+        ret_row[2 * pairs] = s.task;
+        ret_row[2 * pairs++ + 1] = s.ordinal;
+    }
+    *ret_pairs = pairs;
     return true;
 }
 
 void asx__seen_put(asx__dpor *d, uint32_t node, uint64_t key)
 {
-    size_t at = place_of(d, key);
-    uint64_t sum;
-    uint32_t late;
-    if (d->rests_on_all)
-        all_left(d, d->rests);
-    if (!sum_of(d, node, d->rests, d->rests_on_all, &sum, &late))
+    uint32_t row[ASX__CLOCK_FAN], pairs = 0;
+    size_t at = place_of(d, key), bytes = d->seen_stride * sizeof *row;
+    rest r;
+    if (d->levels > 1) {
+        if (!list_rests(d, node, row, &pairs))
+            return;
+    } else if (d->rests_on_all) {
+        all_left(d, row);
+    } else {
+        memcpy(row, asx__clock_row(d, d->rests), bytes);
+    }
+    if (!sum_of(d, node, row, pairs, d->rests_on_all, &r))
         return;
-    d->seen[at] = (asx__seen){ key, d->nodes.at[node].number, sum, d->stats.executions + 1,
-                               d->rests_on_all };
-    asx__clock_copy(d->seen_rows + at * d->stride, d->rests, d->stride);
+    d->seen[at] = (asx__seen){ key, d->nodes.at[node].number, r.sum, d->stats.executions + 1,
+                               pairs, d->rests_on_all };
+    memcpy(d->seen_rows + at * d->seen_stride, row, bytes);
 }

@@ -72,7 +72,7 @@ uint32_t asx__dpor_object_add(asx__dpor *d, uint64_t name)
     place->stamp = d->stamp;
     place->object = (uint32_t)d->objects.len;
     d->objects.at[d->objects.len++] = (asx__dpor_object){
-        ASX__DPOR_NONE, ASX__DPOR_NONE, ASX__DPOR_NONE, 0, name, (size_t)(place - d->places) };
+        ASX__DPOR_NONE, ASX__DPOR_NONE, ASX__DPOR_NONE, 0, 0, name, (size_t)(place - d->places) };
     return place->object;
 }
 
@@ -110,43 +110,31 @@ static bool grow_names(asx__dpor *d)
     return true;
 }
 
-/* Rows of clocks become longer; what they say stays. */
-static bool relay(asx__dpor *d, uint32_t **rows, size_t used, size_t cap, uint32_t stride)
+void asx__dpor_asked_far(asx__dpor *d, uint32_t task, bool asked)
 {
-    uint32_t *wider = calloc(cap != 0 ? cap : 1, (size_t)stride * sizeof *wider);
-    if (wider == NULL) {
+    uint64_t *word = &d->asked[task >> 6], bit = UINT64_C(1) << (task & 63);
+    uint64_t *top = &d->asked[d->asked_words + (task >> 12)];
+    *word = asked ? *word | bit : *word & ~bit;
+    bit = UINT64_C(1) << (task >> 6 & 63);
+    *top = *word != 0 ? *top | bit : *top & ~bit;
+}
+
+/* Twice the words; whoever stands before something is asked. */
+static bool grow_asked(asx__dpor *d)
+{
+    size_t words = d->asked_words != 0 ? d->asked_words * 2 : 2;
+    uint64_t *asked = calloc(words + (words + 63) / 64, sizeof *asked);
+    if (asked == NULL) {
         d->status = ASX_E_RESOURCE_EXHAUSTED;
         return false;
     }
-    for (size_t i = 0; i < used; i++)
-        memcpy(wider + i * stride, *rows + i * d->stride, d->stride * sizeof *wider);
-    free(*rows);
-    *rows = wider;
-    d->stats.memory_bytes += cap * (stride - d->stride) * sizeof *wider;
-    return true;
-}
-
-bool asx__dpor_stride_for(asx__dpor *d, uint32_t tasks)
-{
-    if (tasks > d->tasks_cap) {
-        size_t cap = d->tasks_cap;
-        if (!asx__dpor_grow(d, (void **)&d->tasks, &cap, tasks, sizeof *d->tasks))
-            return false;
-        if (!relay(d, &d->task_clocks, d->tasks_len, cap, d->stride))
-            return false;
-        d->tasks_cap = (uint32_t)cap;
-    }
-    if (tasks <= d->stride)
-        return true;
-    uint32_t stride = d->stride != 0 ? d->stride * 2 : ASX__CLOCK_LANES;
-    uint32_t used = d->events_len > d->repeated ? d->events_len : d->repeated;
-    while (stride < tasks)
-        stride *= 2;
-    if (!relay(d, &d->task_clocks, d->tasks_len, d->tasks_cap, stride) ||
-        !relay(d, &d->clocks, used, d->events_cap, stride) ||
-        !relay(d, &d->pre_clocks, d->pre_rows != 0 ? used : 0, d->pre_rows, stride))
-        return false;
-    d->stride = stride;
+    d->stats.memory_bytes += (words - d->asked_words) * sizeof *asked;
+    free(d->asked);
+    d->asked = asked;
+    d->asked_words = words;
+    for (uint32_t t = 0; t < d->tasks_len; t++)
+        if (d->tasks[t].present && d->tasks[t].pending)
+            asx__dpor_asked_far(d, t, true);
     return true;
 }
 
@@ -154,7 +142,13 @@ static uint32_t add_name(asx__dpor *d, uint32_t parent, uint32_t nth)
 {
     if (d->names_len * 2 >= d->names_cap && !grow_names(d))
         return ASX__DPOR_NONE;
-    if (!asx__dpor_stride_for(d, d->tasks_len + 1))
+    size_t cap = d->tasks_cap;
+    if (d->tasks_len >= cap &&
+        !asx__dpor_grow(d, (void **)&d->tasks, &cap, cap + 1, sizeof *d->tasks))
+        return ASX__DPOR_NONE;
+    d->tasks_cap = (uint32_t)cap;
+    if (!asx__clock_widen(d, d->tasks_len + 1) ||
+        (d->levels > 1 && d->tasks_len >= d->asked_words * 64 && !grow_asked(d)))
         return ASX__DPOR_NONE;
     uint32_t task = d->tasks_len++;
     uint64_t words[2] = { parent < task ? d->tasks[parent].path : parent, nth };

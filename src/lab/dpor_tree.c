@@ -154,7 +154,7 @@ typedef struct sequence {
     uint32_t *events; /* ASX__DPOR_NONE: cut out, when all else is done */
     uint8_t *kept;    /* 1: it keeps a step from covering the sequence */
     size_t len;
-    const uint32_t *needs; /* of the last */
+    asx__clock needs; /* of the last */
     asx__step last;
     const asx__prints *prints; /* of the last */
     bool last_out;
@@ -199,7 +199,7 @@ static bool covers(sequence *s, const asx__branch *branch, size_t *ret_at)
 /* What becomes of the sequence rests on an event of it. */
 static void note_rests(const sequence *s, uint32_t event)
 {
-    asx__clock_join(s->d->rests, asx__dpor_clock(s->d, event), s->d->stride);
+    s->d->rests = asx__clock_join(s->d, s->d->rests, s->d->events[event].clock);
 }
 
 /* What a covered sequence owes that to. */
@@ -217,14 +217,14 @@ static void note_late(const sequence *s, size_t at)
 static void cut(const sequence *s)
 {
     asx__dpor *d = s->d;
-    asx__clock_copy(d->need, s->needs, d->stride);
+    d->need = s->needs;
     for (size_t i = s->len; i-- > 0;) {
         if (s->events[i] == ASX__DPOR_NONE)
             continue;
         asx__prints prints = asx__wide_prints(d, s->events[i]);
-        if (s->kept[i] || asx__clock_has(d->need, &d->events[s->events[i]]) ||
+        if (s->kept[i] || asx__clock_has(d, d->need, &d->events[s->events[i]]) ||
             (!s->last_out && asx__prints_conflict(&prints, s->prints)))
-            asx__clock_join(d->need, asx__dpor_clock(d, s->events[i]), d->stride);
+            d->need = asx__clock_join(d, d->need, d->events[s->events[i]].clock);
         else
             s->events[i] = ASX__DPOR_NONE;
     }
@@ -300,7 +300,7 @@ static asx__branch **place_of_answer(asx__dpor *d, uint32_t node, uint32_t task,
     return *list != NULL ? list : end;
 }
 
-void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__step last,
+void asx__tree_insert(asx__dpor *d, uint32_t node, asx__clock needs, asx__step last,
                       const asx__prints *prints)
 {
     d->kept.len = 0;
@@ -308,7 +308,7 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, const uint32_t *needs, asx__s
     if (!ASX__VEC_ROOM(d, d->kept, d->block.len + 1))
         return;
     memset(d->kept.at, 0, d->block.len + 1);
-    memset(d->rests, 0, d->stride * sizeof *d->rests);
+    d->rests = 0;
     d->rests_on_all = false;
     sequence s = { .d = d, .events = d->block.at, .kept = d->kept.at, .len = d->block.len,
                    .needs = needs, .last = last, .prints = prints };

@@ -69,8 +69,10 @@ uint64_t asx__dpor_state(asx__dpor *d, uint64_t name)
 void asx__dpor_put(asx__dpor *d, uint64_t name, uint64_t state)
 {
     uint32_t object = asx__dpor_object_of(d, name);
-    if (object != ASX__DPOR_NONE)
+    if (object != ASX__DPOR_NONE) {
         d->objects.at[object].state = state;
+        asx__dpor_changed(d, &d->objects.at[object]);
+    }
     d->deed_of = NULL;
 }
 
@@ -78,29 +80,22 @@ void asx__dpor_put(asx__dpor *d, uint64_t name, uint64_t state)
 
 static bool room_for_event(asx__dpor *d)
 {
-    size_t cap = d->events_cap, rows = (size_t)d->events_cap * d->stride;
+    size_t cap = d->events_cap;
     if (d->events_len >= d->events_cap) {
-        if (!asx__dpor_grow(d, (void **)&d->events, &cap, cap + 1, sizeof *d->events) ||
-            !asx__dpor_grow(d, (void **)&d->clocks, &rows, cap * d->stride, sizeof *d->clocks))
+        if (!asx__dpor_grow(d, (void **)&d->events, &cap, cap + 1, sizeof *d->events))
             return false;
         d->events_cap = (uint32_t)cap;
     }
-    if (d->pre_rows >= d->events_cap && d->wide_cap >= d->events_cap)
-        return true;
-    rows = d->pre_rows * d->stride;
-    if (!asx__dpor_grow(d, (void **)&d->pre_clocks, &rows, (size_t)d->events_cap * d->stride,
-                        sizeof *d->pre_clocks))
-        return false;
-    d->pre_rows = rows / d->stride;
-    return asx__dpor_grow(d, (void **)&d->wide_events, &d->wide_cap, d->events_cap,
+    return d->wide_cap >= d->events_cap ||
+           asx__dpor_grow(d, (void **)&d->wide_events, &d->wide_cap, d->events_cap,
                           sizeof *d->wide_events);
 }
 
-static inline void join_event(asx__dpor *d, uint32_t *clock, uint32_t access)
+static inline __attribute__((always_inline)) asx__clock
+join_event(asx__dpor *d, asx__clock clock, uint32_t access)
 {
-    uint32_t event = d->accesses.at[access].event;
-    if (!asx__clock_has(clock, &d->events[event]))
-        asx__clock_join(clock, asx__dpor_clock(d, event), d->stride);
+    const asx__dpor_event *event = &d->events[d->accesses.at[access].event];
+    return asx__clock_has(d, clock, event) ? clock : asx__clock_join(d, clock, event->clock);
 }
 
 /* Room for so many accesses, each of an object of its own. */
@@ -137,7 +132,7 @@ static inline __attribute__((always_inline)) uint64_t
 note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op *cell, uint64_t sum,
             uint64_t *history)
 {
-    uint32_t *clock = asx__dpor_clock(d, step);
+    asx__clock clock = d->events[step].clock;
     uint32_t number = asx__dpor_object_of(d, touch->name);
     if (ASX__UNLIKELY(number == ASX__DPOR_NONE))
         return sum;
@@ -147,16 +142,17 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
     uint64_t pasts = touch->writes;
     if (touch->writes)
         for (uint32_t a = object->last; a != object->last_write; a = d->accesses.at[a].prev) {
-            join_event(d, clock, a);
+            clock = join_event(d, clock, a);
             pasts += d->wide_events[d->accesses.at[a].event].history;
         }
     uint64_t after = UINT64_MAX;
     if (object->last_write != ASX__DPOR_NONE) {
         uint32_t event = d->accesses.at[object->last_write].event;
-        join_event(d, clock, object->last_write);
+        clock = join_event(d, clock, object->last_write);
         after = asx__event_word(d, &d->events[event]);
         pasts = asx__hash_absorb(pasts, d->wide_events[event].history);
     }
+    d->events[step].clock = clock;
     *history = asx__hash_absorb(*history, pasts);
     d->accesses.at[self] = (asx__access){
         .event = step, .object = number, .prev = object->last, .prev_write = object->last_write,
@@ -170,6 +166,7 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
     if (touch->writes || touch->change != 0)
         object->last_change = self;
     object->state = touch->writes ? touch->after : before + touch->change;
+    asx__dpor_changed(d, object);
     if (cell != NULL && object->state != before)
         asx__state_write(cell->object, cell->size, object->state);
     return asx__hash_absorb(asx__hash_absorb(sum, after), touch->writes);
@@ -180,10 +177,9 @@ static uint64_t order_all(asx__dpor *d, uint32_t step)
 {
     uint64_t pasts = 0;
     for (uint32_t t = 0; t < d->tasks_len; t++)
-        if (d->tasks[t].present) {
-            asx__clock_join(asx__dpor_clock(d, step), asx__dpor_task_clock(d, t), d->stride);
+        if (d->tasks[t].present)
             pasts = asx__hash_absorb(pasts, d->tasks[t].history);
-        }
+    d->events[step].clock = asx__clock_of_all(d);
     d->world = step;
     d->epoch++;
     return pasts;
@@ -202,7 +198,7 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     wide->all = deed->all;
     wide->short_cut = deed->short_cut;
     if (d->world != ASX__DPOR_NONE) {
-        asx__clock_join(asx__dpor_clock(d, step), asx__dpor_clock(d, d->world), d->stride);
+        event->clock = asx__clock_join(d, event->clock, d->events[d->world].clock);
         history = asx__hash_absorb(history, d->wide_events[d->world].history);
     }
     if (deed->all)
@@ -244,15 +240,14 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
         return 0;
     asx__dpor_event *event = &d->events[step];
     asx__wide_event *wide = &d->wide_events[step];
-    uint32_t *clock = asx__dpor_clock(d, step);
     *event = (asx__dpor_event){ .task = task, .ordinal = k->done + 1, .kind = (uint8_t)k->op.kind,
                                 .site = k->op.site, .object = ASX__DPOR_NONE,
                                 .prev = ASX__DPOR_NONE, .prev_write = ASX__DPOR_NONE,
-                                .objects = (uint32_t)d->objects.len };
+                                .objects = (uint32_t)d->objects.len, .clock = k->clock,
+                                .rows = d->rows_len };
     *wide = (asx__wide_event){ .answers = 1, .plain = asx__op_is_plain(&k->op),
-                               .before = k->history };
-    asx__clock_copy(clock, asx__dpor_task_clock(d, task), d->stride);
-    asx__clock_copy(d->pre_clocks + (size_t)step * d->stride, clock, d->stride);
+                               .past = k->clock, .before = k->history };
+    asx__clock_share(d);
     bool known = d->deed_of == &k->op && d->deed_at == step; /* since it was chosen */
     d->deed_of = NULL;
     wide->several = k->op.answers != NULL || k->op.kind == ASX__OP_CHOOSE;
@@ -276,8 +271,11 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     note_accesses(d, step, event->choice);
     k->done++;
     k->pending = false;
-    clock[task] = k->done;
-    asx__clock_copy(asx__dpor_task_clock(d, task), clock, d->stride);
+    asx__dpor_asked(d, task, false);
+    wide->alone = event->clock == wide->past;
+    k->clock = event->clock = asx__clock_set(d, event->clock, task, k->done);
+    event->rows_end = d->rows_len;
+    asx__clock_share(d);
     d->events_len++;
     return event->found;
 }
@@ -306,6 +304,8 @@ void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
     note_group(d, d->events_len - 1, asx__group_of(name));
     wide->len = (uint32_t)d->accesses.len - wide->accesses;
     uint64_t bit = asx__print_bit(name);
+    wide->alone = false;
+    d->events[d->events_len - 1].rows_end = d->rows_len;
     wide->touched |= bit;
     wide->written |= bit;
 }

@@ -172,6 +172,12 @@ static OUTSIDE void on_open(asx__explorer *x, const asx_event *event)
     };
     if (parent != NULL)
         parent->children = (uint32_t)x->regions_len;
+    if (owner != NULL) {
+        x->regions[x->regions_len - 1].opened_before = owner->regions;
+        owner->regions = (uint32_t)x->regions_len;
+    }
+    if (asx__explorer_room(x, (void **)&x->open, &x->open_cap, x->open_len + 1, sizeof *x->open))
+        x->open[x->open_len++] = (uint32_t)x->regions_len - 1;
     asx__explorer_opened(x, &x->regions[x->regions_len - 1]);
 }
 
@@ -452,6 +458,19 @@ static uint32_t choose(asx__explorer *x)
     return asx__dpor_choose(x->dpor);
 }
 
+/* It stands for the first time in this execution. */
+static OUTSIDE void know(asx__explorer *x, uint32_t id, asx__task *task)
+{
+    const asx__stack *stack = task->u.fiber.stack;
+    x->known[id].standing = task;
+    x->known[id].name = task->name;
+    x->known[id].serial = asx__serial(task->generation);
+    if ((uintptr_t)stack->base < x->stacks_from)
+        x->stacks_from = (uintptr_t)stack->base;
+    if ((uintptr_t)stack->base + stack->size > x->stacks_to)
+        x->stacks_to = (uintptr_t)stack->base + stack->size;
+}
+
 uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op)
 {
     uint32_t id = asx__explorer_task(x, asx__serial(task->generation))->id;
@@ -459,9 +478,8 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
         !asx__explorer_room(x, (void **)&x->known, &x->known_cap, (size_t)id + 1,
                             sizeof *x->known))
         return 0;
-    x->known[id].standing = task;
-    x->known[id].name = task->name;
-    x->known[id].serial = asx__serial(task->generation);
+    if (x->known[id].serial != asx__serial(task->generation) || x->known[id].standing != task)
+        know(x, id, task);
     if ((op->kind == ASX__OP_SLEEP || op->kind == ASX__OP_RELAX) && !x->timed)
         begin_time(x);
     asx__dpor_role(x->dpor, id, task->name != NULL && *task->name != 0 ? task->name : task->site);
@@ -686,6 +704,11 @@ static void begin(asx__explorer *x)
     x->things_len = x->memory = 0;
     memset(x->heads, 0, sizeof x->heads);
     x->links_len = x->bare_len = x->shots_len = x->aims_seen = 0;
+    x->aiming_len = x->open_len = 0;
+    x->search = 0;
+    x->aims_tasks = 0;
+    x->stacks_from = UINTPTR_MAX;
+    x->stacks_to = 0;
     asx__explorer_forget_targets(x);
     x->advancing = x->timed = x->limits = false;
     x->began = x->rt->now;
@@ -934,6 +957,9 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     free(x.things);
     free(x.links);
     free(x.shots);
+    free(x.reached);
+    free(x.aiming);
+    free(x.open);
     asx__explorer_forget_targets(&x);
     free(x.known);
     free(x.text.bytes);

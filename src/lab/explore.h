@@ -34,6 +34,9 @@ typedef struct asx__lab_task {
     uint32_t opened;     /* regions */
     uint64_t ticket;     /* its place in what it waits for */
     uint64_t joins;      /* serial of whom it waits for by a join that is no operation; or 0 */
+    uint64_t joiner;     /* who was the last to wait for it so; 0: nobody */
+    uint32_t regions;    /* that it has opened, the last first; as in asx__lab_region */
+    uint32_t fell;       /* the last search that reached it; see explore_aim.c */
     uint32_t timer;      /* the engine's number of its own deadline; NONE: it has none */
     size_t seen;         /* tasks and regions when that was announced */
     const char *site;    /* where its last operation that said so stands; NULL: none did */
@@ -49,6 +52,7 @@ typedef struct asx__lab_known {
     asx__task *standing; /* before its operation */
     const char *name;
     uint64_t serial;
+    size_t timed;        /* a deadline: the number of its region, or of its task */
 } asx__lab_known;
 
 /* Something that a task of the execution has made. */
@@ -92,6 +96,8 @@ typedef struct asx__lab_region {
     uint64_t heir;       /* the task that comes after all that was in it; 0: nobody does so far */
     uint64_t owner;      /* serial of the task that opened it ... */
     uint32_t nth;        /* ... as its nth */
+    uint32_t opened_before; /* the one that the owner opened before it */
+    uint32_t fell;       /* the last search that reached it */
     uint32_t timer;      /* the engine's number of its deadline; NONE: it has none */
     uint32_t opened_at;  /* how many events its owner had done then */
     size_t seen;         /* tasks and regions when the deadline was announced */
@@ -145,12 +151,21 @@ typedef struct asx__explorer {
     uint32_t heads[ASX__LAB_HEADS]; /* the last thing of each place, its number + 1 ... */
     uint32_t memory;     /* ... and that is memory */
     asx__lab_targets *targets;
+    uint32_t search;     /* counts the searches for targets */
+    struct asx__lab_target *reached; /* scratch: by the last of them */
+    size_t reached_cap;
+    uint32_t *aiming;    /* numbers of the tasks that stand before something that concerns others */
+    size_t aiming_len, aiming_cap;
+    uint32_t *open;      /* numbers of regions, without some that are closed */
+    size_t open_len, open_cap;
+    uintptr_t stacks_from, stacks_to; /* all stacks of tasks that have stood are in here */
     asx__lab_link *links;
     size_t links_len, links_cap;
     size_t bare_len;     /* regions whose shield was down */
     asx__lab_shot *shots;
     size_t shots_len, shots_cap;
-    size_t aims_seen;    /* asx__aim_known() when standing operations were told of it */
+    size_t aims_seen;    /* asx__aim_known() when standing operations were told of it ... */
+    size_t aims_tasks;   /* ... of which so many were tasks */
     asx_time began;      /* when it did: the engine counts from there, as in the one before */
     bool timed;          /* somebody has waited for a time */
     bool limits;         /* some region has room for so many tasks or regions only */

@@ -52,13 +52,21 @@ void asx__explorer_forget_targets(asx__explorer *x)
     }
 }
 
-/* A search for targets. */
+/* Something that is reached, and the region whose shields are in front of it. */
+typedef struct asx__lab_target {
+    uint64_t name, region;
+} asx__lab_target;
+
+/* A search for targets. It goes down from what is aimed at, so it costs what is reached. */
 typedef struct search {
     asx__explorer *x;
     const asx__lab_aim *aim;
     const asx__lab_task *task; /* that is aimed at; NULL: none */
-    bool *falls;               /* by number in x->tasks */
+    asx__lab_target *reached;  /* name: the number of a task, or that of a region and REGION */
+    size_t len;
 } search;
+
+#define REGION (UINT64_C(1) << 63)
 
 /* Does the aim come in there, past this region's shield? */
 static bool is_kept_out(const search *s, const asx__lab_region *r)
@@ -67,32 +75,10 @@ static bool is_kept_out(const search *s, const asx__lab_region *r)
     return s->aim->tag == ASX__NAME_CANCEL && r->shielded && !r->bare && !own;
 }
 
-/* Is what lives in this region reached: by its region, or because it lives in what somebody who is
- * has opened? */
-static bool falls_with(const search *s, uint64_t serial)
-{
-    while (serial != 0) {
-        if (serial == s->aim->region)
-            return true;
-        const asx__lab_region *r = asx__explorer_region(s->x, serial);
-        if (r == NULL || is_kept_out(s, r))
-            return false;
-        const asx__lab_task *owner = asx__explorer_task(s->x, r->owner);
-        if (owner != NULL && s->falls[owner - s->x->tasks])
-            return true;
-        serial = r->parent;
-    }
-    return false;
-}
-
-/* Something that is reached, and the region whose shields are in front of it. */
-typedef struct target {
-    uint64_t name, region;
-} target;
-
 static int compare_targets(const void *x, const void *y)
 {
-    uint64_t a = ((const target *)x)->name, b = ((const target *)y)->name;
+    uint64_t a = ((const asx__lab_target *)x)->name;
+    uint64_t b = ((const asx__lab_target *)y)->name;
     return (a > b) - (a < b);
 }
 
@@ -117,7 +103,7 @@ static size_t find_shields(const search *s, uint64_t serial, uint64_t *names, bo
         }
         if (owner != NULL && owner == s->task)
             break;
-        serial = owner != NULL && s->falls[owner - s->x->tasks] ? owner->region : r->parent;
+        serial = owner != NULL && owner->fell == s->x->search ? owner->region : r->parent;
     }
     for (size_t i = 0; names != NULL && i < count / 2; i++) {
         uint64_t inner = names[i];
@@ -127,49 +113,84 @@ static size_t find_shields(const search *s, uint64_t serial, uint64_t *names, bo
     return count;
 }
 
-static void find_falling(const search *s)
+static void reach_task(search *s, uint32_t number)
+{
+    asx__lab_task *task = &s->x->tasks[number];
+    if (task->fell == s->x->search)
+        return;
+    task->fell = s->x->search;
+    s->reached[s->len++] = (asx__lab_target){ number, 0 };
+}
+
+/* Unless a shield keeps it out. */
+static void reach_region(search *s, uint32_t number)
+{
+    asx__lab_region *r = &s->x->regions[number];
+    if (r->fell == s->x->search || (r->serial != s->aim->region && is_kept_out(s, r)))
+        return;
+    r->fell = s->x->search;
+    s->reached[s->len++] = (asx__lab_target){ number | REGION, 0 };
+}
+
+/* What is in a region that is reached, and what a task that is has opened. */
+static void find_falling(search *s)
 {
     const asx__explorer *x = s->x;
+    const asx__lab_region *top = asx__explorer_region(x, s->aim->region);
     if (s->task != NULL)
-        s->falls[s->task - x->tasks] = true;
-    for (bool more = true; more;) {
-        more = false;
-        for (size_t i = 0; i < x->tasks_len; i++)
-            if (!s->falls[i] && x->tasks[i].id != ASX__DPOR_NONE && !x->tasks[i].finalizes &&
-                falls_with(s, x->tasks[i].region))
-                more = s->falls[i] = true;
+        reach_task(s, (uint32_t)(s->task - x->tasks));
+    if (top != NULL)
+        reach_region(s, (uint32_t)(top - x->regions));
+    for (size_t at = 0; at < s->len; at++) {
+        uint64_t name = s->reached[at].name;
+        if ((name & REGION) == 0) {
+            for (uint32_t i = x->tasks[name].regions; i != 0; i = x->regions[i - 1].opened_before)
+                reach_region(s, i - 1);
+            continue;
+        }
+        const asx__lab_region *r = &x->regions[name & ~REGION];
+        for (uint32_t i = r->tasks; i != 0; i = x->tasks[i - 1].sibling)
+            if (x->tasks[i - 1].id != ASX__DPOR_NONE && !x->tasks[i - 1].finalizes)
+                reach_task(s, i - 1);
+        for (uint32_t i = r->children; i != 0; i = x->regions[i - 1].sibling)
+            reach_region(s, i - 1);
     }
 }
 
 /* The flags, or the ends. Where others than its owner cancel a region, also the flags of the
  * regions that are cancelled: what is started there and what its close says depends on it. Where
  * there is room for so many always: a start that is refused takes no place. */
-static size_t list_targets(const search *s, target *targets)
+static size_t list_targets(search *s)
 {
     asx__explorer *x = s->x;
+    asx__lab_target *targets = s->reached;
     size_t count = 0;
-    for (size_t i = 0; i < x->tasks_len; i++)
-        if (s->falls[i])
-            targets[count++] = (target){ ASX__NAME(s->aim->tag, x->tasks[i].id, 0),
-                                         &x->tasks[i] != s->task ? x->tasks[i].region : 0 };
-    for (size_t i = 0; i < x->regions_len && s->aim->tag == ASX__NAME_CANCEL; i++) {
-        uint64_t serial = x->regions[i].serial, flag = asx__aim_flag(x, serial);
-        if (flag == 0 || !falls_with(s, serial))
+    for (size_t i = 0; i < s->len; i++) {
+        uint64_t number = targets[i].name;
+        if ((number & REGION) == 0) {
+            const asx__lab_task *task = &x->tasks[number];
+            targets[count++] = (asx__lab_target){ ASX__NAME(s->aim->tag, task->id, 0),
+                                                  task != s->task ? task->region : 0 };
+            continue;
+        }
+        const asx__lab_region *r = &x->regions[number & ~REGION];
+        uint64_t flag = s->aim->tag == ASX__NAME_CANCEL ? asx__aim_flag(x, r->serial) : 0;
+        if (flag == 0)
             continue;
         /* Also if it is closed by now: the cancel might have come before. */
-        if (!x->far_cancels && asx__explorer_task(x, x->regions[i].owner) != s->aim->by)
+        if (!x->far_cancels && asx__explorer_task(x, r->owner) != s->aim->by)
             asx__explorer_prepare(x, &x->far_cancels);
-        if (x->far_cancels || x->far_spawns || x->regions[i].limited)
-            targets[count++] = (target){ flag, serial };
+        if (x->far_cancels || x->far_spawns || r->limited)
+            targets[count++] = (asx__lab_target){ flag, r->serial };
     }
     qsort(targets, count, sizeof *targets, compare_targets); /* whoever was started first */
     return count;
 }
 
 /* Each with the shields in front of it. NULL: no memory. */
-static uint64_t *name_targets(const search *s, const target *targets, size_t count,
-                              uint32_t *ret_count)
+static uint64_t *name_targets(const search *s, size_t count, uint32_t *ret_count)
 {
+    const asx__lab_target *targets = s->reached;
     bool own;
     size_t len = 0;
     bool shields = s->aim->tag == ASX__NAME_CANCEL && (s->x->bare_len != 0 || s->aim->unmasks);
@@ -191,20 +212,14 @@ static uint64_t *name_targets(const search *s, const target *targets, size_t cou
 
 uint64_t *asx__aim_find(asx__explorer *x, const asx__lab_aim *aim, uint32_t *ret_count)
 {
-    bool *falls = calloc(x->tasks_len + 1, sizeof *falls);
-    target *targets = calloc(x->tasks_len + x->regions_len + 1, sizeof *targets);
-    uint64_t *names = NULL;
-    search s = { x, aim, asx__explorer_task(x, aim->task), falls };
     *ret_count = 0;
-    if (falls != NULL && targets != NULL) {
-        find_falling(&s);
-        names = name_targets(&s, targets, list_targets(&s, targets), ret_count);
-    } else {
-        x->status = ASX_E_RESOURCE_EXHAUSTED;
-    }
-    free(falls);
-    free(targets);
-    return names;
+    if (!asx__explorer_room(x, (void **)&x->reached, &x->reached_cap,
+                            x->tasks_len + x->regions_len + 1, sizeof *x->reached))
+        return NULL;
+    search s = { x, aim, asx__explorer_task(x, aim->task), x->reached, 0 };
+    x->search++;
+    find_falling(&s);
+    return name_targets(&s, list_targets(&s), ret_count);
 }
 
 /* ---- masks ---------------------------------------------------------------------------------- */

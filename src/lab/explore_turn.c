@@ -34,10 +34,10 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
         !asx__explorer_room(x, (void **)&x->things, &x->things_cap, x->things_len + 1,
                             sizeof *x->things))
         return;
-    uint64_t name = ASX__NAME(type == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL
-                              : type == ASX__MADE_MEMORY       ? ASX__NAME_MEMORY
-                                                               : ASX__NAME_LOCK,
-                              task->id, task->made++);
+    asx__name_tag tag = type == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL
+                        : type == ASX__MADE_MEMORY       ? ASX__NAME_MEMORY
+                                                         : ASX__NAME_LOCK;
+    uint64_t name = ASX__NAME(tag, task->id, task->made++);
     asx__lab_thing *thing = &x->things[x->things_len++];
     uint32_t *head = type == ASX__MADE_MEMORY ? &x->memory : &x->heads[place_of_thing(serial)];
     *thing = (asx__lab_thing){ .type = type, .serial = serial, .name = name, .prev = *head };
@@ -87,7 +87,8 @@ static uint64_t name_in_memory(const asx__explorer *x, uint64_t at)
 
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell)
 {
-    for (size_t i = 0; i < x->tasks_len; i++) {
+    bool on_stack = (uintptr_t)cell >= x->stacks_from && (uintptr_t)cell < x->stacks_to;
+    for (size_t i = 0; i < x->tasks_len && on_stack; i++) {
         uint32_t id = x->tasks[i].id;
         const asx__task *task = id < x->known_cap ? x->known[id].standing : NULL;
         if (task == NULL || x->known[id].serial != x->first_serial + i ||
@@ -162,6 +163,10 @@ static asx__region *any_record_of(const asx__lab_region *r)
 
 void asx__explorer_opened(asx__explorer *x, asx__lab_region *region)
 {
+    const asx__task *by = x->rt->current; /* mostly it has just put it before its others */
+    asx__region *newest = by != NULL && by->extra != NULL ? by->extra->scopes : NULL;
+    if (newest != NULL && is_record_of(newest, region))
+        region->record = newest;
     for (uint32_t i = 0; i < x->rt->regions.carved && region->record == NULL; i++) {
         asx__region *record = asx__slab_at(&x->rt->regions, i);
         if (is_record_of(record, region))
@@ -206,6 +211,16 @@ static asx__task *timed_task(const asx__explorer *x, uint64_t serial)
     return NULL;
 }
 
+/* Notes which region or task the deadline belongs to. NONE: no memory. */
+static uint32_t timer_of(asx__explorer *x, uint32_t timer, size_t number)
+{
+    if (timer == ASX__DPOR_NONE || !asx__explorer_room(x, (void **)&x->known, &x->known_cap,
+                                                       (size_t)timer + 1, sizeof *x->known))
+        return ASX__DPOR_NONE;
+    x->known[timer].timed = number;
+    return timer;
+}
+
 /* Of tasks; those of regions come below. */
 static void announce_task_deadlines(asx__explorer *x, size_t there)
 {
@@ -217,7 +232,7 @@ static void announce_task_deadlines(asx__explorer *x, size_t there)
         if (!x->cancels)
             asx__explorer_prepare(x, &x->cancels);
         t->seen = there;
-        t->timer = asx__dpor_timer_task(x->dpor, t->id, OWN_DEADLINE);
+        t->timer = timer_of(x, asx__dpor_timer_task(x->dpor, t->id, OWN_DEADLINE), i);
         asx__op op = { .kind = ASX__OP_FIRE, .site = "",
                        .name = ASX__NAME(ASX__NAME_CANCEL, t->id, 1),
                        .other = ASX__NAME(ASX__NAME_FIN, t->id, 0) };
@@ -232,14 +247,19 @@ void asx__explorer_announce_deadlines(asx__explorer *x)
 {
     size_t there = x->tasks_len + x->regions_len + x->bare_len; /* whom a deadline can reach */
     announce_task_deadlines(x, there);
-    for (size_t i = 0; i < x->regions_len; i++) {
-        asx__lab_region *r = &x->regions[i];
+    for (size_t i = 0; i < x->open_len; i++) {
+        uint32_t number = x->open[i];
+        asx__lab_region *r = &x->regions[number];
         const asx__lab_task *owner = asx__explorer_task(x, r->owner);
-        if (owner == NULL || r->closed || r->seen == there || record_of(r) == NULL)
+        if (r->closed) {
+            x->open[i--] = x->open[--x->open_len];
+            continue;
+        }
+        if (owner == NULL || r->seen == there || record_of(r) == NULL)
             continue;
         if (!x->cancels)
             asx__explorer_prepare(x, &x->cancels);
-        r->timer = asx__dpor_timer_task(x->dpor, owner->id, r->nth);
+        r->timer = timer_of(x, asx__dpor_timer_task(x->dpor, owner->id, r->nth), number);
         r->seen = there;
         asx__op op = { .kind = ASX__OP_FIRE, .site = "", .name = asx__aim_flag(x, r->serial) };
         asx__lab_aim at = { .region = r->serial, .tag = ASX__NAME_CANCEL };
@@ -251,19 +271,15 @@ void asx__explorer_announce_deadlines(asx__explorer *x)
 
 static asx__lab_region *region_of_timer(const asx__explorer *x, uint32_t timer)
 {
-    for (size_t i = 0; i < x->regions_len; i++)
-        if (x->regions[i].timer == timer)
-            return &x->regions[i];
-    return NULL;
+    size_t at = timer < x->known_cap ? x->known[timer].timed : x->regions_len;
+    return at < x->regions_len && x->regions[at].timer == timer ? &x->regions[at] : NULL;
 }
 
 /* The task whose own deadline it is; 0: none. */
 static uint64_t task_of_timer(const asx__explorer *x, uint32_t timer)
 {
-    for (size_t i = 0; i < x->tasks_len; i++)
-        if (x->tasks[i].timer == timer)
-            return x->first_serial + i;
-    return 0;
+    size_t at = timer < x->known_cap ? x->known[timer].timed : x->tasks_len;
+    return at < x->tasks_len && x->tasks[at].timer == timer ? x->first_serial + at : 0;
 }
 
 bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task)
@@ -472,16 +488,19 @@ static bool make_close(asx__explorer *x, uint64_t serial, uint64_t how, asx__op 
  * for the caller? Who is refused depends on who came first, which nothing would decide. */
 static bool join_is_refused(const asx__explorer *x, const asx__lab_task *self, uint64_t target)
 {
-    for (size_t i = 0; i < x->tasks_len; i++)
-        if (&x->tasks[i] != self && x->tasks[i].joins == target)
-            return true;
-    for (uint64_t region = self->region; region != 0;) {
+    uint64_t serial = x->first_serial + (uint64_t)(self - x->tasks);
+    const asx__lab_task *other = asx__explorer_task(x, target);
+    const asx__lab_task *joiner = asx__explorer_task(x, other->joiner);
+    if (joiner != NULL && joiner != self && joiner->joins == target)
+        return true;
+    /* Whoever has opened what it lives in is older. */
+    for (uint64_t region = target < serial ? self->region : 0; region != 0;) {
         const asx__lab_region *r = asx__explorer_region(x, region);
         if (r != NULL && r->owner == target)
             return true;
         region = r != NULL ? r->parent : 0;
     }
-    const asx__lab_task *next = asx__explorer_task(x, target);
+    const asx__lab_task *next = other;
     for (size_t i = 0; i <= x->tasks_len && next != NULL; i++) {
         if (next == self)
             return true;
@@ -492,14 +511,15 @@ static bool join_is_refused(const asx__explorer *x, const asx__lab_task *self, u
 
 /* Without cancellation a join is no operation, unless several meet: then they wait for their turns
  * as they do for a lock. */
-static bool make_join(asx__explorer *x, const asx__lab_task *self, const asx__lab_task *other,
-                      uint64_t target, asx__op *op)
+static bool make_join(asx__explorer *x, const asx__lab_task *self, uint64_t target, asx__op *op)
 {
+    asx__lab_task *other = asx__explorer_task(x, target);
     op->name = other != NULL ? ASX__NAME(ASX__NAME_FIN, other->id, 0) : 0;
     if (other == NULL || other->id == ASX__DPOR_NONE)
         return false;
     if (!x->cancels && join_is_refused(x, self, target))
         expect_cancels(x);
+    other->joiner = x->first_serial + (uint64_t)(self - x->tasks);
     return x->cancels;
 }
 
@@ -547,7 +567,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
         op->name = ASX__NAME(ASX__NAME_WAKER, self->id, 0);
         return true;
     case ASX__TURN_JOIN:
-        return make_join(x, self, other, object, op);
+        return make_join(x, self, object, op);
     case ASX__TURN_SLEEP:
         op->name = ASX__NAME(ASX__NAME_CLOCK, 0, 0);
         op->a = asx__explorer_time(x, a);
@@ -567,10 +587,12 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
 
 void asx__explorer_aim_again(asx__explorer *x)
 {
+    bool tasks = x->aims_tasks != x->tasks_len;
     x->aims_seen = asx__aim_known(x);
-    for (size_t i = 0; i < x->tasks_len; i++) {
-        const asx__lab_task *self = &x->tasks[i];
-        if (!self->aims)
+    x->aims_tasks = x->tasks_len;
+    for (size_t i = 0; i < x->aiming_len; i++) {
+        const asx__lab_task *self = &x->tasks[x->aiming[i]];
+        if (!tasks && waits_for_ends(self->aim_kind))
             continue;
         const asx__op *pending = asx__dpor_pending(x->dpor, self->id);
         if (pending == NULL || pending->kind != rows[self->aim_kind].kind)
@@ -618,6 +640,29 @@ void asx__explorer_aim_late(asx__explorer *x)
     }
 }
 
+/* It stands before something that concerns others; it has done that. */
+static void begin_aim(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind, uint64_t object,
+                      uint64_t a)
+{
+    if (!asx__explorer_room(x, (void **)&x->aiming, &x->aiming_cap, x->aiming_len + 1,
+                            sizeof *x->aiming))
+        return;
+    x->aiming[x->aiming_len++] = (uint32_t)(self - x->tasks);
+    self->aims = true;
+    self->aim_kind = kind;
+    self->aim_object = object;
+    self->aim_a = a;
+}
+
+static void end_aim(asx__explorer *x, asx__lab_task *self)
+{
+    size_t i = x->aiming_len;
+    while (x->aiming[--i] != (uint32_t)(self - x->tasks))
+        ;
+    x->aiming[i] = x->aiming[--x->aiming_len];
+    self->aims = false;
+}
+
 /* The task is about to be cancelled, and by nobody else: it waits for its turn. Others may start
  * tasks in what it has opened meanwhile. */
 static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
@@ -626,12 +671,12 @@ static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
     asx__lab_task *self = asx__explorer_task(x, serial);
     asx__op cancel = { .kind = ASX__OP_CANCEL, .site = site };
     (void)make_task_op(x, self, ASX__TURN_CANCEL_TASK, serial, 0, &cancel);
-    self->aims = true;
-    self->aim_kind = ASX__TURN_CANCEL_TASK;
-    self->aim_object = serial;
+    begin_aim(x, self, ASX__TURN_CANCEL_TASK, serial, self->aim_a);
     (void)asx__explorer_stand(x, task, &cancel);
     asx__aim_shot(x, ASX__TURN_CANCEL_TASK, serial, serial, 0);
-    asx__explorer_task(x, serial)->aims = false;
+    self = asx__explorer_task(x, serial);
+    if (self->aims)
+        end_aim(x, self);
 }
 
 /* A fault: the task is cancelled just now, or it is not. Whether it was cancelled by others is not
@@ -788,9 +833,10 @@ static bool make_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind 
 static void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind, uint64_t object,
                        uint64_t a, uint64_t found)
 {
-    if (self->aims)
+    if (self->aims) {
         asx__aim_shot(x, kind, x->first_serial + (uint64_t)(self - x->tasks), object, a);
-    self->aims = false;
+        end_aim(x, self);
+    }
     if (gives_tickets(kind) && found >= ASX__FOUND_TICKET)
         self->ticket = found - ASX__FOUND_TICKET;
     if (kind == ASX__TURN_LINK && asx__explorer_room(x, (void **)&x->links, &x->links_cap,
@@ -882,10 +928,8 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         self = asx__explorer_task(x, serial);
         op.a = 1;
     }
-    self->aims = aims_at_tasks(kind);
-    self->aim_kind = kind;
-    self->aim_object = object;
-    self->aim_a = a;
+    if (aims_at_tasks(kind))
+        begin_aim(x, self, kind, object, a);
     uint64_t found = asx__explorer_stand(x, task, &op);
     after_turn(x, asx__explorer_task(x, serial), kind, object, a, found);
     return found;

@@ -2,6 +2,7 @@
  * has their instructions counted. Callgrind counts; this says what has just been done. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <asx/asx.h>
 #include <valgrind/callgrind.h>
@@ -30,14 +31,24 @@ static void run(const lab_kind *kind, int steps, uint64_t executions)
     CALLGRIND_DUMP_STATS_AT(done); /* counting begins anew */
 }
 
+/* One kind: its name first. Then the lengths. */
 int main(int argc, char **argv)
 {
+    static const struct {
+        const lab_kind *at;
+        size_t len;
+    } all[] = { { lab_kinds, LAB_KINDS },
+                { lab_sync_kinds, LAB_SYNC_KINDS },
+                { lab_task_kinds, LAB_TASK_KINDS } };
+    const char *only = argc > 1 && atoi(argv[1]) == 0 ? argv[1] : NULL;
     CALLGRIND_DUMP_STATS_AT("nothing");
-    for (size_t i = 0; i < LAB_KINDS + LAB_SYNC_KINDS; i++)
-        for (int a = 1; a < argc; a++) {
-            const lab_kind *kind = i < LAB_KINDS ? &lab_kinds[i] : &lab_sync_kinds[i - LAB_KINDS];
-            run(kind, atoi(argv[a]), FEW);
-            run(kind, atoi(argv[a]), MANY);
-        }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (size_t k = 0; k < all[i].len; k++)
+            for (int a = only != NULL ? 2 : 1; a < argc; a++) {
+                if (only != NULL && strcmp(only, all[i].at[k].name) != 0)
+                    continue;
+                run(&all[i].at[k], atoi(argv[a]), FEW);
+                run(&all[i].at[k], atoi(argv[a]), MANY);
+            }
     return 0;
 }

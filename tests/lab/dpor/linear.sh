@@ -1,13 +1,14 @@
 #!/bin/sh
-# One more step costs the same however many an execution has: linear.sh PROGRAM. Instructions are
+# One more step costs the same however many an execution has: linear.sh PROGRAM [KIND]. Instructions are
 # counted, so that it does not matter what else the machine does.
 set -eu
 program=$1
+only=${2:-}
 lengths="48 192 768"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2086
-valgrind -q --tool=callgrind --callgrind-out-file="$work/out" "$program" $lengths \
+valgrind -q --tool=callgrind --callgrind-out-file="$work/out" "$program" $only $lengths \
     >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 # `desc: Trigger: Client Request: KIND STEPS EXECUTIONS`, `totals: INSTRUCTIONS`; of an execution,
 # without what the set-up and the first ones cost. If a step cost in proportion to how many there

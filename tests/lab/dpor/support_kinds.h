@@ -1,4 +1,5 @@
-/* support_kinds.h - programs of three tasks, one for each kind of operation, of any length. */
+/* support_kinds.h - programs of three tasks, or many, one for each kind of operation, of any
+ * length. */
 #ifndef ASX_TESTS_KINDS_H
 #define ASX_TESTS_KINDS_H
 
@@ -10,8 +11,9 @@ typedef struct lab_kind {
     asx_explore_clock clock;
 } lab_kind;
 
-enum { LAB_KINDS = 13, LAB_SYNC_KINDS = 18 };
+enum { LAB_KINDS = 13, LAB_SYNC_KINDS = 18, LAB_TASK_KINDS = 8 };
 extern const lab_kind lab_kinds[LAB_KINDS];
 extern const lab_kind lab_sync_kinds[LAB_SYNC_KINDS]; /* support_sync_kinds.c */
+extern const lab_kind lab_task_kinds[LAB_TASK_KINDS]; /* support_task_kinds.c */
 
 #endif

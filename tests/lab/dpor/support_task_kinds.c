@@ -1,0 +1,242 @@
+/* Programs in which tasks are many, as support_kinds.c has those of three: each step, or every few,
+ * is a task of its own. Tasks that are started and joined one after the other; that are all
+ * started, then joined; each of which starts the next and waits for it; the same where somebody
+ * cancels, so that joins and ends are operations; races in a row; regions in a row that a deadline
+ * of theirs may end at any time. */
+#ifndef ASX_LAB
+#define ASX_LAB 1
+#endif
+#include <asx/asx.h>
+
+#include "support_kinds.h"
+
+enum { TASKS = 1024, CELLS = 3 };
+
+typedef struct shared {
+    int steps;
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+    asx_task first;
+} shared;
+
+typedef struct part {
+    const shared *of;
+    int number;
+} part;
+
+static int cells[CELLS];
+static part parts[TASKS];
+static asx_task tasks[TASKS];
+
+static void begin(asx_cx *cx, shared *s, const int *steps, asx_region *ret_region)
+{
+    s->steps = *steps;
+    for (int i = 0; i < CELLS; i++)
+        cells[i] = 0;
+    for (int i = 0; i < TASKS; i++)
+        parts[i] = (part){ s, i };
+    asx_lab_check(cx, asx_region_open(cx, ret_region, NULL) == ASX_OK);
+}
+
+static void run(asx_cx *cx, asx_region *r, shared *s, asx_task_fn a, asx_task_fn b)
+{
+    asx_lab_check(cx, asx_spawn(r, "a", a, s) == ASX_OK);
+    asx_lab_check(cx, asx_spawn(r, "b", b, s) == ASX_OK);
+    asx_lab_check(cx, asx_region_close(r, ASX_OK) == ASX_OK);
+}
+
+static void run_two(asx_cx *cx, const int *steps, asx_task_fn a, asx_task_fn b)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, steps, &r);
+    run(cx, &r, &s, a, b);
+}
+
+static asx_status adds(asx_cx *cx, void *arg)
+{
+    const part *p = arg;
+    (void)asx_lab_fetch_add(cx, &cells[p->number % CELLS], 1);
+    return ASX_OK;
+}
+
+static asx_status loads(asx_cx *cx, void *arg)
+{
+    const shared *s = arg;
+    for (int i = 0; i < s->steps / 2; i++)
+        (void)asx_lab_load(cx, &cells[i % CELLS]);
+    return ASX_OK;
+}
+
+/* ---- joins ---------------------------------------------------------------------------------- */
+
+static asx_status spawns(asx_cx *cx, void *arg)
+{
+    const shared *s = arg;
+    asx_region r;
+    asx_status st = asx_region_open(cx, &r, NULL);
+    for (int i = 0; i < s->steps / 2 && st >= 0; i++) {
+        asx_join_result result;
+        st = asx_spawn_task(&r, NULL, adds, &parts[i], &tasks[i]);
+        if (st >= 0)
+            st = asx_join(cx, &tasks[i], &result);
+    }
+    return st < 0 ? st : asx_region_close(&r, ASX_OK);
+}
+
+static void kind_spawns(asx_cx *cx, void *arg)
+{
+    run_two(cx, arg, spawns, loads);
+}
+
+static asx_status spawns_all(asx_cx *cx, void *arg)
+{
+    const shared *s = arg;
+    asx_region r;
+    asx_status st = asx_region_open(cx, &r, NULL);
+    for (int i = 0; i < s->steps / 2 && st >= 0; i++)
+        st = asx_spawn_task(&r, NULL, adds, &parts[i], &tasks[i]);
+    for (int i = 0; i < s->steps / 2 && st >= 0; i++) {
+        asx_join_result result;
+        st = asx_join(cx, &tasks[i], &result);
+    }
+    return st < 0 ? st : asx_region_close(&r, ASX_OK);
+}
+
+static void kind_spawns_all(asx_cx *cx, void *arg)
+{
+    run_two(cx, arg, spawns_all, loads);
+}
+
+static asx_status nests(asx_cx *cx, void *arg)
+{
+    part *p = arg;
+    asx_region r;
+    asx_join_result result;
+    (void)asx_lab_fetch_add(cx, &cells[p->number % CELLS], 1);
+    if (p->number + 1 >= p->of->steps / 2)
+        return ASX_OK;
+    asx_status st = asx_region_open(cx, &r, NULL);
+    if (st >= 0)
+        st = asx_spawn_task(&r, NULL, nests, p + 1, &tasks[p->number]);
+    if (st >= 0)
+        st = asx_join(cx, &tasks[p->number], &result);
+    return st < 0 ? st : asx_region_close(&r, ASX_OK);
+}
+
+static asx_status nests_all(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return nests(cx, &parts[0]);
+}
+
+static void kind_nests(asx_cx *cx, void *arg)
+{
+    run_two(cx, arg, nests_all, loads);
+}
+
+/* ---- the same where somebody cancels -------------------------------------------------------- */
+
+static asx_status does_nothing(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    return ASX_OK;
+}
+
+static asx_status cancels(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = loads(cx, arg);
+    return st < 0 ? st : asx_task_cancel(&s->first, NULL);
+}
+
+static void run_told(asx_cx *cx, const int *steps, asx_task_fn fn)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, steps, &r);
+    asx_lab_check(cx, asx_spawn_task(&r, NULL, does_nothing, &s, &s.first) == ASX_OK);
+    asx_lab_check(cx, asx_spawn(&r, "a", fn, &s) == ASX_OK);
+    asx_lab_check(cx, asx_spawn(&r, "b", cancels, &s) == ASX_OK);
+    asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_OK);
+}
+
+static void kind_told(asx_cx *cx, void *arg)
+{
+    run_told(cx, arg, spawns);
+}
+
+static void kind_told_all(asx_cx *cx, void *arg)
+{
+    run_told(cx, arg, spawns_all);
+}
+
+static void kind_told_nests(asx_cx *cx, void *arg)
+{
+    run_told(cx, arg, nests_all);
+}
+
+/* ---- races and deadlines -------------------------------------------------------------------- */
+
+static asx_status races(asx_cx *cx, void *arg)
+{
+    const shared *s = arg;
+    asx_status st = ASX_OK;
+    for (int i = 0; i < s->steps / 4 && st >= 0; i++) {
+        asx_branch both[2] = { { .fn = adds, .arg = &parts[2 * i] },
+                               { .fn = adds, .arg = &parts[2 * i + 1] } };
+        st = asx_race(cx, both, 2, NULL, NULL);
+    }
+    return st;
+}
+
+static void kind_races(asx_cx *cx, void *arg)
+{
+    run_two(cx, arg, races, loads);
+}
+
+static asx_status sends(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = ASX_OK;
+    for (int i = 0; i < s->steps / 2 && st >= 0; i++)
+        st = asx_channel_send(&s->tx, cx, &i);
+    return st;
+}
+
+static asx_status waits_a_bit(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    int message;
+    for (int i = 0; i < s->steps / 2; i++) {
+        asx_region r;
+        if (asx_region_open(cx, &r, &(asx_region_options){ .timeout_ns = 10 }) < 0)
+            break;
+        asx_status st = asx_channel_recv(&s->rx, cx, &message);
+        (void)asx_region_close(&r, st);
+    }
+    return ASX_OK;
+}
+
+static void kind_time_outs(asx_cx *cx, void *arg)
+{
+    const int *steps = arg;
+    asx_region r;
+    shared s;
+    begin(cx, &s, steps, &r);
+    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), (uint32_t)*steps, &s.tx, &s.rx) ==
+                          ASX_OK);
+    run(cx, &r, &s, sends, waits_a_bit);
+}
+
+const lab_kind lab_task_kinds[LAB_TASK_KINDS] = {
+    { "spawns", kind_spawns, ASX_EXPLORE_QUIESCENT },
+    { "spawns_all", kind_spawns_all, ASX_EXPLORE_QUIESCENT },
+    { "nests", kind_nests, ASX_EXPLORE_QUIESCENT },
+    { "told", kind_told, ASX_EXPLORE_QUIESCENT },
+    { "told_all", kind_told_all, ASX_EXPLORE_QUIESCENT },
+    { "told_nests", kind_told_nests, ASX_EXPLORE_QUIESCENT },
+    { "races", kind_races, ASX_EXPLORE_QUIESCENT },
+    { "time_outs", kind_time_outs, ASX_EXPLORE_ADVERSARIAL },
+};
