@@ -192,9 +192,12 @@ typedef enum asx__name_tag {
     ASX__NAME_MEMORY   /* a cell in memory of a region */
 } asx__name_tag;
 #define ASX__NAME_PART_BITS 28
+#define ASX__NAME_NTH_MOST 0xfffu /* of more only so many bits are in it */
+#define ASX__NAME_TASK_MOST 0x3ffffu
 #define ASX__NAME(tag, task, nth)                                                                  \
-    ((UINT64_C(1) << 62) | ((uint64_t)(tag) << 58) | ((uint64_t)(task) & 0x3ffff) << 40 |          \
-     ((uint64_t)(nth) & 0xfff) << ASX__NAME_PART_BITS)
+    ((UINT64_C(1) << 62) | ((uint64_t)(tag) << 58) |                                               \
+     ((uint64_t)(task) & ASX__NAME_TASK_MOST) << 40 |                                              \
+     ((uint64_t)(nth) & ASX__NAME_NTH_MOST) << ASX__NAME_PART_BITS)
 #define ASX__NAME_TAG_OF(name) ((asx__name_tag)((name) >> 58 & 0xf))
 
 /* Of a region: part 0 is its flag. How many tasks are in it. Bit 0: it has begun to close, bit 1:

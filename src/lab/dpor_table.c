@@ -142,6 +142,10 @@ static uint32_t add_name(asx__dpor *d, uint32_t parent, uint32_t nth)
 {
     if (d->names_len * 2 >= d->names_cap && !grow_names(d))
         return ASX__DPOR_NONE;
+    if (d->tasks_len > ASX__NAME_TASK_MOST) { /* two would have one name */
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return ASX__DPOR_NONE;
+    }
     size_t cap = d->tasks_cap;
     if (d->tasks_len >= cap &&
         !asx__dpor_grow(d, (void **)&d->tasks, &cap, cap + 1, sizeof *d->tasks))

@@ -243,6 +243,9 @@ void asx__explorer_seam_init(asx__explorer *x);
 /* A task has made a channel or a lock; what the engine keeps of it begins with `state`. */
 void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64_t maker,
                         uint64_t state);
+/* The name of the nth thing of a task; of a link: of two tasks. */
+uint64_t asx__explorer_make_name(const asx__explorer *x, asx__name_tag tag, uint32_t task,
+                                 uint32_t nth);
 /* The name of a cell if it is on the stack of a task of the test, else 0. */
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell);
 /* A task, a region was told to cancel. */

@@ -28,7 +28,7 @@ uint64_t asx__aim_flag(const asx__explorer *x, uint64_t serial)
 {
     const asx__lab_region *r = asx__explorer_region(x, serial);
     const asx__lab_task *owner = r != NULL ? asx__explorer_task(x, r->owner) : NULL;
-    return owner != NULL ? ASX__NAME(ASX__NAME_REGION, owner->id, r->nth) : 0;
+    return owner != NULL ? asx__explorer_make_name(x, ASX__NAME_REGION, owner->id, r->nth) : 0;
 }
 
 uint64_t *asx__aim_room(asx__explorer *x, size_t count)

@@ -18,7 +18,19 @@
 /* Away from what happens most, which then needs no frame. */
 #define OUTSIDE __attribute__((noinline))
 
+#define MORE_NAMES 0x20000000u /* tasks that are started are fewer */
+
 /* ---- names ---------------------------------------------------------------------------------- */
+
+/* A name has room for few numbers. The others have, each so many of them, a task that never runs:
+ * it has a number of its own, the same in every execution and every process. */
+uint64_t asx__explorer_make_name(const asx__explorer *x, asx__name_tag tag, uint32_t task,
+                                 uint32_t nth)
+{
+    if (ASX__UNLIKELY(nth > ASX__NAME_NTH_MOST))
+        task = asx__dpor_name(x->dpor, task, MORE_NAMES | nth / (ASX__NAME_NTH_MOST + 1));
+    return ASX__NAME(tag, task, nth);
+}
 
 /* Serials are counted. */
 static size_t place_of_thing(uint64_t serial)
@@ -37,7 +49,7 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
     asx__name_tag tag = type == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL
                         : type == ASX__MADE_MEMORY       ? ASX__NAME_MEMORY
                                                          : ASX__NAME_LOCK;
-    uint64_t name = ASX__NAME(tag, task->id, task->made++);
+    uint64_t name = asx__explorer_make_name(x, tag, task->id, task->made++);
     asx__lab_thing *thing = &x->things[x->things_len++];
     uint32_t *head = type == ASX__MADE_MEMORY ? &x->memory : &x->heads[place_of_thing(serial)];
     *thing = (asx__lab_thing){ .type = type, .serial = serial, .name = name, .prev = *head };
@@ -321,10 +333,11 @@ static void expect_cancels(asx__explorer *x)
         asx__explorer_prepare(x, &x->cancels);
 }
 
-static uint64_t name_of_link(const asx__lab_task *a, const asx__lab_task *b)
+static uint64_t name_of_link(const asx__explorer *x, const asx__lab_task *a,
+                             const asx__lab_task *b)
 {
     uint32_t first = a->id < b->id ? a->id : b->id, second = a->id < b->id ? b->id : a->id;
-    return ASX__NAME(ASX__NAME_LINK, first, second);
+    return asx__explorer_make_name(x, ASX__NAME_LINK, first, second);
 }
 
 /* The ends of both, and whom the failure of either would reach through this link. */
@@ -342,7 +355,7 @@ static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
     uint64_t *names = asx__aim_room(x, (size_t)reached_len + others_len + 2);
     if (reached == NULL || others == NULL || names == NULL)
         return false;
-    op->name = name_of_link(one, two);
+    op->name = name_of_link(x, one, two);
     names[0] = ASX__NAME(ASX__NAME_FIN, one->id, 0);
     names[1] = ASX__NAME(ASX__NAME_FIN, two->id, 0);
     memcpy(names + 2, reached, reached_len * sizeof *names);
@@ -414,7 +427,7 @@ static void add_linked(asx__explorer *x, const asx__lab_task *self, asx__op *op)
             return;
         if (op->targets_len != 0)
             memcpy(names, op->targets, op->targets_len * sizeof *names);
-        names[op->targets_len] = name_of_link(self, other);
+        names[op->targets_len] = name_of_link(x, self, other);
         memcpy(names + op->targets_len + 1, reached, count * sizeof *names);
         op->targets = names;
         op->targets_len += count + 1;

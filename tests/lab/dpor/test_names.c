@@ -1,0 +1,207 @@
+/* What a task has made is told apart however much it is: objects, memory, regions. Each program is
+ * explored twice, with little and with much made in between, and has the same classes. */
+#define ASX_LAB 1
+#include <asx/asx.h>
+
+#include <stdint.h>
+
+#include "harness.h"
+
+/* More than there are numbers in one part of a name; and so many that they begin anew. */
+enum { FEW = 1, MANY = 4095, MORE = 2 * 4096 - 1 };
+
+typedef struct program {
+    int between; /* made between the first and the second */
+    asx_region region;
+    asx_mutex mutex[2];
+    asx_channel_sender tx[2];
+    asx_channel_receiver rx[2];
+    int *cell[2];
+} program;
+
+static void explore(asx_lab_fn fn, int between, asx_explore_clock clock, asx_explore_result *ret)
+{
+    program p = { .between = between };
+    asx_explore_options options = { .clock = clock };
+    CHECK_STATUS(asx_explore(&options, fn, &p, ret), ASX_OK);
+    CHECK_STATUS(ret->status, ASX_OK);
+    CHECK_EQ(ret->totals.bugs, 0);
+    CHECK_EQ(ret->totals.redundant, 0);
+    CHECK_EQ(ret->totals.blocked, 0);
+    CHECK(ret->complete);
+}
+
+/* Two tasks, each with one of two things. */
+static void run(asx_cx *cx, program *p, asx_task_fn a, asx_task_fn b)
+{
+    asx_lab_check(cx, asx_spawn(&p->region, "a", a, p) == ASX_OK);
+    asx_lab_check(cx, asx_spawn(&p->region, "b", b, p) == ASX_OK);
+    asx_lab_check(cx, asx_region_close(&p->region, ASX_OK) == ASX_OK);
+}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+static asx_status lock(asx_cx *cx, const asx_mutex *mutex)
+{
+    asx_mutex_guard guard;
+    asx_status st = asx_mutex_lock(mutex, cx, &guard);
+    return st < 0 ? st : asx_mutex_unlock(&guard);
+}
+
+static asx_status locks_0(asx_cx *cx, void *arg) { return lock(cx, &((program *)arg)->mutex[0]); }
+static asx_status locks_1(asx_cx *cx, void *arg) { return lock(cx, &((program *)arg)->mutex[1]); }
+
+static void two_mutexes(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_mutex_create(&p->region, "first", &p->mutex[0]) == ASX_OK);
+    for (int i = 0; i < p->between; i++)
+        asx_lab_check(cx, asx_mutex_create(&p->region, "other", &p->mutex[1]) == ASX_OK);
+    asx_lab_check(cx, asx_mutex_create(&p->region, "second", &p->mutex[1]) == ASX_OK);
+    run(cx, p, locks_0, locks_1);
+}
+
+ASX_TEST(two_mutexes_have_nothing_to_do_with_each_other_however_many_are_between)
+{
+    static const int between[] = { FEW, MANY, MORE };
+    for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
+        asx_explore_result result;
+        explore(two_mutexes, between[i], ASX_EXPLORE_QUIESCENT, &result);
+        CHECK_EQ(result.totals.executions, 1);
+        CHECK_EQ(result.totals.deadlocks, 0);
+    }
+}
+
+static asx_status send(asx_cx *cx, program *p, int which)
+{
+    return asx_channel_send(&p->tx[which], cx, &which);
+}
+
+static asx_status sends_0(asx_cx *cx, void *arg) { return send(cx, arg, 0); }
+static asx_status sends_1(asx_cx *cx, void *arg) { return send(cx, arg, 1); }
+
+/* One place each: if they were taken for one channel, the second sender would wait for ever. */
+static void two_channels(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    asx_mutex mutex;
+    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, &p->tx[0], &p->rx[0]) ==
+                          ASX_OK);
+    for (int i = 0; i < p->between; i++)
+        asx_lab_check(cx, asx_mutex_create(&p->region, "other", &mutex) == ASX_OK);
+    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, &p->tx[1], &p->rx[1]) ==
+                          ASX_OK);
+    run(cx, p, sends_0, sends_1);
+}
+
+ASX_TEST(two_channels_are_two_however_much_is_between)
+{
+    for (int between = MANY - 8; between <= MANY; between++) { /* a channel is several things */
+        asx_explore_result result;
+        explore(two_channels, between, ASX_EXPLORE_QUIESCENT, &result);
+        CHECK_EQ(result.totals.executions, 1);
+        CHECK_EQ(result.totals.deadlocks, 0);
+    }
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static asx_status adds_0(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    (void)asx_lab_fetch_add(cx, p->cell[0], 1);
+    return send(cx, p, 0); /* so that operations access several objects, and cells have names */
+}
+
+static asx_status adds_1(asx_cx *cx, void *arg)
+{
+    (void)asx_lab_fetch_add(cx, ((program *)arg)->cell[1], 1);
+    return ASX_OK;
+}
+
+static int *new_cell(asx_cx *cx, const asx_region *region)
+{
+    void *memory = NULL;
+    asx_lab_check(cx, asx_region_alloc(region, sizeof(int), &memory) == ASX_OK);
+    *(int *)memory = 0;
+    return memory;
+}
+
+static void two_cells(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, &p->tx[0], &p->rx[0]) ==
+                          ASX_OK);
+    p->cell[0] = new_cell(cx, &p->region);
+    for (int i = 0; i < p->between; i++)
+        (void)new_cell(cx, &p->region);
+    p->cell[1] = new_cell(cx, &p->region);
+    run(cx, p, adds_0, adds_1);
+}
+
+ASX_TEST(two_cells_in_memory_of_a_region_are_two_however_much_is_between)
+{
+    static const int between[] = { FEW, MANY };
+    for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
+        asx_explore_result result;
+        explore(two_cells, between[i], ASX_EXPLORE_QUIESCENT, &result);
+        CHECK_EQ(result.totals.executions, 1);
+    }
+}
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+static asx_status waits(asx_cx *cx, program *p, int which)
+{
+    asx_region r;
+    int message;
+    asx_status st = asx_region_open(cx, &r, &(asx_region_options){ .timeout_ns = 10 });
+    if (st < 0)
+        return st;
+    st = asx_channel_recv(&p->rx[which], cx, &message);
+    (void)asx_region_close(&r, st);
+    return ASX_OK;
+}
+
+static asx_status waits_twice(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    asx_status st = waits(cx, p, 0);
+    for (int i = 0; i < p->between && st >= 0; i++) {
+        asx_region r;
+        st = asx_region_open(cx, &r, NULL);
+        if (st >= 0)
+            st = asx_region_close(&r, ASX_OK);
+    }
+    return st < 0 ? st : waits(cx, p, 1);
+}
+
+static asx_status sends_both(asx_cx *cx, void *arg)
+{
+    asx_status st = send(cx, arg, 0);
+    return st < 0 ? st : send(cx, arg, 1);
+}
+
+static void two_deadlines(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
+    for (int i = 0; i < 2; i++)
+        asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, &p->tx[i], &p->rx[i]) ==
+                              ASX_OK);
+    run(cx, p, waits_twice, sends_both);
+}
+
+/* A region that is closed has no deadline any more; this one is not the first one. */
+ASX_TEST(a_region_has_a_deadline_of_its_own_however_many_were_opened_before)
+{
+    asx_explore_result few, many;
+    explore(two_deadlines, FEW, ASX_EXPLORE_ADVERSARIAL, &few);
+    explore(two_deadlines, MANY, ASX_EXPLORE_ADVERSARIAL, &many);
+    CHECK_EQ(few.totals.executions, 4);
+    CHECK_EQ(many.totals.executions, few.totals.executions);
+    CHECK_EQ(many.totals.deadlocks, few.totals.deadlocks);
+}
