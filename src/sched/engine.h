@@ -351,6 +351,8 @@ static inline void asx__worker_turns(asx__worker *worker)
 
 /* The driver's, inside: a monitor from now on; and none any more, outside. */
 void asx__pool_begin(asx_runtime *rt);
+/* Inside, by the driver: its monitor could not be made; tries again if that is long ago. */
+void asx__pool_mend(asx_runtime *rt);
 void asx__pool_end(asx_runtime *rt);
 /* Inside: nobody sleeps any more. */
 void asx__pool_all_awake(asx__engine *engine);

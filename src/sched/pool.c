@@ -35,7 +35,8 @@
  * and gets up. The monitor is for the time when nobody is left to get up: it is rung when the last
  * sleeper is woken, looks in every LOOK_NS, and goes back to sleep after DULL_LOOKS looks with a
  * sleeper. So it uses nothing while a runtime rests. As long as every worker begins turns it does
- * not even enter the engine.
+ * not even enter the engine. If its thread could not be made, the driver tries again between turns:
+ * base workers that are missing come by promotion, and the shortage may have passed.
  *
  * Rejected: a standby worker that sleeps until it is needed, because every wake-up would have to
  * tell it from one that may be given work. Promotion by whoever spawns: the one who sees the
@@ -303,7 +304,17 @@ void asx__pool_begin(asx_runtime *rt)
     pool->hold_until = 0;
     if (e->workers_here > pool->counts.workers_peak)
         pool->counts.workers_peak = e->workers_here;
+    asx__pool_mend(rt);
+}
+
+void asx__pool_mend(asx_runtime *rt)
+{
+    asx__pool *pool = &rt->engine->pool;
+    if (rt->now < pool->hold_until)
+        return;
     pool->made = asx__thread_start(&pool->monitor, watch_over, rt, true);
+    if (!pool->made)
+        pool->hold_until = asx_time_add(rt->now, HOLD_NS);
 }
 
 void asx__pool_end(asx_runtime *rt)

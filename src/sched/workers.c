@@ -444,6 +444,8 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
             st = ASX_E_TIMEOUT;
             break;
         }
+        if (ASX__UNLIKELY(!e->pool.made) && w->index == 0)
+            asx__pool_mend(rt);
         bool in_the_way = is_in_the_way(rt, w);
         if (more && !in_the_way)
             continue;

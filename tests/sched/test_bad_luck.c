@@ -77,6 +77,39 @@ ASX_TEST(workers_that_cannot_be_made_are_done_without)
     }
 }
 
+static asx_status yields_until_told(asx_cx *cx, void *arg)
+{
+    while (!atomic_load((atomic_bool *)arg))
+        CHECK_EQ(asx_yield(cx), ASX_OK);
+    return ASX_OK;
+}
+
+static asx_status waits_for_workers(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_stats stats;
+    atomic_bool enough = false;
+    (void)arg;
+    CHECK_EQ(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
+    CHECK_EQ(stats.workers, 1);
+    atomic_store(&threads_allowed, 1000);
+    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(asx_spawn(&r, "busy", yields_until_told, &enough), ASX_OK);
+    do { /* the time limit of the test is what ends it */
+        CHECK_EQ(asx_yield(cx), ASX_OK);
+        CHECK_EQ(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
+    } while (stats.workers < 4);
+    atomic_store(&enough, true);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(workers_that_could_not_be_made_come_when_they_can)
+{
+    atomic_store(&threads_allowed, 0);
+    CHECK_EQ(run(4, waits_for_workers, NULL), ASX_OK);
+}
+
 static asx_status nothing(void *arg)
 {
     atomic_fetch_add((atomic_int *)arg, 1);
