@@ -82,7 +82,9 @@ ASX_API asx_status asx_cx_budget(const asx_cx *cx, asx_budget *ret_budget);
 /* Cancellation.
  *
  * asx_checkpoint(): ASX_OK, or ASX_E_CANCELLED when a cancel is pending and not masked; the first
- * such call acknowledges it, and from then on every checkpoint says so. It is no wait itself. */
+ * such call acknowledges it, and from then on every checkpoint says so. It is no wait itself, and
+ * others do not run meanwhile: with one worker nobody is there whom a time-out could reach before
+ * the next wait, so a loop that computes for long calls asx_yield() too. */
 ASX_API asx_status asx_checkpoint(asx_cx *cx);
 /* Asks without acknowledging; masks do not matter. False for NULL. */
 ASX_API bool asx_is_cancelled(const asx_cx *cx);
