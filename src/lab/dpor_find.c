@@ -233,17 +233,18 @@ static uint32_t last_reader(const asx__dpor *d, const mover *m, uint32_t early)
     return ASX__DPOR_NONE;
 }
 
-/* Without this send, the k-th of a channel of many receivers: does q receive an earlier message, or
- * have to wait? Then nothing else need be taken away, it would not conflict with e: all earlier
- * ones were sent before e, where the slot of the k-th was free, so none of those that it could take
- * was in that slot. If e has sent nothing it has only looked: whether the channel is closed, as q
- * does, or at the slot that is emptied next, and who empties it comes after e. */
-static bool takes_earlier(const asx__dpor *d, const mover *m, uint32_t early)
+/* Is e the k-th send to a channel of many receivers, of which q receives? If that does not simply
+ * come before e, nothing is gained by taking away more: it takes an earlier message, or waits for
+ * one, and does not conflict with e. All earlier ones were sent before e, where the slot of the
+ * k-th was free, so none of those that it could take was in that slot. If e has sent nothing it
+ * has only looked: whether the channel is closed, as q does, or at the slot that is emptied next,
+ * and who empties it comes after e. */
+static bool is_send_to(const asx__dpor *d, const mover *m, uint32_t early)
 {
     const asx__op *e = &d->wide_events[early].op;
     bool sends = e->kind == ASX__OP_MPMC_SEND || e->kind == ASX__OP_MPMC_TRY_SEND;
     bool takes = m->op->kind == ASX__OP_MPMC_RECV || m->op->kind == ASX__OP_MPMC_TRY_RECV;
-    return sends && takes && e->name == m->op->name && d->other.found == ASX__FOUND_DONE;
+    return sends && takes && e->name == m->op->name;
 }
 
 /* Takes away what is in the way of q's operation, step by step. Returns whether f could simply have
@@ -269,7 +270,7 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
             d->nodes.at[m->at].again = true;
         if (asx__op_is_plain(m->op) || (conflicts && more != ACCESSES_MORE))
             return simple;
-        if ((d->other.enabled && more == LESS && !d->other.short_cut) || takes_earlier(d, m, early))
+        if ((d->other.enabled && more == LESS && !d->other.short_cut) || is_send_to(d, m, early))
             return false; /* e is nothing to it */
         uint32_t next = ASX__DPOR_NONE;
         if (!d->other.enabled && m->op->kind == ASX__OP_WRITE_LOCK)
