@@ -46,6 +46,7 @@ typedef struct task {
     uint8_t came; /* when it did its last step */
     uint8_t ticket;
     uint8_t scope, closed; /* who it has started and waits for, or 0; its own region is closed */
+    uint8_t raced;         /* likewise in a race that is over, and nothing has looked since */
     uint8_t beside;        /* who is the first in its region: how many others are there */
     uint8_t spared;        /* likewise: deadlines of those who were cancelled when it was opened */
     uint8_t due;           /* when the region that it has opened is late; 0: never */

@@ -32,19 +32,26 @@ static void reach(state *s, int inner, int why, int deadline, event *e)
     }
 }
 
-/* By nobody's deadline, or by that of the region which this task has opened. */
-static void cancel(state *s, int number, int deadline, event *e)
+/* Into what it has opened. */
+static void enter(state *s, int inner, int deadline, event *e)
 {
-    int inner = s->task[number].scope, bare = s->task[number].bare;
-    s->task[number].flag = 1;
-    ref_access(e, REF_FLAGS + number, true);
-    if (bare != 0)
-        ref_access(e, REF_SHIELDS + bare, false); /* also when the region is closed */
     if (inner == 0 || is_shielded(&s->task[inner]) || (s->task[inner].closed & SHUT) != 0 ||
         (s->task[inner].spared & 1 << deadline) != 0)
         return;
     ref_access(e, REF_SCOPES + inner, true);
     reach(s, inner, FROM_OUTSIDE, deadline, e);
+}
+
+/* By nobody's deadline, or by that of the region which this task has opened. */
+static void cancel(state *s, int number, int deadline, event *e)
+{
+    int bare = s->task[number].bare;
+    s->task[number].flag = 1;
+    ref_access(e, REF_FLAGS + number, true);
+    if (bare != 0)
+        ref_access(e, REF_SHIELDS + bare, false); /* also when the region is closed */
+    enter(s, s->task[number].raced, deadline, e);
+    enter(s, s->task[number].scope, deadline, e);
 }
 
 void ref_cancel(state *s, int number, event *e)
@@ -91,6 +98,10 @@ static void open_scope(state *s, task *t, int number, ref_step step, bool masked
     task *first = &s->task[step.arg];
     if (!masked)
         ref_access(e, REF_FLAGS + number, false);
+    if (!masked)
+        t->raced = 0;
+    else if (t->scope != 0 && !is_shielded(&s->task[t->scope]))
+        t->raced = t->scope;
     t->scope = step.arg;
     t->ticket = told;
     for (int i = 0; i < branches; i++) {
