@@ -158,7 +158,8 @@ static asx_status add_chunk(asx_runtime *rt, asx__slab *slab)
         slab->chunk_cap = cap;
         asx__mem_free(rt, before, cap_before * sizeof *chunks);
     }
-    if (asx__mem_is_mapped(rt, size) && slab->chunk_count != 0)
+    slab->is_zero = asx__mem_is_mapped(rt, size);
+    if (slab->is_zero && slab->chunk_count != 0)
         madvise(chunk, size, MADV_HUGEPAGE); /* advice: failing it costs speed only */
     slab->chunks[slab->chunk_count++] = chunk;
     if (slab->chunk_count == 1) {
@@ -174,7 +175,7 @@ void *asx__slab_alloc_slow(asx_runtime *rt, asx__slab *slab, uint32_t *ret_index
     if (slab->carved == slab->limit && add_chunk(rt, slab) < 0)
         return NULL;
     void *record = asx__slab_at(slab, slab->carved);
-    if (!asx__mem_is_mapped(rt, chunk_bytes(slab))) /* mapped memory is zero already */
+    if (!slab->is_zero)
         memset(record, 0, slab->record_size);
     __asm__ volatile("" ::: "memory"); /* a dump looks at what has been carved */
     *ret_index = slab->carved++;

@@ -83,6 +83,7 @@ typedef struct asx__slab {
     uint32_t chunk_cap;
     uint32_t record_size;  /* I */
     uint8_t shift;         /* I: log2 of records per chunk */
+    bool is_zero;          /* fresh chunks are: they are mapped */
 } asx__slab;
 
 void asx__slab_init(asx__slab *slab, size_t record_size, unsigned shift);
