@@ -14,10 +14,11 @@ static bool measures(void)
     return !ASX_TEST_SANITIZED && asx_test_scale() == 1; /* they keep books of their own */
 }
 
-/* A tenth more than before; of a process this small, a few pages. */
-static bool is_back(uint64_t before, uint64_t after)
+/* A tenth more than before; of a process this small, a few pages. After fibers, of which a burst
+ * is 400 MB, also what the first one touches once: code, heads of arenas (0.6 MB were seen). */
+static bool is_back(uint64_t before, uint64_t after, int fibers)
 {
-    return after <= before + before / 10 + 256 * 1024;
+    return after <= before + before / 10 + (fibers != 0 ? 1024u : 256u) * UINT64_C(1024);
 }
 
 static bool machine_is_busy(void)
@@ -117,7 +118,7 @@ static asx_status bursts(asx_cx *cx, void *arg)
         uint64_t most = resident_bytes();
         CHECK_EQ(asx_sleep(cx, ASX_SEC), ASX_OK);
         uint64_t after = resident_bytes();
-        for (int i = 0; i < 8 && machine_is_busy() && !is_back(before, after); i++) {
+        for (int i = 0; i < 8 && machine_is_busy() && !is_back(before, after, b->fibers); i++) {
             CHECK_EQ(asx_sleep(cx, 500 * ASX_MS), ASX_OK); /* giving back takes its time, too */
             after = resident_bytes();
         }
@@ -128,7 +129,7 @@ static asx_status bursts(asx_cx *cx, void *arg)
             continue;
         if (b->fibers != 0)
             CHECK_GE(most, before + (uint64_t)b->fibers * 4000);
-        CHECK(is_back(before, after));
+        CHECK(is_back(before, after, b->fibers));
     }
     return ASX_OK;
 }
