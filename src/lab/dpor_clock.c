@@ -208,24 +208,26 @@ static bool list_row(asx__dpor *d, const uint32_t *x, const uint32_t *y, uint32_
 }
 
 static bool list_at(asx__dpor *d, asx__clock clock, asx__clock other, uint32_t level,
-                    uint32_t first, asx__stands *list)
+                    uint32_t first, size_t most, asx__stands *list)
 {
-    if (clock == other || clock == 0)
+    if (clock == other || clock == 0 || list->len > most)
         return true;
     const uint32_t *x = asx__clock_row(d, clock), *y = asx__clock_row(d, other);
     if (level == 0)
         return list_row(d, x, y, first, ASX__CLOCK_FAN, list);
     uint32_t len = level + 1 == d->levels ? top_len(d) : ASX__CLOCK_FAN;
     for (uint32_t i = 0; i < len; i++)
-        if (!list_at(d, x[i], y[i], level - 1, first + (i << level * ASX__CLOCK_FAN_BITS), list))
+        if (!list_at(d, x[i], y[i], level - 1, first + (i << level * ASX__CLOCK_FAN_BITS), most,
+                     list))
             return false;
     return true;
 }
 
-bool asx__clock_list(asx__dpor *d, asx__clock clock, asx__clock other, asx__stands *list)
+bool asx__clock_list(asx__dpor *d, asx__clock clock, asx__clock other, size_t most,
+                     asx__stands *list)
 {
     list->len = 0;
-    return list_at(d, clock, other, d->levels - 1, 0, list);
+    return list_at(d, clock, other, d->levels - 1, 0, most, list);
 }
 
 asx__clock asx__clock_of_all(asx__dpor *d)

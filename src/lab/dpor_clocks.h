@@ -44,9 +44,10 @@ bool asx__clock_widen(asx__dpor *d, uint32_t tasks);
 uint32_t asx__clock_get_far(const asx__dpor *d, asx__clock clock, uint32_t task);
 asx__clock asx__clock_set_far(asx__dpor *d, asx__clock clock, uint32_t task, uint32_t ordinal);
 asx__clock asx__clock_join_far(asx__dpor *d, asx__clock clock, asx__clock other);
-/* Many tasks: lists the counters of the clock that are greater than those of the other, by task.
- * False: no memory. */
-bool asx__clock_list(asx__dpor *d, asx__clock clock, asx__clock other, asx__stands *list);
+/* Many tasks: lists the counters of the clock that are greater than those of the other, by task; if
+ * there are more than `most` not all of them. False: no memory. */
+bool asx__clock_list(asx__dpor *d, asx__clock clock, asx__clock other, size_t most,
+                     asx__stands *list);
 /* The clock of all events so far. */
 asx__clock asx__clock_of_all(asx__dpor *d);
 

@@ -469,12 +469,13 @@ static uint32_t begin_walk(asx__dpor *d, const mover *m)
     return count;
 }
 
-/* ... of many tasks. */
+/* ... of many tasks; or more than ASX__WALK_MOST. */
 static uint32_t begin_walk_far(asx__dpor *d, const mover *m)
 {
     uint32_t count = 0;
     size_t kept = 0;
-    if (!asx__dpor_sort(d) || !asx__clock_list(d, m->after, m->before, &d->stands))
+    if (!asx__dpor_sort(d) ||
+        !asx__clock_list(d, m->after, m->before, ASX__WALK_MOST + 1, &d->stands))
         return 0;
     for (size_t i = 0; i < d->stands.len; i++) {
         asx__stand s = d->stands.at[i];

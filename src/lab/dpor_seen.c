@@ -210,7 +210,7 @@ static bool list_rests(asx__dpor *d, uint32_t node, uint32_t *ret_row, uint32_t 
 {
     uint32_t pairs = 0;
     if (d->rests_on_all ||
-        !asx__clock_list(d, d->rests, d->wide_events[node].past, &d->seen_on))
+        !asx__clock_list(d, d->rests, d->wide_events[node].past, SIZE_MAX, &d->seen_on))
         return false;
     for (size_t i = 0; i < d->seen_on.len; i++) {
         asx__stand s = d->seen_on.at[i];
