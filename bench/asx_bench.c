@@ -513,7 +513,7 @@ static void park_and_cancel(struct place *p, unsigned count)
 /* Resident size in per cent of what it was; a small burst first touches what every one needs. */
 static double resident_after(struct place *p, bool parks)
 {
-    park_and_cancel(p, 2000);
+    park_and_cancel(p, 20000);
     ok(asx_sleep(p->cx, ASX_SEC), "sleep");
     double before = resident_bytes();
     if (parks)

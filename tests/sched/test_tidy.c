@@ -14,11 +14,10 @@ static bool measures(void)
     return !ASX_TEST_SANITIZED && asx_test_scale() == 1; /* they keep books of their own */
 }
 
-/* A tenth more than before; of a process this small, a few pages. After fibers, of which a burst
- * is 400 MB, also what the first one touches once: code, heads of arenas (0.6 MB were seen). */
-static bool is_back(uint64_t before, uint64_t after, int fibers)
+/* A tenth more than before; of a process this small, a few pages. */
+static bool is_back(uint64_t before, uint64_t after)
 {
-    return after <= before + before / 10 + (fibers != 0 ? 1024u : 256u) * UINT64_C(1024);
+    return after <= before + before / 10 + 256 * 1024;
 }
 
 static bool machine_is_busy(void)
@@ -105,7 +104,7 @@ typedef struct burst {
 static asx_status bursts(asx_cx *cx, void *arg)
 {
     burst *b = arg;
-    park(cx, 5000, b->cancelled); /* so that every worker has touched what is its own */
+    park(cx, 20000, b->cancelled); /* so that every worker has touched what is its own */
     spawn_and_join(cx, 1, LIVE);
     CHECK_EQ(asx_sleep(cx, ASX_SEC), ASX_OK);
     int rounds = measures() ? 2 : 1; /* again, from what was given back */
@@ -118,7 +117,7 @@ static asx_status bursts(asx_cx *cx, void *arg)
         uint64_t most = resident_bytes();
         CHECK_EQ(asx_sleep(cx, ASX_SEC), ASX_OK);
         uint64_t after = resident_bytes();
-        for (int i = 0; i < 8 && machine_is_busy() && !is_back(before, after, b->fibers); i++) {
+        for (int i = 0; i < 8 && machine_is_busy() && !is_back(before, after); i++) {
             CHECK_EQ(asx_sleep(cx, 500 * ASX_MS), ASX_OK); /* giving back takes its time, too */
             after = resident_bytes();
         }
@@ -129,7 +128,7 @@ static asx_status bursts(asx_cx *cx, void *arg)
             continue;
         if (b->fibers != 0)
             CHECK_GE(most, before + (uint64_t)b->fibers * 4000);
-        CHECK(is_back(before, after, b->fibers));
+        CHECK(is_back(before, after));
     }
     return ASX_OK;
 }
