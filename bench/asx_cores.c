@@ -157,8 +157,8 @@ static asx_status loot_fiber(asx_cx *cx, void *arg)
 {
     (void)cx;
     (void)arg;
-    unsigned so_far = atomic_load_explicit(&looted, memory_order_relaxed);
-    atomic_store_explicit(&looted, so_far + 1, memory_order_relaxed); /* there is one thief */
+    /* One thief, but for a surplus worker that may come while the rich one seems to be stuck. */
+    atomic_fetch_add_explicit(&looted, 1, memory_order_relaxed);
     return ASX_OK;
 }
 
