@@ -1,5 +1,6 @@
-/* support_frame.h - what the programs of support_kinds.c and support_sync_kinds.c have in common:
- * the objects that three tasks share, how these are started, and what several kinds do. */
+/* support_frame.h - what the programs of support_kinds.c, support_sync_kinds.c and
+ * support_task_kinds.c have in common: the objects that tasks share, how three of them are started,
+ * and what several kinds do. */
 #ifndef ASX_TESTS_FRAME_H
 #define ASX_TESTS_FRAME_H
 
@@ -115,6 +116,20 @@ static inline asx_status looks_for_any(asx_cx *cx, void *arg)
     int message;
     for (int i = 0; i < s->steps / 3; i++)
         (void)asx_mpmc_try_recv(&s->any_rx, cx, &message);
+    return ASX_OK;
+}
+
+static inline asx_status waits_a_bit(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    int message;
+    for (int i = 0; i < s->steps / 2; i++) {
+        asx_region r;
+        if (asx_region_open(cx, &r, &(asx_region_options){ .timeout_ns = 10 }) < 0)
+            break;
+        asx_status st = asx_channel_recv(&s->rx, cx, &message);
+        (void)asx_region_close(&r, st);
+    }
     return ASX_OK;
 }
 

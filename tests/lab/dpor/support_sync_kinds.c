@@ -379,20 +379,6 @@ static void kind_naps(asx_cx *cx, void *arg)
     run_alone(cx, arg, naps, naps, naps);
 }
 
-static asx_status waits_a_bit(asx_cx *cx, void *arg)
-{
-    shared *s = arg;
-    int message;
-    for (int i = 0; i < s->steps / 2; i++) {
-        asx_region r;
-        if (asx_region_open(cx, &r, &(asx_region_options){ .timeout_ns = 10 }) < 0)
-            break;
-        asx_status st = asx_channel_recv(&s->rx, cx, &message);
-        (void)asx_region_close(&r, st);
-    }
-    return ASX_OK;
-}
-
 static void kind_deadlines(asx_cx *cx, void *arg)
 {
     const int *steps = arg;

@@ -6,39 +6,27 @@
 #ifndef ASX_LAB
 #define ASX_LAB 1
 #endif
-#include <asx/asx.h>
-
+#include "support_frame.h"
 #include "support_kinds.h"
 
-enum { TASKS = 1024, CELLS = 3 };
-
-typedef struct shared {
-    int steps;
-    asx_channel_sender tx;
-    asx_channel_receiver rx;
-    asx_task first;
-} shared;
+enum { TASKS = 1024, CELLS = sizeof cells / sizeof cells[0] };
 
 typedef struct part {
     const shared *of;
     int number;
 } part;
 
-static int cells[CELLS];
 static part parts[TASKS];
 static asx_task tasks[TASKS];
 
-static void begin(asx_cx *cx, shared *s, const int *steps, asx_region *ret_region)
+static void begin_parts(asx_cx *cx, shared *s, const int *steps, asx_region *ret_region)
 {
-    s->steps = *steps;
-    for (int i = 0; i < CELLS; i++)
-        cells[i] = 0;
     for (int i = 0; i < TASKS; i++)
         parts[i] = (part){ s, i };
-    asx_lab_check(cx, asx_region_open(cx, ret_region, NULL) == ASX_OK);
+    begin(cx, s, steps, ret_region);
 }
 
-static void run(asx_cx *cx, asx_region *r, shared *s, asx_task_fn a, asx_task_fn b)
+static void run_pair(asx_cx *cx, asx_region *r, shared *s, asx_task_fn a, asx_task_fn b)
 {
     asx_lab_check(cx, asx_spawn(r, "a", a, s) == ASX_OK);
     asx_lab_check(cx, asx_spawn(r, "b", b, s) == ASX_OK);
@@ -49,8 +37,8 @@ static void run_two(asx_cx *cx, const int *steps, asx_task_fn a, asx_task_fn b)
 {
     asx_region r;
     shared s;
-    begin(cx, &s, steps, &r);
-    run(cx, &r, &s, a, b);
+    begin_parts(cx, &s, steps, &r);
+    run_pair(cx, &r, &s, a, b);
 }
 
 static asx_status adds(asx_cx *cx, void *arg)
@@ -155,11 +143,8 @@ static void run_told(asx_cx *cx, const int *steps, asx_task_fn fn)
 {
     asx_region r;
     shared s;
-    begin(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_spawn_task(&r, NULL, does_nothing, &s, &s.first) == ASX_OK);
-    asx_lab_check(cx, asx_spawn(&r, "a", fn, &s) == ASX_OK);
-    asx_lab_check(cx, asx_spawn(&r, "b", cancels, &s) == ASX_OK);
-    asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_OK);
+    begin_parts(cx, &s, steps, &r);
+    run(cx, &r, &s, does_nothing, fn, cancels);
 }
 
 static void kind_told(asx_cx *cx, void *arg)
@@ -199,24 +184,7 @@ static void kind_races(asx_cx *cx, void *arg)
 static asx_status sends(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    asx_status st = ASX_OK;
-    for (int i = 0; i < s->steps / 2 && st >= 0; i++)
-        st = asx_channel_send(&s->tx, cx, &i);
-    return st;
-}
-
-static asx_status waits_a_bit(asx_cx *cx, void *arg)
-{
-    shared *s = arg;
-    int message;
-    for (int i = 0; i < s->steps / 2; i++) {
-        asx_region r;
-        if (asx_region_open(cx, &r, &(asx_region_options){ .timeout_ns = 10 }) < 0)
-            break;
-        asx_status st = asx_channel_recv(&s->rx, cx, &message);
-        (void)asx_region_close(&r, st);
-    }
-    return ASX_OK;
+    return send_some(cx, s, s->steps / 2);
 }
 
 static void kind_time_outs(asx_cx *cx, void *arg)
@@ -224,10 +192,10 @@ static void kind_time_outs(asx_cx *cx, void *arg)
     const int *steps = arg;
     asx_region r;
     shared s;
-    begin(cx, &s, steps, &r);
+    begin_parts(cx, &s, steps, &r);
     asx_lab_check(cx, asx_channel_create(&r, sizeof(int), (uint32_t)*steps, &s.tx, &s.rx) ==
                           ASX_OK);
-    run(cx, &r, &s, sends, waits_a_bit);
+    run_pair(cx, &r, &s, sends, waits_a_bit);
 }
 
 const lab_kind lab_task_kinds[LAB_TASK_KINDS] = {
