@@ -31,11 +31,12 @@ ASX_API void asx_lab_finding_deinit(asx_lab_finding *finding);
 #define ASX_LAB_SAMPLES 1000
 
 /* Runs `samples` sampled executions (0: ASX_LAB_SAMPLES), then explores every class, until an
- * execution is not good. `options` may be NULL; its mode, schedule and executions_max are not used;
- * time_max_ns is for all of it. The result is that of the exploration, or that of the samples if
- * one of them was not good or time was up. The caller frees the finding, also when nothing was
- * found. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM when nothing could be run;
- * then there is nothing to free. */
+ * execution is not good. `options` may be NULL; its mode and schedule are not used; time_max_ns and
+ * executions_max are for all of it; it goes on from a checkpoint of either part. The result is that
+ * of the exploration, or that of the samples if one of them was not good or no more was allowed.
+ * The caller frees the finding, also when nothing was found. ASX_E_INVALID_ARGUMENT,
+ * ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM when nothing could be run; then there is nothing to
+ * free. */
 ASX_API asx_status asx_lab_search(const asx_explore_options *options, uint64_t samples,
                                   asx_lab_fn fn, void *arg, asx_explore_result *ret_result,
                                   asx_lab_finding *ret_finding);

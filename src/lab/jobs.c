@@ -668,7 +668,8 @@ static void run(keeper *k, asx_explore_result *ret_result)
             begin_again(k);
     }
     end_all(k);
-    if (k->broken >= 0 && o->on_checkpoint != NULL && is_left(k) && k->status >= 0 && !k->lost)
+    bool more = is_left(k) || k->sampling; /* of samples there are always more */
+    if (k->broken >= 0 && o->on_checkpoint != NULL && more && k->status >= 0 && !k->lost)
         k->broken = save(k);
     if (k->broken < 0)
         return;

@@ -225,24 +225,31 @@ asx_status asx_lab_search(const asx_explore_options *options, uint64_t samples, 
     catch c = { .user = options, .started_ns = now_ns() };
     if (ret_result == NULL || ret_finding == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    uint64_t most = o.executions_max;
     o.mode = ASX_EXPLORE_SAMPLE;
     o.schedule = NULL;
     o.sink = NULL;
     o.stop_at_first = true;
     o.executions_max = samples != 0 ? samples : ASX_LAB_SAMPLES;
-    o.on_checkpoint = NULL;
-    asx_status st = ASX_OK;
-    memset(&result, 0, sizeof result);
-    if (o.resume == NULL) /* a checkpoint is of the exploration, which comes after the samples */
-        st = phase(&c, &o, fn, arg, &result);
-    uint64_t used = now_ns() - c.started_ns;
+    if (most != 0 && most < o.executions_max)
+        o.executions_max = most;
+    if (o.on_checkpoint != NULL)
+        o.on_checkpoint = on_checkpoint;
+    asx_status st = phase(&c, &o, fn, arg, &result);
+    if (st >= 0 && o.resume != NULL && result.refused != NULL)
+        memset(&result, 0, sizeof result); /* of the exploration, which comes after the samples */
+    else
+        o.resume = NULL;
+    uint64_t used = now_ns() - c.started_ns, sampled = result.totals.executions;
     bool in_time = (o.time_max_ns == 0 || used < o.time_max_ns) &&
                    result.stopped != ASX_EXPLORE_STOP_ASKED;
-    if (st >= 0 && result.status >= 0 && !c.finding.found && in_time) {
-        c.before = result.totals.executions;
+    bool allowed = most == 0 || sampled < most;
+    if (!allowed && result.stopped == ASX_EXPLORE_STOP_SAMPLED)
+        result.stopped = ASX_EXPLORE_STOP_EXECUTIONS;
+    if (st >= 0 && result.status >= 0 && !c.finding.found && in_time && allowed) {
+        c.before = sampled;
         o.mode = ASX_EXPLORE_OPTIMAL;
-        o.executions_max = 0;
-        o.on_checkpoint = options != NULL && options->on_checkpoint != NULL ? on_checkpoint : NULL;
+        o.executions_max = most != 0 ? most - sampled : 0;
         o.time_max_ns -= o.time_max_ns != 0 ? used : 0;
         st = phase(&c, &o, fn, arg, &result);
     }

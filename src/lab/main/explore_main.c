@@ -315,6 +315,9 @@ static int parse(request *r, int argc, char **argv)
         r->options.on_checkpoint = on_checkpoint;
     if (r->checkpoint == NULL && r->options.checkpoint_every_ns != 0)
         return complain("--checkpoint-every", "says when, but not where: --checkpoint FILE");
+    if ((r->options.bound != 0 || r->options.delays != 0) &&
+        r->options.mode != ASX_EXPLORE_OPTIMAL && r->options.mode != ASX_EXPLORE_DFS)
+        return complain("--bound", "is for optimal and dfs, and not for this mode");
     return 0;
 }
 
@@ -458,6 +461,8 @@ static int replay(request *r)
     int code;
     if (test == NULL)
         code = complain(p.test, "there is no such test");
+    else if (!wanted(r, test))
+        code = complain(r->replay, "is of another test");
     else if (p.clock != NULL && !clock_named(p.clock, &r->options.clock))
         code = complain(r->replay, "there is no such clock");
     else if (p.faults != NULL && (!number(p.faults, &faults) || faults > UINT32_MAX))

@@ -98,12 +98,14 @@ bool on_progress(void *ctx, const asx_explore_progress *p)
     return true;
 }
 
-static const char *mode_name(const request *r, const asx_lab_finding *finding)
+static const char *mode_name(const request *r, const asx_explore_result *result,
+                             const asx_lab_finding *finding)
 {
+    bool sampled = result->totals.estimate == 0;
     if (r->replay != NULL)
         return "replay";
     if (r->search)
-        return finding != NULL && finding->found ? "search" : "optimal";
+        return sampled || (finding != NULL && finding->found) ? "search" : "optimal";
     return asx_explore_mode_str(r->options.mode);
 }
 
@@ -122,7 +124,7 @@ static void print_json(const request *r, const asx_explore_result *result,
     printf("{\"test\":\"%s\",\"mode\":\"%s\",\"executions\":%llu,\"classes\":%llu,"
            "\"redundant\":%llu,\"blocked\":%llu,\"deadlocks\":%llu,\"bugs\":%llu,"
            "\"complete\":%s,\"seconds\":%.6f",
-           r->test->name, mode_name(r, finding), (ull)executions(result, finding),
+           r->test->name, mode_name(r, result, finding), (ull)executions(result, finding),
            (ull)t->classes, (ull)t->redundant, (ull)t->blocked, (ull)t->deadlocks, (ull)t->bugs,
            result->complete ? "true" : "false", (double)elapsed_ns / 1e9);
     if (r->verbose)
@@ -159,12 +161,9 @@ static void print_bound(const request *r, const asx_explore_progress *t)
 }
 
 /* What was not seen, and why. */
-static void print_rest(const request *r, const asx_explore_result *result)
+static void print_why(const request *r, const asx_explore_result *result)
 {
     const asx_explore_progress *t = &result->totals;
-    if (result->complete || r->replay != NULL || result->stopped == ASX_EXPLORE_STOP_SAMPLED ||
-        result->stopped == ASX_EXPLORE_STOP_FAILED)
-        return;
     printf("%s: bounded: %s", r->test->name, asx_explore_stop_str(result->stopped));
     if (r->options.bound != 0)
         printf("; at most %u preemptions", (unsigned)r->options.bound - 1);
@@ -175,6 +174,14 @@ static void print_rest(const request *r, const asx_explore_result *result)
     if (t->frontier != 0)
         printf("; %llu executions have alternatives that were not run", (ull)t->frontier);
     puts("");
+}
+
+static void print_rest(const request *r, const asx_explore_result *result)
+{
+    if (result->complete || r->replay != NULL || result->stopped == ASX_EXPLORE_STOP_FAILED)
+        return;
+    if (result->stopped != ASX_EXPLORE_STOP_SAMPLED)
+        print_why(r, result);
     if (r->checkpoint != NULL && result->unsaved == NULL && result->status >= 0 &&
         result->stopped != ASX_EXPLORE_STOP_BOUND && result->stopped != ASX_EXPLORE_STOP_TOO_LONG)
         printf("%s: the rest is in %s; --resume %s\n", r->test->name, r->checkpoint,

@@ -52,6 +52,12 @@ if command -v gdb >/dev/null 2>&1; then
     expect debugged 0 '^#0 .*asx_lab_failed_here .*a == 5' "$asx" replay asx-account_bad.pack --gdb
     expect debugged-too 0 '^#0 .*asx_lab_failed_here .*a == 5' "$asx" replay --gdb asx-account_bad.pack
 fi
+expect kept 0 'the rest is in point; --resume point$' \
+    "$asx" explore "$program" --max-executions 5 --checkpoint point philosophers_5_good
+expect gone-on 0 '^philosophers_5_good: 30 executions, .* complete$' \
+    "$asx" explore "$program" --resume point philosophers_5_good
+expect sampled 0 '"mode":"search","executions":5,.*"complete":false' \
+    "$asx" explore "$program" --json --max-executions 5 philosophers_5_good
 expect deadlock 1 'deadlock: .*cycle: ' "$asx" explore "$program" --no-pack lock_order_bad
 [ ! -e asx-lock_order_bad.pack ] || { echo "--no-pack: there is one"; bad=1; }
 # One of each of the smaller objects, used wrongly: told, packed, replayed; and rightly.

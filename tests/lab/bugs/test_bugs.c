@@ -127,6 +127,54 @@ ASX_TEST(a_search_that_finds_nothing_has_explored_every_class)
     asx_lab_finding_deinit(&finding);
 }
 
+typedef struct point {
+    char bytes[65536];
+    size_t len;
+} point;
+
+static asx_status keep_point(void *ctx, const void *bytes, size_t len)
+{
+    point *p = ctx;
+    CHECK_LE(len, sizeof p->bytes);
+    memcpy(p->bytes, bytes, len);
+    p->len = len;
+    return ASX_OK;
+}
+
+/* Schedules that a search of philosophers_5_good runs, 10 samples and 30 classes, in parts of so
+ * many at most. */
+static void search_in_parts(uint64_t most, uint64_t of_the_first)
+{
+    static point p;
+    asx_explore_options options = { .executions_max = most, .on_checkpoint = keep_point,
+                                    .ctx = &p };
+    asx_explore_result result;
+    asx_lab_finding finding;
+    p.len = 0;
+    CHECK_STATUS(asx_lab_search(&options, 10, lab_program("philosophers_5_good"), NULL, &result,
+                                &finding), ASX_OK);
+    CHECK(!finding.found && !result.complete);
+    CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_EXECUTIONS);
+    CHECK_EQ(finding.schedules, most);
+    CHECK_EQ(result.totals.executions, of_the_first);
+    asx_lab_finding_deinit(&finding);
+    CHECK(p.len > 0);
+    options = (asx_explore_options){ .resume = p.bytes, .resume_len = p.len };
+    CHECK_STATUS(asx_lab_search(&options, 10, lab_program("philosophers_5_good"), NULL, &result,
+                                &finding), ASX_OK);
+    CHECK(result.refused == NULL && result.complete);
+    CHECK_EQ(result.totals.executions, 30);
+    CHECK_EQ(finding.schedules, of_the_first == most ? 40 : 30);
+    asx_lab_finding_deinit(&finding);
+}
+
+ASX_TEST(a_search_runs_no_more_than_it_is_allowed_and_goes_on_from_there)
+{
+    search_in_parts(7, 7);
+    search_in_parts(10, 10);
+    search_in_parts(25, 15);
+}
+
 ASX_TEST(what_sampling_misses_the_exploration_finds)
 {
     asx_explore_result result;

@@ -39,6 +39,7 @@ expect lanes 1 '^lock x0 .*support_programs.c:[0-9]' --replay "$work/schedule"
 expect pack 1 'crash pack written to' --pack "$work/pack" philosophers_3
 head -n 2 "$work/pack" | tail -n 1 | grep -q "^program /.*lab-dpor$" || { echo "pack: program"; bad=1; }
 expect packed 1 '^philosophers_3: execution 1: deadlock: .*cycle: ' --replay "$work/pack"
+expect packed-other 2 'is of another test' --replay "$work/pack" readers_2
 printf 'test philosophers_3\nschedule 1 2 1 2 2\n' >"$work/other"
 expect diverged 2 'philosophers_3' --replay "$work/other"
 expect diverged-json 2 '^philosophers_3: ' --json --replay "$work/other"
@@ -82,6 +83,12 @@ expect no-checkpoint 2 "cannot be resumed: it is not a checkpoint" --mode optima
 expect no-resume 2 "cannot be read" --mode optimal --resume "$work/none" readers_8
 expect which-test 2 "is for one test" --checkpoint "$work/point"
 expect where 2 "not where" --checkpoint-every 3 readers_8
+# Of samples there are always more.
+expect sampled 0 "the rest is in $work/point; --resume $work/point" --mode random --max-executions 100 --checkpoint "$work/point" fib_2
+"$program" --json --mode random --max-executions 300 fib_2 | sed 's/,"seconds.*//' >"$work/once"
+expect more-samples 0 "^$(cat "$work/once")" --json --mode random --max-executions 300 --resume "$work/point" fib_2
+expect bound-of-pct 2 '^--bound: is for optimal and dfs' --bound 1 --mode pct readers_2
+expect bound-of-source 2 '^--bound: is for optimal and dfs' --mode source --bound delay:1 readers_2
 # An interrupt ends it, and what is left is kept.
 "$program" --json --mode optimal --checkpoint "$work/point" lastzero_15 >"$work/first" 2>&1 &
 child=$!
