@@ -142,6 +142,8 @@ static OUTSIDE void on_spawn(asx__explorer *x, const asx_event *event)
     uint32_t id = 0;
     asx__lab_region *region = asx__explorer_region(x, event->a);
     bool finalizes = region != NULL && asx__explorer_finalizes(region, serial);
+    if (x->tasks_len == 1)
+        x->alone_until = asx__dpor_done(x->dpor, x->tasks->id);
     if (index != 0)
         id = event->b == ASX__VEHICLE_POLL ? ASX__DPOR_NONE : number_of(x, event, finalizes);
     for (; x->tasks_len <= index; x->tasks_len++)

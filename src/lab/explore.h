@@ -144,6 +144,7 @@ typedef struct asx__explorer {
     uint64_t first_serial; /* of the test's task; 0: not started */
     asx__lab_task *tasks;
     size_t tasks_len, tasks_cap;
+    uint32_t alone_until;  /* events that the test had done when it started its first task */
     asx__lab_region *regions;
     size_t regions_len, regions_cap;
     asx__lab_thing *things;

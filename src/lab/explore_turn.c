@@ -366,6 +366,18 @@ static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
     return true;
 }
 
+/* Has the test done nothing since it was the only one? Then nobody was there who could have done
+ * something to its region, but for a deadline that may come at any time. */
+static bool was_alone(const asx__explorer *x, const asx__lab_task *self, const asx__lab_region *r)
+{
+    if (self != x->tasks ||
+        (x->tasks_len > 1 && asx__dpor_done(x->dpor, self->id) != x->alone_until))
+        return false;
+    while (r != NULL && r->timer == ASX__DPOR_NONE)
+        r = asx__explorer_region(x, r->parent);
+    return r == NULL;
+}
+
 /* Who starts something in a region that was opened by others, or by itself before it did something
  * else, may find it cancelled or closing, or find that its set-up has failed. Else nobody can have
  * done so. */
@@ -375,7 +387,7 @@ static bool is_fresh(const asx__explorer *x, const asx__lab_task *self, uint64_t
     const asx__lab_region *r = asx__explorer_region(x, region);
     return room == 0 && (how & ASX__SPAWN_FAILS) == 0 && r != NULL &&
            asx__explorer_task(x, r->owner) == self &&
-           asx__dpor_done(x->dpor, self->id) == r->opened_at;
+           (asx__dpor_done(x->dpor, self->id) == r->opened_at || was_alone(x, self, r));
 }
 
 /* It is not. Where there is room for so many it may have to wait for the end of others. */

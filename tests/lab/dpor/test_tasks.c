@@ -324,6 +324,33 @@ ASX_TEST(a_deadline_reaches_scopes_that_were_opened_after_it_was_set)
     CHECK_EQ(classes_with(empty_scope_under_a_timeout, &f, ASX_EXPLORE_ADVERSARIAL, 0), 4);
 }
 
+static asx_status opens_a_timed_scope(asx_cx *cx, void *arg)
+{
+    asx_region scope;
+    (void)arg;
+    (void)asx_region_open(cx, &scope, &(asx_region_options){ .timeout_ns = ASX_MS });
+    (void)asx_region_close(&scope, ASX_OK);
+    return ASX_OK;
+}
+
+static void starts_after_a_send(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    begin(cx, f);
+    CHECK_STATUS(send_one(cx, f), ASX_OK);
+    spawn(f, 1, "c", cancel_first);
+    spawn(f, 0, "t", check_twice);
+    spawn(f, 2, "o", opens_a_timed_scope);
+    end(cx, f);
+}
+
+/* A cancel before, between or after two checkpoints; a deadline that comes or not. */
+ASX_TEST(what_the_test_has_done_alone_does_not_part_its_starts)
+{
+    fixture f;
+    CHECK_EQ(classes_with(starts_after_a_send, &f, ASX_EXPLORE_ADVERSARIAL, 0), 6);
+}
+
 static void join_all(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
