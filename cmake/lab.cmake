@@ -64,7 +64,7 @@ if(ASX_TESTS)
   # ThreadSanitizer keeps signals back, and counts what is done in one as a failure.
   if(NOT CMAKE_CROSSCOMPILING AND NOT "${ASX_SANITIZE}" MATCHES "thread")
     add_test(NAME lab-dying COMMAND sh "${PROJECT_SOURCE_DIR}/tests/lab/dying/dying.sh"
-      $<TARGET_FILE:lab-dying>)
+      $<TARGET_FILE:lab-dying> $<TARGET_FILE:asx_tool>)
     set_tests_properties(lab-dying PROPERTIES LABELS lab TIMEOUT 300)
   endif()
 endif()

@@ -13,8 +13,9 @@
 
 #include "lab/pack.h"
 
-/* Runs a program with our standard streams; its exit code, or CLI_USAGE when there is none.
- * `answer` is -1, or where it is to say that it is a lab test program. */
+/* Runs a program with our standard streams; its exit code, CLI_FAILED if a signal has ended it, as
+ * that of a test does, or CLI_USAGE if it could not be run. `answer` is -1, or where it is to say
+ * that it is a lab test program. */
 static int run_program(char *const *argv, int answer)
 {
     int state = 0;
@@ -34,8 +35,10 @@ static int run_program(char *const *argv, int answer)
     while (waitpid(child, &state, 0) < 0)
         if (errno != EINTR)
             return cli_error("%s: %s", argv[0], strerror(errno));
-    if (WIFSIGNALED(state))
-        return cli_error("%s: %s", argv[0], strsignal(WTERMSIG(state)));
+    if (WIFSIGNALED(state)) {
+        (void)cli_error("%s: %s", argv[0], strsignal(WTERMSIG(state)));
+        return CLI_FAILED;
+    }
     return WEXITSTATUS(state) == 127 ? CLI_USAGE : WEXITSTATUS(state);
 }
 

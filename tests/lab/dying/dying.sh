@@ -1,8 +1,8 @@
 #!/bin/sh
-# dying.sh PROGRAM - a lab test that ends the process is told of with its schedule, and its pack
+# dying.sh PROGRAM ASX - a lab test that ends the process is told of with its schedule, and its pack
 # ends it again.
 set -u
-program=$1
+program=$1 asx=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
@@ -34,6 +34,8 @@ for one in "faults SIGSEGV" "aborts SIGABRT" "exits exit() was called" \
     grep -q "^the same failure again\$" out || fail "$test: it is not the same"
     has_trace "$test"
     [ "$test" = stays ] && continue
+    "$asx" explore "$program" --time 0.1 "$test" > out 2>&1
+    [ $? = 1 ] || fail "$test: the tool takes it for something else than a failure"
     "$program" --mode optimal --save saved "$test" > out 2>&1 &&
         fail "$test ends with success"
     grep -q "^schedule .*3" saved || fail "$test: no schedule was saved"
