@@ -139,6 +139,16 @@ if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
   add_test(NAME lab-classes-seen COMMAND lab-classes-seen --filter random_programs)
   set_tests_properties(lab-classes-seen PROPERTIES LABELS "lab;pure" TIMEOUT 900
     ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
+
+  add_executable(lab-dpor-seen "${PROJECT_SOURCE_DIR}/tests/lab/dpor/test_engine.c"
+    "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c" $<TARGET_OBJECTS:asx_harness>
+    $<TARGET_OBJECTS:lab-dpor-support> $<TARGET_OBJECTS:asx_test_workers>)
+  set_target_properties(lab-dpor-seen PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_compile_definitions(lab-dpor-seen PRIVATE ASX__SEEN_FROM=0)
+  target_link_libraries(lab-dpor-seen PRIVATE asx_test_options)
+  add_test(NAME lab-dpor-seen COMMAND lab-dpor-seen --filter rests_on)
+  set_tests_properties(lab-dpor-seen PROPERTIES LABELS "lab;pure" TIMEOUT 900)
 endif()
 
 # Clocks are trees if there are many tasks (src/lab/dpor_clocks.h), and what could have been otherwise

@@ -255,6 +255,38 @@ ASX_TEST(whether_something_is_covered_is_asked_again_when_the_rest_is_another)
     all_ways(&m, true, 60);
 }
 
+/* Whether 0 or 3 may read before a writer that waits rests on what comes behind them: on events of
+ * the sequence, and on a step that is not in it. The last of these counts. */
+ASX_TEST_TIMEOUT(what_a_sequence_rests_on_is_the_last_of_all_that_it_meets, 60)
+{
+    static const model m = {
+        .tasks = 4, .len = { 3, 5, 5, 4 }, .start = { 1, 0, 0, 0, 1 }, .capacity = { 1, 1 },
+        .code = { { STEP(CAS, 1, 0, 2), STEP(READ_LOCK, 1), STEP(READ_UNLOCK, 1) },
+                  { STEP(WRITE_REQUEST, 0), STEP(WRITE_LOCK, 0, 1), STEP(WRITE_UNLOCK, 0),
+                    STEP(WRITE_LOCK, 1), STEP(WRITE_UNLOCK, 1) },
+                  { STEP(WRITE_REQUEST, 1), STEP(WRITE_LOCK, 1, 1), STEP(WRITE_UNLOCK, 1),
+                    STEP(WRITE_LOCK, 0), STEP(WRITE_UNLOCK, 0) },
+                  { STEP(READ_LOCK, 1), STEP(STORE, 1, 1, 2), STEP(READ_LOCK, 0),
+                    STEP(READ_UNLOCK, 0) } }
+    };
+    all_ways(&m, asx_test_scale() == 1, 126);
+}
+
+/* An execution that has the same last step, but not what lay on the way through the tree. It shows
+ * only if every sequence is remembered, as in lab-dpor-seen. */
+ASX_TEST(what_is_remembered_of_a_sequence_rests_on_its_way_through_the_tree)
+{
+    static const model m = {
+        .tasks = 4, .len = { 2, 1, 1, 2 }, .start = { 0, 0, 0, 0, 2 }, .capacity = { 1, 1 },
+        .cancels = true,
+        .code = { { STEP(FETCH_ADD, 1, 1, 2, 0, 2), STEP(TRY_SEND, 0, 0, 0, 0, 1) },
+                  { STEP(PERMIT_SEND, 0) },
+                  { STEP(CAS, 1, 0, 1, 1, 2) },
+                  { STEP(CHOOSE, 0, 2), STEP(EVICT, 0) } }
+    };
+    all_ways(&m, true, 16);
+}
+
 /* The second answer goes with every order of the others, not only with the one in which the first
  * answer was new. */
 ASX_TEST(another_answer_is_tried_with_all_that_comes_beside_it)
