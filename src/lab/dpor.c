@@ -674,7 +674,7 @@ static bool pop_untried(asx__dpor *d)
     return false;
 }
 
-/* Everything from the beginning. */
+/* Everything from the beginning, wide: what is left of one object each is no longer looked at. */
 static bool begin_again(asx__dpor *d)
 {
     uint64_t memory_bytes = d->stats.memory_bytes;
@@ -688,12 +688,7 @@ static bool begin_again(asx__dpor *d)
     d->share_from = 0;
     if (d->options.mode != ASX__DPOR_REPLAY) /* whose plan is not the engine's */
         d->plan.len = 0;
-    d->known = 0;
-    d->blocks.len = d->untried.len = 0;
-    d->saved_steps.len = d->saved_blocks.len = d->alternatives.len = d->moved.len = 0;
-    d->frames.len = 0;
-    d->fresh_from = 0;
-    d->prefer = ASX__DPOR_NONE;
+    d->untried.len = 0;
     asx__classes_clear(&d->classes);
     asx__tree_clear(d);
     d->shared = 0;

@@ -67,8 +67,7 @@ static bool is_in_order(const asx__dpor *d, const race *r)
     asx__clock seen = e->prev_write != ASX__DPOR_NONE ? d->events[e->prev_write].clock : r->needs;
     for (size_t i = d->blocks.len; i-- > 0;) {
         const asx__block *block = &d->blocks.at[i];
-        if (block->start > r->early || block->over_task != e->task ||
-            block->over_ordinal != e->ordinal)
+        if (block->over_task != e->task || block->over_ordinal != e->ordinal)
             continue;
         if (asx__clock_get(d, r->needs, block->head_task) >= block->head_ordinal ||
             asx__clock_get(d, seen, block->head_task) >= block->head_ordinal)
