@@ -220,6 +220,7 @@ struct asx__dpor {
     ASX__VEC(asx__dpor_object) objects;
     asx__place *places;
     size_t places_cap;
+    unsigned places_shift; /* so much of a hash is left away: places_cap = 2^(64 - places_shift) */
     uint64_t stamp;
     ASX__VEC(uint32_t) races; /* scratch: readers that race with the event being noted */
 
@@ -318,10 +319,10 @@ bool asx__dpor_grow(asx__dpor *d, void **memory, size_t *cap, size_t need, size_
 
 #include "lab/dpor_clocks.h" /* which needs the above */
 
-/* Where the name is, or belongs. */
+/* Where the name is, or belongs. Only the highest bits of the product depend on all of the name. */
 static inline asx__place *asx__dpor_place(const asx__dpor *d, uint64_t name)
 {
-    size_t slot = (size_t)(name * ASX__HASH_M1 >> 32) & (d->places_cap - 1);
+    size_t slot = (size_t)(name * ASX__HASH_M1 >> d->places_shift);
     while (d->places[slot].stamp == d->stamp && d->places[slot].name != name)
         slot = (slot + 1) & (d->places_cap - 1);
     return &d->places[slot];

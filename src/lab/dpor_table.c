@@ -50,6 +50,7 @@ bool asx__dpor_grow_places(asx__dpor *d)
     }
     d->places = places;
     d->places_cap = cap;
+    d->places_shift = 64 - (unsigned)__builtin_ctzll(cap);
     d->stats.memory_bytes += (cap - old_cap) * sizeof *places;
     for (size_t i = 0; i < d->objects.len; i++) { /* in the order in which they came */
         asx__dpor_object *object = &d->objects.at[i];

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "harness.h"
-#include "lab/dpor.h"
+#include "lab/dpor_int.h"
 
 enum { TASKS = 40 };
 
@@ -165,6 +165,39 @@ ASX_TEST_TIMEOUT(many_operations_on_one_channel_cost_no_more_each, 120)
     printf("  %.1f us for 100 sends, %.1f us for 800\n", cost[0] * 1e6, cost[1] * 1e6);
     if (asx_test_scale() == 1)
         CHECK(cost[1] < cost[0] * 24);
+}
+
+/* Names that differ in one thing only: of which task, its how manyeth, which part of it, or an
+ * address. Where the first of them goes the others do not, else each is looked for behind all of
+ * them. */
+ASX_TEST(names_that_are_alike_have_places_of_their_own)
+{
+    static const struct {
+        const char *what;
+        uint64_t apart;
+    } ways[] = { { "task", UINT64_C(1) << 40 },
+                 { "number", UINT64_C(1) << ASX__NAME_PART_BITS },
+                 { "part", 1 },
+                 { "address", 64 } };
+    enum { NAMES = 32 };
+    asx__dpor_options options = { .mode = ASX__DPOR_OPTIMAL };
+    asx__dpor *d = asx__dpor_create(&options);
+    CHECK(d != NULL);
+    asx__dpor_begin(d);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        bool taken[1024] = { false };
+        int places = 0;
+        CHECK(d->places_cap >= 2 * NAMES && d->places_cap <= 1024);
+        for (uint64_t k = 0; k < NAMES; k++) {
+            uint64_t name = ASX__NAME(ASX__NAME_CANCEL, 0, 0) + k * ways[i].apart;
+            bool *place = &taken[asx__dpor_place(d, name) - d->places];
+            places += !*place;
+            *place = true;
+        }
+        printf("  %d names that differ in their %s: %d places\n", (int)NAMES, ways[i].what, places);
+        CHECK(places >= NAMES / 2);
+    }
+    asx__dpor_destroy(d);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
