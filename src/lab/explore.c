@@ -299,7 +299,7 @@ static OUTSIDE void on_other(asx__explorer *x, const asx_event *event)
 static void on_event(void *ctx, const asx_event *event)
 {
     asx__explorer *x = ctx;
-    if (x->clearing || x->driver == 0)
+    if (x->clearing)
         return;
     asx__oracles_hear(&x->oracles, event);
     if (ASX__UNLIKELY(x->oracles.complaint.oracle != ASX_ORACLE_NONE))
@@ -933,6 +933,7 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     x.oracles.partial = true;
     x.fn = fn;
     x.arg = arg;
+    x.clearing = true; /* nothing is heard before the first execution */
     x.cancels = (o->faults & ASX_EXPLORE_FAULT_CANCEL) != 0;
     x.drops = x.claims = o->schedule != NULL; /* one run: it is not begun twice for them */
     const void *outer = asx__thread_self()->explorer;

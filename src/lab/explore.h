@@ -172,7 +172,7 @@ typedef struct asx__explorer {
     bool limits;         /* some region has room for so many tasks or regions only */
     uint32_t due;        /* the clock, or a deadline: it was chosen already; NONE: nobody was */
     bool advancing;      /* the clock was moved and nobody has gone since */
-    bool clearing;       /* it is over and its tasks are being ended */
+    bool clearing;       /* it is over and its tasks are being ended; or none has begun yet */
     bool more;
     const char *failed_text, *failed_site; /* first failure ... */
     size_t failed_at;    /* ... after so many steps */

@@ -970,7 +970,7 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
     if (self == NULL || self->id == ASX__DPOR_NONE)
         return ASX__TURN_GOES;
     if (kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD)
-        return x->options->faults != 0 ? draw_fault(x, task, kind) : ASX__TURN_GOES;
+        return draw_fault(x, task, kind);
     if (!is_nothing(x, task, kind, a))
         return stand(x, task, kind, object, a, b);
     (void)site_of(x, self, task, kind);
@@ -980,6 +980,6 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
 
 void asx__explorer_seam_init(asx__explorer *x)
 {
-    x->seam = (asx__seam){ x, turn };
+    x->seam = (asx__seam){ x, turn, x->options->faults != 0 };
     x->rt->seam = &x->seam;
 }

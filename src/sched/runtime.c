@@ -851,6 +851,8 @@ static inline uint64_t emit(asx_runtime *rt, const asx__task *task, uint32_t kin
                             uint64_t a, uint64_t b, uint64_t cause)
 {
     uint64_t who = task != NULL ? asx__serial(task->generation) : 0;
+    if (rt->trace.tells && ASX__LIKELY(rt->trace.next_seq > 1)) /* an explorer, and one worker */
+        return asx__trace_tell(&rt->trace, rt->now, kind, who, object, a, b, cause);
     if (ASX__UNLIKELY(rt->trace.next_seq <= 1 && kind != ASX_EVENT_RUN_BEGIN))
         begin_journal(rt);
     if (ASX__UNLIKELY(rt->engine != NULL))

@@ -815,7 +815,7 @@ static inline uint64_t asx__turn_on(const asx_runtime *rt, asx__task *task, asx_
  * others may go before the answer. Which of its allocations fails cannot be told from outside. */
 static inline bool asx__fails(const asx_runtime *rt, asx__turn_kind what)
 {
-    return ASX__UNLIKELY(rt->seam != NULL) &&
+    return ASX__UNLIKELY(rt->seam != NULL) && rt->seam->fails &&
            rt->seam->turn(rt->seam->ctx, rt->current, what, 0, 0, 0) != ASX__TURN_GOES;
 }
 

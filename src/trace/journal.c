@@ -68,6 +68,7 @@ void asx__trace_observe(asx__trace *trace, void (*observe)(void *ctx, const asx_
 {
     trace->observe = observe;
     trace->observe_ctx = ctx;
+    trace->tells = observe != NULL && trace->on && trace->policy == ASX__TRACE_TELL;
 }
 
 static bool grow(asx__trace *trace)

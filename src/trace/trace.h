@@ -164,6 +164,7 @@ typedef struct asx__trace {
     bool on;
     bool refused; /* REFUSE met a full journal */
     bool wrapped; /* OVERWRITE went round: the oldest event is at `cursor` */
+    bool tells;   /* TELL, and somebody listens */
     asx__trace_overflow policy;
     uint32_t worker; /* whose events the next ones are */
     uint64_t next_seq;
@@ -212,22 +213,31 @@ static inline void asx__trace_stop(asx__trace *trace)
 uint64_t asx__trace_append(asx__trace *trace, asx_time now, uint32_t kind, uint64_t task,
                            uint64_t object, uint64_t a, uint64_t b, uint64_t cause);
 
+/* The half for those that keep nothing and tell. */
+static inline uint64_t asx__trace_tell(asx__trace *trace, asx_time now, uint32_t kind,
+                                       uint64_t task, uint64_t object, uint64_t a, uint64_t b,
+                                       uint64_t cause)
+{
+    const asx_event event = { .seq = trace->next_seq++, .time = now, .kind = kind,
+                              .worker = trace->worker, .task = task, .object = object,
+                              .a = a, .b = b, .cause = cause };
+    trace->observe(trace->observe_ctx, &event);
+    return event.seq;
+}
+
 /* Appends an event and returns its seq (>= 1), to be passed as `cause` of what follows from it;
  * 0 when the journal is off. `cause` is 0 or the seq of an earlier event. Never fails. */
 static inline uint64_t asx__trace_emit(asx__trace *trace, asx_time now, uint32_t kind,
                                        uint64_t task, uint64_t object, uint64_t a, uint64_t b,
                                        uint64_t cause)
 {
+    if (trace->tells)
+        return asx__trace_tell(trace, now, kind, task, object, a, b, cause);
     if (!trace->on)
         return 0;
     if (trace->policy != ASX__TRACE_TELL)
         return asx__trace_append(trace, now, kind, task, object, a, b, cause);
-    const asx_event event = { .seq = trace->next_seq++, .time = now, .kind = kind,
-                              .worker = trace->worker, .task = task, .object = object,
-                              .a = a, .b = b, .cause = cause };
-    if (trace->observe != NULL)
-        trace->observe(trace->observe_ctx, &event);
-    return event.seq;
+    return trace->next_seq++;
 }
 
 /* ASX_E_RESOURCE_EXHAUSTED once an event was refused, else ASX_OK. */
