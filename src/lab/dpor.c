@@ -177,6 +177,18 @@ uint32_t asx__dpor_clock_task(asx__dpor *d)
     return task;
 }
 
+uint64_t asx__dpor_awaited(const asx__dpor *d)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t t = 0; t < d->tasks_len; t++) {
+        const asx__dpor_task *k = &d->tasks[t];
+        bool waits = k->op.kind == ASX__OP_RELAX || (k->op.kind == ASX__OP_SLEEP && k->op.b == 0);
+        if (k->present && k->pending && waits && k->op.a < first)
+            first = k->op.a;
+    }
+    return first;
+}
+
 static uint32_t hidden_task(asx__dpor *d, uint32_t owner, uint32_t nth)
 {
     uint32_t task = asx__dpor_name(d, owner, nth);

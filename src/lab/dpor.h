@@ -414,6 +414,8 @@ void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role);
 /* The clock, as a task that can do nothing but ADVANCE, when no other task can do anything; the
  * same number in every execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_clock_task(asx__dpor *d);
+/* The first time that somebody waits for who stands before that; UINT64_MAX: nobody does. */
+uint64_t asx__dpor_awaited(const asx__dpor *d);
 /* The deadline of the nth region that `owner` has opened, or its own, as a task; the same number in
  * every execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_timer_task(asx__dpor *d, uint32_t owner, uint32_t nth);

@@ -428,14 +428,10 @@ static void begin_time(asx__explorer *x)
 static void announce_clock(asx__explorer *x)
 {
     uint64_t next = asx__explorer_time(x, asx__next_deadline(x->rt));
-    for (size_t i = 0; i < x->tasks_len; i++) {
-        const asx__op *op = asx__dpor_pending(x->dpor, x->tasks[i].id);
-        bool waits = op != NULL && ((op->kind == ASX__OP_SLEEP && op->b == 0) ||
-                                    op->kind == ASX__OP_RELAX);
-        if (waits && op->a < next)
-            next = op->a;
-    }
-    x->clock = asx__dpor_clock_task(x->dpor);
+    uint64_t awaited = asx__dpor_awaited(x->dpor);
+    next = awaited < next ? awaited : next;
+    if (x->clock == ASX__DPOR_NONE)
+        x->clock = asx__dpor_clock_task(x->dpor);
     asx__op op = { .kind = ASX__OP_ADVANCE, .a = next, .site = "",
                    .name = ASX__NAME(ASX__NAME_CLOCK, 0, 0) };
     if (x->clock == ASX__DPOR_NONE)

@@ -302,12 +302,13 @@ bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task)
 bool asx__explorer_fire(asx__explorer *x, uint32_t timer)
 {
     asx__lab_region *r = x->timed ? region_of_timer(x, timer) : NULL;
-    asx__task *task = x->timed ? timed_task(x, task_of_timer(x, timer)) : NULL;
+    uint64_t serial = x->timed ? task_of_timer(x, timer) : 0;
+    asx__task *task = serial != 0 ? timed_task(x, serial) : NULL;
     if (r == NULL && task == NULL)
         return false;
     if (task != NULL) {
         (void)asx__dpor_commit(x->dpor, timer);
-        asx__aim_shot(x, ASX__TURN_COUNT, task_of_timer(x, timer), 0, 0);
+        asx__aim_shot(x, ASX__TURN_COUNT, serial, 0, 0);
         asx__budget_exhaust(x->rt, task, ASX_CANCEL_DEADLINE);
         return true;
     }
