@@ -273,11 +273,43 @@ typedef uint64_t asx__state_fn(void *ctx, uint64_t name, const asx__op *op);
 bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed);
 /* More than one object, or one that only the engine knows: not for asx__op_eval(). */
 bool asx__op_is_wide(const asx__op *op);
-/* It is never disabled and always accesses the same object. */
-bool asx__op_is_plain(const asx__op *op);
 uint64_t asx__op_name(const asx__op *op);
 /* It may access any part of what `name` names. */
 bool asx__op_has_parts(const asx__op *op);
+/* Something that was opened under a mask is among its targets. */
+bool asx__op_has_shields(const asx__op *op);
+
+/* It is never disabled and always accesses the same object. */
+static inline bool asx__op_is_plain(const asx__op *op)
+{
+    if (op->cx != 0)
+        return false;
+    switch (op->kind) {
+    case ASX__OP_LOAD:
+    case ASX__OP_STORE:
+    case ASX__OP_CAS:
+    case ASX__OP_FETCH_ADD:
+    case ASX__OP_FETCH_OR:
+    case ASX__OP_FETCH_AND:
+    case ASX__OP_EXCHANGE:
+    case ASX__OP_FENCE:
+    case ASX__OP_TRY_LOCK:
+    case ASX__OP_UNLOCK:
+    case ASX__OP_TRY_ACQUIRE:
+    case ASX__OP_RELEASE:
+    case ASX__OP_TRY_READ_LOCK:
+    case ASX__OP_READ_UNLOCK:
+    case ASX__OP_WRITE_REQUEST:
+    case ASX__OP_TRY_WRITE_LOCK:
+    case ASX__OP_WRITE_UNLOCK:
+        return true;
+    case ASX__OP_CANCEL:
+    case ASX__OP_END:
+        return !asx__op_has_shields(op);
+    default:
+        return false;
+    }
+}
 
 /* State of an object of 1, 2, 4 or 8 bytes. */
 uint64_t asx__state_read(const void *object, uint32_t size);

@@ -633,12 +633,13 @@ void asx__find_races(asx__dpor *d)
     }
     for (uint32_t t = 0; t < d->tasks_len; t++) {
         const asx__dpor_task *task = &d->tasks[t];
-        mover m = { t, d->events_len, task->clock, &task->op, 0, true, task->history };
         if (t == d->clock) /* it could not have gone earlier: others could */
             continue;
-        if (task->present && task->pending && !asx__op_is_plain(&task->op) &&
-            task->op.kind != ASX__OP_CHOOSE)
-            find_hard(d, &m);
+        if (!task->present || !task->pending || asx__op_is_plain(&task->op) ||
+            task->op.kind == ASX__OP_CHOOSE)
+            continue;
+        mover m = { t, d->events_len, task->clock, &task->op, 0, true, task->history };
+        find_hard(d, &m);
         d->rows_len = rows;
     }
 }

@@ -62,43 +62,12 @@ bool asx__op_has_parts(const asx__op *op)
            op->kind == ASX__OP_CLOSE_REGION;
 }
 
-static bool has_shields(const asx__op *op)
+bool asx__op_has_shields(const asx__op *op)
 {
     for (uint32_t i = 0; i < op->targets_len; i++)
         if (asx__is_shield(op->targets[i]))
             return true;
     return false;
-}
-
-bool asx__op_is_plain(const asx__op *op)
-{
-    if (op->cx != 0)
-        return false;
-    switch (op->kind) {
-    case ASX__OP_LOAD:
-    case ASX__OP_STORE:
-    case ASX__OP_CAS:
-    case ASX__OP_FETCH_ADD:
-    case ASX__OP_FETCH_OR:
-    case ASX__OP_FETCH_AND:
-    case ASX__OP_EXCHANGE:
-    case ASX__OP_FENCE:
-    case ASX__OP_TRY_LOCK:
-    case ASX__OP_UNLOCK:
-    case ASX__OP_TRY_ACQUIRE:
-    case ASX__OP_RELEASE:
-    case ASX__OP_TRY_READ_LOCK:
-    case ASX__OP_READ_UNLOCK:
-    case ASX__OP_WRITE_REQUEST:
-    case ASX__OP_TRY_WRITE_LOCK:
-    case ASX__OP_WRITE_UNLOCK:
-        return true;
-    case ASX__OP_CANCEL:
-    case ASX__OP_END:
-        return !has_shields(op);
-    default:
-        return false;
-    }
 }
 
 /* ---- one object ----------------------------------------------------------------------------- */

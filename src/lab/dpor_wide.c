@@ -245,7 +245,7 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
                                 .prev = ASX__DPOR_NONE, .prev_write = ASX__DPOR_NONE,
                                 .objects = (uint32_t)d->objects.len, .clock = k->clock,
                                 .rows = d->rows_len };
-    *wide = (asx__wide_event){ .answers = 1, .plain = asx__op_is_plain(&k->op),
+    *wide = (asx__wide_event){ .op = k->op, .answers = 1, .plain = asx__op_is_plain(&k->op),
                                .past = k->clock, .before = k->history };
     asx__clock_share(d);
     bool known = d->deed_of == &k->op && d->deed_at == step; /* since it was chosen */
@@ -256,8 +256,8 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
         wide->answers = asx__dpor_answer(d, &k->op);
         event->choice = k->op.pick;
         known = known && event->choice == 0;
+        wide->op = k->op;
     }
-    wide->op = k->op;
     if (k->op.kind == ASX__OP_CHOOSE) {
         wide->answers = (uint32_t)k->op.a;
         d->deed.len = 0;

@@ -146,8 +146,9 @@ static OUTSIDE void on_spawn(asx__explorer *x, const asx_event *event)
         x->alone_until = asx__dpor_done(x->dpor, x->tasks->id);
     if (index != 0)
         id = event->b == ASX__VEHICLE_POLL ? ASX__DPOR_NONE : number_of(x, event, finalizes);
-    for (; x->tasks_len <= index; x->tasks_len++)
+    for (; x->tasks_len < index; x->tasks_len++)
         x->tasks[x->tasks_len] = (asx__lab_task){ .id = ASX__DPOR_NONE, .timer = ASX__DPOR_NONE };
+    x->tasks_len += x->tasks_len == index;
     if (x->rt->timed_tasks != 0 && x->options->clock == ASX_EXPLORE_ADVERSARIAL && !x->cancels)
         asx__explorer_prepare(x, &x->cancels); /* its deadline may come at any point */
     x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id, .finalizes = finalizes,
