@@ -464,6 +464,7 @@ static OUTSIDE void know(asx__explorer *x, uint32_t id, asx__task *task)
     x->known[id].standing = task;
     x->known[id].name = task->name;
     x->known[id].serial = asx__serial(task->generation);
+    asx__dpor_role(x->dpor, id, task->name != NULL && *task->name != 0 ? task->name : task->site);
     if ((uintptr_t)stack->base < x->stacks_from)
         x->stacks_from = (uintptr_t)stack->base;
     if ((uintptr_t)stack->base + stack->size > x->stacks_to)
@@ -472,16 +473,16 @@ static OUTSIDE void know(asx__explorer *x, uint32_t id, asx__task *task)
 
 uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op)
 {
-    uint32_t id = asx__explorer_task(x, asx__serial(task->generation))->id;
+    uint64_t serial = asx__serial(task->generation);
+    uint32_t id = asx__explorer_known(x, serial)->id;
     if (ASX__UNLIKELY(id >= x->known_cap) &&
         !asx__explorer_room(x, (void **)&x->known, &x->known_cap, (size_t)id + 1,
                             sizeof *x->known))
         return 0;
-    if (x->known[id].serial != asx__serial(task->generation) || x->known[id].standing != task)
+    if (x->known[id].serial != serial || x->known[id].standing != task)
         know(x, id, task);
     if ((op->kind == ASX__OP_SLEEP || op->kind == ASX__OP_RELAX) && !x->timed)
         begin_time(x);
-    asx__dpor_role(x->dpor, id, task->name != NULL && *task->name != 0 ? task->name : task->site);
     asx__dpor_announce(x->dpor, id, op);
     if (is_alone(x->rt)) {
         uint32_t chosen = choose(x);

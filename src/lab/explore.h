@@ -217,6 +217,12 @@ static inline asx__lab_task *asx__explorer_task(const asx__explorer *x, uint64_t
     return x->first_serial != 0 && index < x->tasks_len ? &x->tasks[index] : NULL;
 }
 
+/* It is one. */
+static inline asx__lab_task *asx__explorer_known(const asx__explorer *x, uint64_t serial)
+{
+    return &x->tasks[serial - x->first_serial];
+}
+
 static inline asx__lab_region *asx__explorer_region(const asx__explorer *x, uint64_t serial)
 {
     if (x->regions_len == 0 || serial < x->regions[0].serial)

@@ -917,7 +917,7 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
                               uint64_t object, uint64_t a, uint64_t b)
 {
     uint64_t serial = asx__serial(task->generation);
-    asx__lab_task *self = asx__explorer_task(x, serial);
+    asx__lab_task *self = asx__explorer_known(x, serial);
     if (kind == ASX__TURN_MADE) {
         asx__explorer_made(x, (uint32_t)b, object, serial, a);
         return ASX__TURN_GOES;
@@ -933,14 +933,14 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
                ((b & ASX__SPAWN_OPENS) != 0 ? ASX__START_OPENS : 0u);
     if (rows[kind].can_cancel && (task->flags & ASX__T_METERED) != 0) {
         charge_poll(x, task);
-        self = asx__explorer_task(x, serial);
+        self = asx__explorer_known(x, serial);
     }
     if (!make_op(x, self, kind, object, a, &op))
         return ASX__TURN_GOES;
     if (x->cancels && rows[kind].can_cancel && !asx__task_masked(task)) {
         op.cx = cancel_flag(self->id);
         may_cancel(x, task, self);
-        self = asx__explorer_task(x, serial); /* others may have been started meanwhile */
+        self = asx__explorer_known(x, serial); /* others may have been started meanwhile */
     }
     if (kind == ASX__TURN_SPAWN && asx__task_masked(task))
         op.cx = 0;
@@ -951,13 +951,13 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         (void)asx__explorer_stand(x, task, &request);
         if (op.cx != 0 && asx__dpor_state(x->dpor, op.cx) != 0)
             return ASX__FOUND_CANCELLED; /* told before it has asked for anything */
-        self = asx__explorer_task(x, serial);
+        self = asx__explorer_known(x, serial);
         op.a = 1;
     }
     if (aims_at_tasks(kind))
         begin_aim(x, self, kind, object, a);
     uint64_t found = asx__explorer_stand(x, task, &op);
-    after_turn(x, asx__explorer_task(x, serial), kind, object, a, found);
+    after_turn(x, asx__explorer_known(x, serial), kind, object, a, found);
     return found;
 }
 

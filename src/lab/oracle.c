@@ -115,7 +115,7 @@ static void *put(asx__seen_table *t, uint64_t serial)
         return NULL;
     t->puts++;
     if (index >= t->cap) {
-        size_t cap = t->cap != 0 ? t->cap * 2 : 16;
+        size_t cap = t->cap != 0 ? t->cap * 2 : 4;
         while (cap <= index)
             cap *= 2;
         char *larger = realloc(t->at, cap * t->size);
