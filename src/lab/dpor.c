@@ -46,6 +46,7 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->rows);
     free(d->asked);
     free(d->watches.at);
+    free(d->sleeping.at);
     free(d->names);
     free(d->events);
     free(d->objects.at);
@@ -112,7 +113,7 @@ void asx__dpor_begin(asx__dpor *d)
         asx__draw_begin(d);
     if (d->asked_words != 0)
         memset(d->asked, 0, (d->asked_words + (d->asked_words + 63) / 64) * sizeof *d->asked);
-    d->watches.len = 0;
+    d->watches.len = d->sleeping.len = 0;
     d->events_len = 0;
     asx__again_begin(d);
     d->class_sum = 0;
@@ -177,18 +178,6 @@ uint32_t asx__dpor_clock_task(asx__dpor *d)
     return task;
 }
 
-uint64_t asx__dpor_awaited(const asx__dpor *d)
-{
-    uint64_t first = UINT64_MAX;
-    for (uint32_t t = 0; t < d->tasks_len; t++) {
-        const asx__dpor_task *k = &d->tasks[t];
-        bool waits = k->op.kind == ASX__OP_RELAX || (k->op.kind == ASX__OP_SLEEP && k->op.b == 0);
-        if (k->present && k->pending && waits && k->op.a < first)
-            first = k->op.a;
-    }
-    return first;
-}
-
 static uint32_t hidden_task(asx__dpor *d, uint32_t owner, uint32_t nth)
 {
     uint32_t task = asx__dpor_name(d, owner, nth);
@@ -232,11 +221,27 @@ void asx__dpor_ended(asx__dpor *d, uint32_t task)
 
 /* ---- who goes next -------------------------------------------------------------------------- */
 
+void asx__dpor_aim(asx__dpor *d, uint32_t task)
+{
+    asx__op op = d->tasks[task].op;
+    if (ASX__LIKELY(op.aims == 0) || !d->tasks[task].pending)
+        return;
+    d->options.aim(d->options.aim_ctx, task, &op);
+    if (op.aims == d->tasks[task].op.aims)
+        return;
+    d->tasks[task].op = op; /* which may be elsewhere by now */
+    d->deed_of = NULL;
+}
+
 static bool enabled(asx__dpor *d, uint32_t task)
 {
     const asx__dpor_task *k = &d->tasks[task];
     if (!k->present || !k->pending)
         return false;
+    if (k->op.kind == ASX__OP_CLOSE_REGION) { /* the others' targets do not decide that */
+        asx__dpor_aim(d, task);
+        k = &d->tasks[task];
+    }
     if (d->wide)
         return task != d->clock && asx__wide_enabled(d, &k->op);
     if (k->op.kind != ASX__OP_LOCK && k->op.kind != ASX__OP_ACQUIRE)
@@ -292,15 +297,19 @@ static inline uint32_t first_enabled(asx__dpor *d, uint32_t first)
     return task;
 }
 
-/* A join cannot go before what it has just looked at, in d->deed, is changed. So many may wait for
- * each other that to ask them all at each step would cost more than anything else. */
+/* A join or a sleep cannot go before what it has just looked at, in d->deed, is changed. So many
+ * may wait for each other that to ask them all at each step would cost more than anything else. The
+ * clock asks those only whose time has come. */
 static void put_aside(asx__dpor *d, uint32_t task)
 {
     const asx__dpor_task *k = &d->tasks[task];
-    if (d->levels == 1 || !k->present || !k->pending || k->op.kind != ASX__OP_JOIN ||
+    bool sleeps = k->op.kind == ASX__OP_SLEEP;
+    if (d->levels == 1 || !k->present || !k->pending || (k->op.kind != ASX__OP_JOIN && !sleeps) ||
         !ASX__VEC_ROOM(d, d->watches, d->deed.len))
         return;
     for (size_t i = 0; i < d->deed.len; i++) {
+        if (sleeps && d->deed.touches[i].name == k->op.name)
+            continue;
         uint32_t object = asx__dpor_object_of(d, d->deed.touches[i].name);
         if (object == ASX__DPOR_NONE)
             return;
@@ -332,6 +341,8 @@ static uint32_t choose_awake(asx__dpor *d)
     uint32_t last = d->events_len != 0 ? d->events[d->events_len - 1].task : 0;
     uint64_t count = 0;
     uint32_t chosen = ASX__DPOR_NONE;
+    if (d->levels > 1)
+        asx__dpor_wake_sleepers(d);
     for (uint32_t task = last; task != ASX__DPOR_NONE; task = next_round(d, last, task)) {
         if (!enabled(d, task)) {
             put_aside(d, task);
@@ -501,6 +512,8 @@ uint32_t asx__dpor_choose(asx__dpor *d)
         asx__tree_enter(d);
     if (d->events_len < d->plan.len) {
         chosen = d->plan.at[d->events_len].task;
+        if (chosen < d->tasks_len)
+            asx__dpor_aim(d, chosen);
         bool again = d->events_len < d->repeated && asx__again_is_same(d, chosen);
         if (!again &&
             (chosen >= d->tasks_len ||
@@ -519,7 +532,10 @@ uint32_t asx__dpor_choose(asx__dpor *d)
             d->too_long = true;
             return ASX__DPOR_NONE;
         }
+        asx__dpor_aim(d, chosen);
     }
+    if (ASX__UNLIKELY(d->restart))
+        return ASX__DPOR_NONE;
     if (d->options.mode == ASX__DPOR_DFS) {
         if (d->events_len + 1 >= d->plan.len)
             note_untried(d, chosen);

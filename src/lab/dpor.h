@@ -160,6 +160,7 @@ typedef struct asx__op {
         const struct asx_lab_device *device; /* DEVICE: who tells what it does */
     };
     uint32_t targets_len;
+    size_t aims;           /* there may be more targets than those: see asx__dpor_options; 0: no */
     uint32_t pick;         /* the answer, once it is done */
     asx__answers *answers; /* borrowed until it is done; NULL: there is one */
 } asx__op;
@@ -408,6 +409,10 @@ typedef struct asx__dpor_options {
     uint32_t costs;       /* answers other than 0 that cost, of one execution, + 1; 0: any */
     bool check;           /* compare classes */
     asx__common_names *names; /* NULL: this process is alone; borrowed */
+    /* Finds all targets that the operation before which the task stands has by now, and gives
+     * `aims` another value if they may be others than before. Called when they are needed. */
+    void (*aim)(void *ctx, uint32_t task, asx__op *op);
+    void *aim_ctx;
 } asx__dpor_options;
 
 typedef struct asx__dpor_stats {
@@ -446,8 +451,6 @@ void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role);
 /* The clock, as a task that can do nothing but ADVANCE, when no other task can do anything; the
  * same number in every execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_clock_task(asx__dpor *d);
-/* The first time that somebody waits for who stands before that; UINT64_MAX: nobody does. */
-uint64_t asx__dpor_awaited(const asx__dpor *d);
 /* The deadline of the nth region that `owner` has opened, or its own, as a task; the same number in
  * every execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_timer_task(asx__dpor *d, uint32_t owner, uint32_t nth);
@@ -481,6 +484,8 @@ asx_status asx__dpor_status(const asx__dpor *d);
 bool asx__dpor_blocked(const asx__dpor *d);
 /* The state of an object that the engine keeps; 0 until somebody says otherwise. */
 uint64_t asx__dpor_state(asx__dpor *d, uint64_t name);
+/* The targets of what the task stands before are found, if they may be others by now. */
+void asx__dpor_aim(asx__dpor *d, uint32_t task);
 /* What it is at first: before anything accesses it. */
 void asx__dpor_put(asx__dpor *d, uint64_t name, uint64_t state);
 /* The operation of an event that a shield has stopped, to tell it more targets; NULL: none did. */
@@ -500,6 +505,10 @@ bool asx__dpor_too_long(const asx__dpor *d);
 void asx__dpor_stats_get(const asx__dpor *d, asx__dpor_stats *ret_stats);
 /* The events of the current execution. Borrowed. */
 const asx__dpor_event *asx__dpor_events(const asx__dpor *d, size_t *ret_count);
+/* The task cannot go before that time, unless what it waits to do says otherwise. */
+void asx__dpor_sleeps(asx__dpor *d, uint32_t task, uint64_t until);
+/* The soonest time that one of those waits for; UINT64_MAX: none does. */
+uint64_t asx__dpor_soonest(asx__dpor *d);
 /* What the task waits to do; NULL: it has announced nothing. Borrowed. */
 const asx__op *asx__dpor_pending(const asx__dpor *d, uint32_t task);
 uint32_t asx__dpor_tasks(const asx__dpor *d);

@@ -229,12 +229,3 @@ bool asx__clock_list(asx__dpor *d, asx__clock clock, asx__clock other, size_t mo
     list->len = 0;
     return list_at(d, clock, other, d->levels - 1, 0, most, list);
 }
-
-asx__clock asx__clock_of_all(asx__dpor *d)
-{
-    asx__clock clock = 0;
-    for (uint32_t t = 0; t < d->tasks_len; t++)
-        if (d->tasks[t].present && d->tasks[t].done != 0)
-            clock = asx__clock_set(d, clock, t, d->tasks[t].done);
-    return clock;
-}

@@ -48,8 +48,6 @@ asx__clock asx__clock_join_far(asx__dpor *d, asx__clock clock, asx__clock other)
  * there are more than `most` not all of them. False: no memory. */
 bool asx__clock_list(asx__dpor *d, asx__clock clock, asx__clock other, size_t most,
                      asx__stands *list);
-/* The clock of all events so far. */
-asx__clock asx__clock_of_all(asx__dpor *d);
 
 static inline uint32_t *asx__clock_row(const asx__dpor *d, asx__clock clock)
 {

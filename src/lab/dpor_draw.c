@@ -85,9 +85,13 @@ void asx__draw_done(asx__dpor *d, uint32_t event)
 {
     if (!is_way(d, ASX__DPOR_POS, ASX__WAY_POS))
         return;
-    for (uint32_t t = 0; t < d->tasks_len; t++)
-        if (d->tasks[t].present && d->tasks[t].pending && races(d, event, &d->tasks[t].op))
+    for (uint32_t t = 0; t < d->tasks_len; t++) {
+        if (!d->tasks[t].present || !d->tasks[t].pending)
+            continue;
+        asx__dpor_aim(d, t);
+        if (races(d, event, &d->tasks[t].op))
             d->tasks[t].priority = asx__rng_next(&d->rng);
+    }
 }
 
 /* ---- who goes ------------------------------------------------------------------------------- */

@@ -111,8 +111,11 @@ static asx__prints prints_of(asx__dpor *d, const mover *m, const asx__deed *deed
     return prints;
 }
 
-static uint64_t print_in(const asx__prints *prints, uint64_t print)
+/* `about`: where it mostly is, if it is there. */
+static uint64_t print_in(const asx__prints *prints, uint64_t print, uint32_t about)
 {
+    if (about < prints->len && (prints->at[about] | 1) == (print | 1) && prints->at[about] >= print)
+        return prints->at[about];
     for (uint32_t i = 0; i < prints->len; i++)
         if ((prints->at[i] ^ print) <= 1)
             return prints->at[i];
@@ -133,10 +136,10 @@ static int compare_prints(const asx__dpor *d, const mover *m, const asx__prints 
     asx__prints here = asx__wide_prints(d, m->at);
     int more = LESS;
     for (uint32_t i = 0; i < there->len; i++) {
-        uint64_t print = print_in(&here, there->at[i]);
+        uint64_t print = print_in(&here, there->at[i], i);
         if (print >= there->at[i])
             continue;
-        uint64_t early = print_in(e, there->at[i]);
+        uint64_t early = print_in(e, there->at[i], 0);
         if ((early & 1) != 0 || (early != 0 && (there->at[i] & 1) == 0))
             continue;
         if (print == 0)
@@ -272,6 +275,8 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
             return simple;
         if ((d->other.enabled && more == LESS && !d->other.short_cut) || is_send_to(d, m, early))
             return false; /* e is nothing to it */
+        if (!d->other.enabled && m->op->kind == ASX__OP_CLOSE_REGION)
+            return false; /* somebody has not ended, nor would have without still others */
         uint32_t next = ASX__DPOR_NONE;
         if (!d->other.enabled && m->op->kind == ASX__OP_WRITE_LOCK)
             next = last_reader(d, m, early);
@@ -298,6 +303,13 @@ static bool turn_round(asx__dpor *d, const mover *m, uint32_t early)
     return simple;
 }
 
+/* How many of its targets others could change before it: the ends that a close waits for are before
+ * it wherever it is done. */
+static uint32_t count_targets(const asx__op *op)
+{
+    return op->kind != ASX__OP_CLOSE_REGION ? op->targets_len : 0;
+}
+
 /* Could e matter to the operation wherever it is done? */
 static bool is_related(const asx__dpor *d, const asx__op *op, uint32_t event)
 {
@@ -305,12 +317,14 @@ static bool is_related(const asx__dpor *d, const asx__op *op, uint32_t event)
     const uint64_t *at = d->prints.at + w->accesses;
     uint64_t name = asx__op_name(op);
     bool parts = asx__op_has_parts(op);
-    for (uint32_t i = 0; i < w->len; i++) {
+    for (uint32_t i = w->len; i-- > 0;) { /* if there are many, it wrote the last */
         uint64_t other = at[i] >> 1;
+        if ((at[i] & 1) == 0 && (other == op->cx || op->kind == ASX__OP_SLEEP))
+            continue; /* both only look */
         if (other == name || other == op->cx || other == op->other ||
             (parts && (other ^ name) >> ASX__NAME_PART_BITS == 0))
             return true;
-        for (uint32_t k = 0; k < op->targets_len; k++)
+        for (uint32_t k = 0; k < count_targets(op); k++)
             if (other == op->targets[k])
                 return true;
     }
@@ -393,17 +407,19 @@ static bool is_written(const asx__dpor *d, uint64_t name)
     return object != ASX__DPOR_NONE && d->objects.at[object].last_write != ASX__DPOR_NONE;
 }
 
-/* What nobody writes in this execution matters to nobody who only looks at it. */
+/* What nobody writes in this execution matters to nobody who only looks at it. Nor does the clock
+ * to who sleeps: nothing comes before a move of it that came after. */
 static void add_cursors(asx__dpor *d, const mover *m)
 {
     d->cursors.len = 0;
-    add_cursor(d, m, asx__op_name(m->op));
+    if (m->op->kind != ASX__OP_SLEEP)
+        add_cursor(d, m, asx__op_name(m->op));
     if (m->op->cx != 0 && is_written(d, m->op->cx))
         add_cursor(d, m, m->op->cx);
     if (m->op->other != 0 &&
         (!only_looks_at_other(m->op->kind) || is_written(d, m->op->other)))
         add_cursor(d, m, m->op->other);
-    for (uint32_t i = 0; i < m->op->targets_len; i++)
+    for (uint32_t i = 0; i < count_targets(m->op); i++)
         add_cursor(d, m, m->op->targets[i]);
 }
 

@@ -136,6 +136,12 @@ typedef struct asx__watch {
     uint32_t task, next;
 } asx__watch;
 
+/* A task that waits for a time, or has done so. */
+typedef struct asx__sleeper {
+    uint64_t until;
+    uint32_t task;
+} asx__sleeper;
+
 /* Where a walk back over a group stands. */
 typedef struct asx__cursor {
     uint32_t link;
@@ -208,6 +214,7 @@ struct asx__dpor {
                               that has bits */
     size_t asked_words;
     ASX__VEC(asx__watch) watches;
+    ASX__VEC(asx__sleeper) sleeping; /* a heap: the soonest first */
     uint32_t *rows;        /* of clocks: rows_cap times `stride` words; dpor_clocks.h */
     uint32_t rows_len, rows_cap, own_from;
     uint32_t stride, levels;
@@ -354,6 +361,8 @@ static inline void asx__dpor_asked(asx__dpor *d, uint32_t task, bool asked)
         asx__dpor_asked_far(d, task, asked);
 }
 
+/* Those whose time has come are asked again; in dpor_table.c. */
+void asx__dpor_wake_sleepers(asx__dpor *d);
 /* Those who cannot go before it is changed are asked again; in dpor.c. */
 void asx__dpor_wake_watches(asx__dpor *d, asx__dpor_object *object);
 
@@ -515,8 +524,8 @@ static inline bool asx__prints_conflict(const asx__prints *x, const asx__prints 
         return true;
     if (((x->touched & y->written) | (x->written & y->touched)) == 0)
         return false;
-    for (uint32_t i = 0; i < x->len; i++)
-        for (uint32_t k = 0; k < y->len; k++)
+    for (uint32_t i = x->len; i-- > 0;) /* if there are many, that is sooner found from behind */
+        for (uint32_t k = y->len; k-- > 0;)
             if ((x->at[i] ^ y->at[k]) <= 1 && ((x->at[i] | y->at[k]) & 1) != 0)
                 return true;
     return false;

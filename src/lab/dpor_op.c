@@ -395,6 +395,8 @@ static bool is_down(asx__work *w, uint64_t shield)
 void asx__op_sets(asx__work *w, uint32_t from, uint32_t to)
 {
     bool linked = true, down = true;
+    size_t before = w->deed->len;
+    uint64_t last = 0; /* they are sorted, mostly: what is greater was not touched here */
     for (uint32_t i = from; i < to; i++) {
         uint64_t name = w->op->targets[i];
         if (ASX__NAME_TAG_OF(name) == ASX__NAME_LINK) {
@@ -406,7 +408,8 @@ void asx__op_sets(asx__work *w, uint32_t from, uint32_t to)
             continue;
         }
         if (linked && down)
-            asx__work_cancels(w, name);
+            asx__work_cancels(w, name, name > last ? before : w->deed->len);
+        last = name > last ? name : last;
         w->deed->short_cut = w->deed->short_cut || (linked && !down);
         down = true;
     }

@@ -1,4 +1,5 @@
-/* dpor_table.c - the engine's tables: growing arrays, objects by name, tasks by name, classes.
+/* dpor_table.c - the engine's tables: growing arrays, objects by name, tasks by name and by when
+ * they get up, classes.
  *
  * An object is known by its name, mostly an address, during one execution; the table of names is
  * emptied by taking a new stamp. A task is known by who started it and as which of its children, so
@@ -225,6 +226,58 @@ void asx__dpor_forget_names(asx__dpor *d)
     d->known = 0;
     d->names_len = d->tasks_len = 0;
     (void)asx__dpor_name(d, ASX__DPOR_NONE, 0); /* there was room for it */
+}
+
+/* ---- times ---------------------------------------------------------------------------------- */
+
+void asx__dpor_sleeps(asx__dpor *d, uint32_t task, uint64_t until)
+{
+    if (!ASX__VEC_ROOM(d, d->sleeping, 1))
+        return;
+    asx__sleeper *heap = d->sleeping.at;
+    size_t i = d->sleeping.len++;
+    for (; i != 0 && heap[(i - 1) / 2].until > until; i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = (asx__sleeper){ until, task };
+}
+
+static void forget_soonest(asx__dpor *d)
+{
+    asx__sleeper *heap = d->sleeping.at;
+    size_t len = --d->sleeping.len, i = 0;
+    asx__sleeper last = heap[len];
+    for (size_t child = 1; child < len; child = 2 * i + 1) {
+        child += child + 1 < len && heap[child + 1].until < heap[child].until;
+        if (heap[child].until >= last.until)
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = last;
+}
+
+/* It was woken, or cancelled, and may wait for something else by now. */
+static bool has_gone(const asx__dpor *d, const asx__sleeper *s)
+{
+    const asx__dpor_task *k = &d->tasks[s->task];
+    return !k->pending || (k->op.kind != ASX__OP_SLEEP && k->op.kind != ASX__OP_RELAX) ||
+           k->op.a != s->until;
+}
+
+uint64_t asx__dpor_soonest(asx__dpor *d)
+{
+    while (d->sleeping.len != 0 && has_gone(d, &d->sleeping.at[0]))
+        forget_soonest(d);
+    return d->sleeping.len != 0 ? d->sleeping.at[0].until : UINT64_MAX;
+}
+
+void asx__dpor_wake_sleepers(asx__dpor *d)
+{
+    if (d->sleeping.len == 0)
+        return;
+    uint64_t now = asx__dpor_state(d, ASX__NAME(ASX__NAME_CLOCK, 0, 0));
+    for (; asx__dpor_soonest(d) <= now; forget_soonest(d))
+        asx__dpor_asked(d, d->sleeping.at[0].task, true);
 }
 
 /* ---- classes -------------------------------------------------------------------------------- */

@@ -57,6 +57,13 @@ bool asx__wide_enabled(asx__dpor *d, const asx__op *op)
 {
     if (op->kind == ASX__OP_CHOOSE || asx__op_is_plain(op))
         return true;
+    if (op->aims != 0 && op->kind == ASX__OP_FIRE) {
+        asx__op alone = *op; /* whom it reaches is not asked */
+        alone.targets_len = 0;
+        return asx__op_run(&alone, state_now, d, &d->other) && d->other.enabled;
+    }
+    if (op->aims != 0 && op->kind != ASX__OP_CLOSE_REGION)
+        return true;
     return asx__wide_deed(d, op) && d->deed.enabled;
 }
 
@@ -172,14 +179,17 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
     return asx__hash_absorb(asx__hash_absorb(sum, after), touch->writes);
 }
 
-/* An event that conflicts with all: after everything, and before everything else. */
+/* An event that conflicts with all: after everything, and before everything else. It has in it what
+ * the one before has already, so what is between the two is all that it costs. */
 static uint64_t order_all(asx__dpor *d, uint32_t step)
 {
+    asx__clock clock = d->events[step].clock;
     uint64_t pasts = 0;
-    for (uint32_t t = 0; t < d->tasks_len; t++)
-        if (d->tasks[t].present)
-            pasts = asx__hash_absorb(pasts, d->tasks[t].history);
-    d->events[step].clock = asx__clock_of_all(d);
+    for (uint32_t i = d->world != ASX__DPOR_NONE ? d->world + 1 : 0; i < step; i++) {
+        clock = asx__clock_set(d, clock, d->events[i].task, d->events[i].ordinal);
+        pasts += asx__hash_avalanche(d->wide_events[i].history);
+    }
+    d->events[step].clock = clock;
     d->world = step;
     d->epoch++;
     return pasts;

@@ -37,17 +37,23 @@ static inline uint64_t asx__work_reads(asx__work *w, uint64_t name)
     return w->state(w->ctx, name, w->op);
 }
 
-/* What was read is written too, or what was not. */
-static inline void asx__work_writes(asx__work *w, uint64_t name, uint64_t after)
+/* What was read is written too, or what was not; if it was, it is among so many first ones. */
+static inline void asx__work_writes_among(asx__work *w, uint64_t name, uint64_t after, size_t first)
 {
     asx__deed *deed = w->deed;
     size_t i = 0;
-    while (i < deed->len && deed->touches[i].name != name)
+    while (i < first && deed->touches[i].name != name)
         i++;
-    if (i == deed->len && !asx__work_room(w))
+    if (i == first && !asx__work_room(w))
         return;
-    deed->len += i == deed->len;
+    if (i == first)
+        i = deed->len++;
     deed->touches[i] = (asx__touch){ .name = name, .after = after, .writes = true };
+}
+
+static inline void asx__work_writes(asx__work *w, uint64_t name, uint64_t after)
+{
+    asx__work_writes_among(w, name, after, w->deed->len);
 }
 
 /* Adds to the state, which commutes with others who do the same. */
@@ -64,15 +70,17 @@ static inline void asx__work_gives_back(asx__work *w, uint64_t places)
 }
 
 /* Sets a flag: of a task, or of a region, where nothing can be started any more. Or it is a place
- * among the regions of one. */
-static inline void asx__work_cancels(asx__work *w, uint64_t flag)
+ * among the regions of one. If it was touched, it is among so many first ones. */
+static inline void asx__work_cancels(asx__work *w, uint64_t flag, size_t first)
 {
     bool region = ASX__NAME_TAG_OF(flag) == ASX__NAME_REGION;
     if (region && (flag & ASX__PART_REGIONS) != 0) {
         asx__work_gives_back(w, flag);
         return;
     }
-    asx__work_writes(w, flag, region ? w->state(w->ctx, flag, w->op) | ASX__REGION_CANCELLED : 1);
+    asx__work_writes_among(w, flag,
+                           region ? w->state(w->ctx, flag, w->op) | ASX__REGION_CANCELLED : 1,
+                           first);
 }
 
 /* Of a region that was opened under a mask. */

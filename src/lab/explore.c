@@ -152,7 +152,8 @@ static OUTSIDE void on_spawn(asx__explorer *x, const asx_event *event)
     if (x->rt->timed_tasks != 0 && x->options->clock == ASX_EXPLORE_ADVERSARIAL && !x->cancels)
         asx__explorer_prepare(x, &x->cancels); /* its deadline may come at any point */
     x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id, .finalizes = finalizes,
-                                       .timer = ASX__DPOR_NONE };
+                                       .timer = ASX__DPOR_NONE,
+                                       .record = asx__explorer_newest(region) };
     if (region != NULL) {
         x->tasks[index].sibling = region->tasks;
         region->tasks = (uint32_t)index + 1;
@@ -179,8 +180,6 @@ static OUTSIDE void on_open(asx__explorer *x, const asx_event *event)
         x->regions[x->regions_len - 1].opened_before = owner->regions;
         owner->regions = (uint32_t)x->regions_len;
     }
-    if (asx__explorer_room(x, (void **)&x->open, &x->open_cap, x->open_len + 1, sizeof *x->open))
-        x->open[x->open_len++] = (uint32_t)x->regions_len - 1;
     asx__explorer_opened(x, &x->regions[x->regions_len - 1]);
 }
 
@@ -418,43 +417,23 @@ static void wake(asx__explorer *x, uint32_t id)
         asx__wake(x->rt, task, ASX_OK, false);
 }
 
-/* Somebody waits for a time. */
-static void begin_time(asx__explorer *x)
-{
-    x->timed = true;
-    asx__dpor_put(x->dpor, ASX__NAME(ASX__NAME_CLOCK, 0, 0), asx__explorer_time(x, x->rt->now));
-}
-
-/* When the clock will move next, if nobody can go before; withdrawn if nothing waits for it. */
-static void announce_clock(asx__explorer *x)
-{
-    uint64_t next = asx__explorer_time(x, asx__next_deadline(x->rt));
-    uint64_t awaited = asx__dpor_awaited(x->dpor);
-    next = awaited < next ? awaited : next;
-    if (x->clock == ASX__DPOR_NONE)
-        x->clock = asx__dpor_clock_task(x->dpor);
-    asx__op op = { .kind = ASX__OP_ADVANCE, .a = next, .site = "",
-                   .name = ASX__NAME(ASX__NAME_CLOCK, 0, 0) };
-    if (x->clock == ASX__DPOR_NONE)
-        return;
-    if (next != ASX_TIME_NEVER)
-        asx__dpor_announce(x->dpor, x->clock, &op);
-    else
-        asx__dpor_withdraw(x->dpor, x->clock);
-}
-
 /* Whose turn it is. */
 static uint32_t choose(asx__explorer *x)
 {
     if (ASX__UNLIKELY(x->rt->timers.live != 0 && !x->timed))
-        begin_time(x);
-    if (x->aims_seen != asx__aim_known(x))
-        asx__explorer_aim_again(x);
+        asx__explorer_begin_time(x);
     if (x->timed && x->options->clock == ASX_EXPLORE_QUIESCENT)
-        announce_clock(x);
+        asx__explorer_announce_clock(x);
     else if (x->timed)
         asx__explorer_announce_deadlines(x);
-    return asx__dpor_choose(x->dpor);
+    uint32_t chosen = asx__dpor_choose(x->dpor);
+    if (x->open_len != 0 && chosen != ASX__DPOR_NONE &&
+        asx__dpor_pending(x->dpor, chosen)->aims != 0) {
+        asx__explorer_aim_deadlines(x);
+        if (asx__dpor_restarts(x->dpor))
+            return ASX__DPOR_NONE;
+    }
+    return chosen;
 }
 
 /* It stands for the first time in this execution. */
@@ -481,8 +460,8 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
         return 0;
     if (x->known[id].serial != serial || x->known[id].standing != task)
         know(x, id, task);
-    if ((op->kind == ASX__OP_SLEEP || op->kind == ASX__OP_RELAX) && !x->timed)
-        begin_time(x);
+    if (op->kind == ASX__OP_SLEEP || op->kind == ASX__OP_RELAX)
+        asx__explorer_sleeps(x, id, op);
     asx__dpor_announce(x->dpor, id, op);
     if (is_alone(x->rt)) {
         uint32_t chosen = choose(x);
@@ -650,6 +629,7 @@ static void finish(asx__explorer *x, bool stuck)
     bool leaked = x->rt->leaks_refused != x->leaks_before;
     if (x->shots_len != 0)
         asx__explorer_aim_late(x);
+    asx__explorer_aim_rest(x);
     if (!stuck && x->clock != ASX__DPOR_NONE) /* nobody waits for it any more */
         asx__dpor_withdraw(x->dpor, x->clock);
     bool counts = !asx__dpor_restarts(x->dpor) && !asx__dpor_blocked(x->dpor);
@@ -703,10 +683,9 @@ static void begin(asx__explorer *x)
     x->regions_len = 0;
     x->things_len = x->memory = 0;
     memset(x->heads, 0, sizeof x->heads);
-    x->links_len = x->bare_len = x->shots_len = x->aims_seen = 0;
-    x->aiming_len = x->open_len = 0;
+    x->links_len = x->bare_len = x->shots_len = x->aiming_len = x->open_len = 0;
     x->search = 0;
-    x->aims_tasks = 0;
+    x->timed_tasks = x->timed_regions = 0;
     x->stacks_from = UINTPTR_MAX;
     x->stacks_to = 0;
     asx__explorer_forget_targets(x);
@@ -820,7 +799,9 @@ static asx_status create_engine(asx__explorer *x)
                                   .delays = o->delays,
                                   .costs = o->weak,
                                   .check = !o->unchecked,
-                                  .names = x->tie != NULL ? &x->tie->common->names : NULL };
+                                  .names = x->tie != NULL ? &x->tie->common->names : NULL,
+                                  .aim = asx__explorer_aim,
+                                  .aim_ctx = x };
     asx__step *steps = NULL;
     size_t count = 0;
     asx_status st = ASX_OK;

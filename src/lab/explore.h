@@ -38,7 +38,7 @@ typedef struct asx__lab_task {
     uint32_t regions;    /* that it has opened, the last first; as in asx__lab_region */
     uint32_t fell;       /* the last search that reached it; see explore_aim.c */
     uint32_t timer;      /* the engine's number of its own deadline; NONE: it has none */
-    size_t seen;         /* tasks and regions when that was announced */
+    asx__task *record;   /* as that of a region */
     const char *site;    /* where its last operation that said so stands; NULL: none did */
     bool finalizes;      /* runs finalizers: no cancel reaches it */
     bool faulty;         /* it was cancelled by a fault */
@@ -100,7 +100,6 @@ typedef struct asx__lab_region {
     uint32_t fell;       /* the last search that reached it */
     uint32_t timer;      /* the engine's number of its deadline; NONE: it has none */
     uint32_t opened_at;  /* how many events its owner had done then */
-    size_t seen;         /* tasks and regions when the deadline was announced */
     asx__region *record; /* its own as long as the serial there is the same; NULL: never seen */
     bool closed;
     bool limited;        /* there is room for so many tasks only */
@@ -157,7 +156,8 @@ typedef struct asx__explorer {
     size_t reached_cap;
     uint32_t *aiming;    /* numbers of the tasks that stand before something that concerns others */
     size_t aiming_len, aiming_cap;
-    uint32_t *open;      /* numbers of regions, without some that are closed */
+    size_t timed_tasks, timed_regions; /* so many were asked for their deadlines */
+    uint32_t *open;      /* numbers of regions that have one, without some that are closed */
     size_t open_len, open_cap;
     uintptr_t stacks_from, stacks_to; /* all stacks of tasks that have stood are in here */
     asx__lab_link *links;
@@ -165,8 +165,6 @@ typedef struct asx__explorer {
     size_t bare_len;     /* regions whose shield was down */
     asx__lab_shot *shots;
     size_t shots_len, shots_cap;
-    size_t aims_seen;    /* asx__aim_known() when standing operations were told of it ... */
-    size_t aims_tasks;   /* ... of which so many were tasks */
     asx_time began;      /* when it did: the engine counts from there, as in the one before */
     bool timed;          /* somebody has waited for a time */
     bool limits;         /* some region has room for so many tasks or regions only */
@@ -258,19 +256,39 @@ uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell);
 /* A task, a region was told to cancel. */
 void asx__explorer_cancelled(asx__explorer *x, const asx_event *event);
 void asx__explorer_region_cancelled(asx__explorer *x, const asx_event *event);
+/* Does this task run the finalizers of the region? */
+bool asx__explorer_finalizes(const asx__lab_region *region, uint64_t serial);
+/* It was just opened: finds its record, and whether there is room for so many tasks only. */
+void asx__explorer_opened(asx__explorer *x, asx__lab_region *region);
+/* NULL: it is gone. */
+asx__region *asx__explorer_record(const asx__lab_region *r);
+/* The task that was started last in the region; NULL: it is not known. */
+asx__task *asx__explorer_newest(const asx__lab_region *region);
+/* The engine wants to know whom an operation concerns. */
+void asx__explorer_aim(void *ctx, uint32_t id, asx__op *op);
+/* At the end of an execution: whom would those concern that were not done? */
+void asx__explorer_aim_rest(asx__explorer *x);
+/* Begins again, with this explored too. */
+void asx__explorer_prepare(asx__explorer *x, bool *feature);
+/* Cancellation, if it is not. */
+void asx__explorer_expect_cancels(asx__explorer *x);
+
+/* explore_time.c */
+/* Somebody waits for a time. */
+void asx__explorer_begin_time(asx__explorer *x);
+/* The task behind this number does, by SLEEP or RELAX. */
+void asx__explorer_sleeps(asx__explorer *x, uint32_t id, const asx__op *op);
+/* When the clock will move next, if nobody can go before; withdrawn if nothing waits for it. */
+void asx__explorer_announce_clock(asx__explorer *x);
 /* The adversarial clock: deadlines of tasks and regions may come now. */
 void asx__explorer_announce_deadlines(asx__explorer *x);
 /* The deadline behind this number comes; false: there is none. */
 bool asx__explorer_fire(asx__explorer *x, uint32_t timer);
 bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task);
-/* Does this task run the finalizers of the region? */
-bool asx__explorer_finalizes(const asx__lab_region *region, uint64_t serial);
-/* It was just opened: finds its record, and whether there is room for so many tasks only. */
-void asx__explorer_opened(asx__explorer *x, asx__lab_region *region);
-/* Tasks or links have come: who stands before something that concerns them is told. */
-void asx__explorer_aim_again(asx__explorer *x);
-/* Begins again, with this explored too. */
-void asx__explorer_prepare(asx__explorer *x, bool *feature);
+/* Whom it reaches: completes the FIRE. False: it was cancelled, and that has not changed. */
+bool asx__explorer_aim_deadline(asx__explorer *x, uint32_t timer, asx__op *op);
+/* Some regions may be cancelled next: whom would their deadlines have reached? */
+void asx__explorer_aim_deadlines(asx__explorer *x);
 
 /* explore_aim.c */
 /* Whom a cancel, a time-out, a failure or the end of a mask reaches, or a close waits for. */

@@ -129,12 +129,6 @@ static inline bool makes_claims(asx__turn_kind kind)
            (kind >= ASX__TURN_RECV_ACK && kind <= ASX__TURN_ACK_NACK);
 }
 
-/* Does it concern nothing but ends of tasks? */
-static inline bool waits_for_ends(asx__turn_kind kind)
-{
-    return kind == ASX__TURN_CLOSE_REGION || kind == ASX__TURN_FIRST_OF;
-}
-
 static inline bool gives_tickets(asx__turn_kind kind)
 {
     return kind == ASX__TURN_CONDITION_WAIT || kind == ASX__TURN_NOTIFY_WAIT ||

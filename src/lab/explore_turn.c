@@ -158,17 +158,20 @@ void asx__explorer_prepare(asx__explorer *x, bool *feature)
     asx__dpor_restart(x->dpor);
 }
 
-/* ---- deadlines, when time is adversarial ---------------------------------------------------- */
+void asx__explorer_expect_cancels(asx__explorer *x)
+{
+    if (!x->cancels)
+        asx__explorer_prepare(x, &x->cancels);
+}
 
-#define OWN_DEADLINE 0x3fffffffu /* of a task; those of the regions that it opens are counted */
+/* ---- records -------------------------------------------------------------------------------- */
 
 static bool is_record_of(const asx__region *record, const asx__lab_region *r)
 {
     return record->generation != 0 && asx__serial(record->generation) == r->serial;
 }
 
-/* NULL: it is gone. */
-static asx__region *any_record_of(const asx__lab_region *r)
+asx__region *asx__explorer_record(const asx__lab_region *r)
 {
     return r->record != NULL && is_record_of(r->record, r) ? r->record : NULL;
 }
@@ -194,145 +197,18 @@ void asx__explorer_opened(asx__explorer *x, asx__lab_region *region)
 
 bool asx__explorer_finalizes(const asx__lab_region *region, uint64_t serial)
 {
-    const asx__region *record = any_record_of(region);
+    const asx__region *record = asx__explorer_record(region);
     return record != NULL && record->finalizing && record->finalizer_task != NULL &&
            asx__serial(record->finalizer_task->generation) == serial;
 }
 
-/* NULL: it is gone, or has no deadline. */
-static asx__region *record_of(const asx__lab_region *r)
+asx__task *asx__explorer_newest(const asx__lab_region *region)
 {
-    asx__region *region = any_record_of(r);
-    return region != NULL && (region->timeout_at != ASX_TIME_NEVER ||
-                              region->deadline_at != ASX_TIME_NEVER)
-               ? region
-               : NULL;
-}
-
-/* NULL: it has ended, or has no deadline but that of its region. */
-static asx__task *timed_task(const asx__explorer *x, uint64_t serial)
-{
-    for (uint32_t i = 0; i < x->rt->tasks.carved; i++) {
-        asx__task *task = asx__slab_at(&x->rt->tasks, i);
-        if (task->generation != 0 && asx__serial(task->generation) == serial)
-            return (task->flags & ASX__T_TIMED) != 0 && task->phase != ASX_TASK_COMPLETED &&
-                           task->extra->budget.deadline < task->region->budget.deadline
-                       ? task
-                       : NULL;
-    }
-    return NULL;
-}
-
-/* Notes which region or task the deadline belongs to. NONE: no memory. */
-static uint32_t timer_of(asx__explorer *x, uint32_t timer, size_t number)
-{
-    if (timer == ASX__DPOR_NONE || !asx__explorer_room(x, (void **)&x->known, &x->known_cap,
-                                                       (size_t)timer + 1, sizeof *x->known))
-        return ASX__DPOR_NONE;
-    x->known[timer].timed = number;
-    return timer;
-}
-
-/* Of tasks; those of regions come below. */
-static void announce_task_deadlines(asx__explorer *x, size_t there)
-{
-    for (size_t i = 0; i < x->tasks_len && x->rt->timed_tasks != 0; i++) {
-        asx__lab_task *t = &x->tasks[i];
-        uint64_t serial = x->first_serial + i;
-        if (t->id == ASX__DPOR_NONE || t->seen == there || timed_task(x, serial) == NULL)
-            continue;
-        if (!x->cancels)
-            asx__explorer_prepare(x, &x->cancels);
-        t->seen = there;
-        t->timer = timer_of(x, asx__dpor_timer_task(x->dpor, t->id, OWN_DEADLINE), i);
-        asx__op op = { .kind = ASX__OP_FIRE, .site = "",
-                       .name = ASX__NAME(ASX__NAME_CANCEL, t->id, 1),
-                       .other = ASX__NAME(ASX__NAME_FIN, t->id, 0) };
-        asx__lab_aim at = { .task = serial, .tag = ASX__NAME_CANCEL };
-        op.targets = asx__aim_find(x, &at, &op.targets_len);
-        if (t->timer != ASX__DPOR_NONE && asx__dpor_state(x->dpor, op.name) == 0)
-            asx__dpor_announce(x->dpor, t->timer, &op);
-    }
-}
-
-void asx__explorer_announce_deadlines(asx__explorer *x)
-{
-    size_t there = x->tasks_len + x->regions_len + x->bare_len; /* whom a deadline can reach */
-    announce_task_deadlines(x, there);
-    for (size_t i = 0; i < x->open_len; i++) {
-        uint32_t number = x->open[i];
-        asx__lab_region *r = &x->regions[number];
-        const asx__lab_task *owner = asx__explorer_task(x, r->owner);
-        if (r->closed) {
-            x->open[i--] = x->open[--x->open_len];
-            continue;
-        }
-        if (owner == NULL || r->seen == there || record_of(r) == NULL)
-            continue;
-        if (!x->cancels)
-            asx__explorer_prepare(x, &x->cancels);
-        r->timer = timer_of(x, asx__dpor_timer_task(x->dpor, owner->id, r->nth), number);
-        r->seen = there;
-        asx__op op = { .kind = ASX__OP_FIRE, .site = "", .name = asx__aim_flag(x, r->serial) };
-        asx__lab_aim at = { .region = r->serial, .tag = ASX__NAME_CANCEL };
-        op.targets = asx__aim_find(x, &at, &op.targets_len);
-        if (r->timer != ASX__DPOR_NONE && asx__dpor_state(x->dpor, op.name) == 0)
-            asx__dpor_announce(x->dpor, r->timer, &op);
-    }
-}
-
-static asx__lab_region *region_of_timer(const asx__explorer *x, uint32_t timer)
-{
-    size_t at = timer < x->known_cap ? x->known[timer].timed : x->regions_len;
-    return at < x->regions_len && x->regions[at].timer == timer ? &x->regions[at] : NULL;
-}
-
-/* The task whose own deadline it is; 0: none. */
-static uint64_t task_of_timer(const asx__explorer *x, uint32_t timer)
-{
-    size_t at = timer < x->known_cap ? x->known[timer].timed : x->tasks_len;
-    return at < x->tasks_len && x->tasks[at].timer == timer ? x->first_serial + at : 0;
-}
-
-bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task)
-{
-    return x->timed && (region_of_timer(x, task) != NULL || task_of_timer(x, task) != 0);
-}
-
-bool asx__explorer_fire(asx__explorer *x, uint32_t timer)
-{
-    asx__lab_region *r = x->timed ? region_of_timer(x, timer) : NULL;
-    uint64_t serial = x->timed ? task_of_timer(x, timer) : 0;
-    asx__task *task = serial != 0 ? timed_task(x, serial) : NULL;
-    if (r == NULL && task == NULL)
-        return false;
-    if (task != NULL) {
-        (void)asx__dpor_commit(x->dpor, timer);
-        asx__aim_shot(x, ASX__TURN_COUNT, serial, 0, 0);
-        asx__budget_exhaust(x->rt, task, ASX_CANCEL_DEADLINE);
-        return true;
-    }
-    asx__region *region = record_of(r);
-    (void)asx__dpor_commit(x->dpor, timer);
-    asx__aim_shot(x, ASX__TURN_COUNT, 0, r->serial, 0);
-    if (region == NULL)
-        return true;
-    if (region->timeout_at != ASX_TIME_NEVER)
-        region->timeout_at = x->rt->now;
-    else
-        region->deadline_at = x->rt->now;
-    asx__region_disarm(x->rt, region);
-    asx__region_timer_fired(region);
-    return true;
+    const asx__region *record = region != NULL ? asx__explorer_record(region) : NULL;
+    return record != NULL ? record->task_tail : NULL;
 }
 
 /* ---- operations ----------------------------------------------------------------------------- */
-
-static void expect_cancels(asx__explorer *x)
-{
-    if (!x->cancels)
-        asx__explorer_prepare(x, &x->cancels);
-}
 
 static uint64_t name_of_link(const asx__explorer *x, const asx__lab_task *a,
                              const asx__lab_task *b)
@@ -347,7 +223,7 @@ static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
     const asx__lab_task *one = asx__explorer_task(x, a), *two = asx__explorer_task(x, b);
     if (one == NULL || two == NULL)
         return false;
-    expect_cancels(x);
+    asx__explorer_expect_cancels(x);
     asx__lab_aim first = { .task = b, .tag = ASX__NAME_CANCEL, .by = one };
     asx__lab_aim second = { .task = a, .tag = ASX__NAME_CANCEL, .by = two };
     uint32_t reached_len = 0, others_len = 0;
@@ -478,7 +354,7 @@ static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t regio
     op->targets_len = 0;
     if ((fails & ASX__END_CANCELS_REGION) != 0) {
         asx__lab_aim at = { .region = region, .tag = ASX__NAME_CANCEL, .by = self };
-        expect_cancels(x);
+        asx__explorer_expect_cancels(x);
         op->targets = asx__aim_find(x, &at, &op->targets_len);
     }
     if (op->b != 0)
@@ -503,7 +379,7 @@ static bool make_close(asx__explorer *x, uint64_t serial, uint64_t how, asx__op 
     if (op->name == 0 || (op->b != 0 && !x->far_spawns) ||
         (!timed && !x->far_cancels && !x->far_spawns && !gives))
         return false;
-    expect_cancels(x);
+    asx__explorer_expect_cancels(x);
     op->other = gives ? asx__aim_flag(x, region->parent) + ASX__PART_REGIONS : 0;
     asx__lab_aim at = { .region = serial, .tag = ASX__NAME_FIN };
     op->targets = asx__aim_find(x, &at, &op->targets_len);
@@ -544,7 +420,7 @@ static bool make_join(asx__explorer *x, const asx__lab_task *self, uint64_t targ
     if (other == NULL || other->id == ASX__DPOR_NONE)
         return false;
     if (!x->cancels && join_is_refused(x, self, target))
-        expect_cancels(x);
+        asx__explorer_expect_cancels(x);
     other->joiner = x->first_serial + (uint64_t)(self - x->tasks);
     return x->cancels;
 }
@@ -558,7 +434,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     switch (kind) {
     case ASX__TURN_CANCEL_TASK:
     case ASX__TURN_CANCEL_REGION:
-        expect_cancels(x);
+        asx__explorer_expect_cancels(x);
         at.task = kind == ASX__TURN_CANCEL_TASK ? object : 0;
         at.region = kind == ASX__TURN_CANCEL_REGION ? object : 0;
         op->targets = asx__aim_find(x, &at, &op->targets_len);
@@ -571,7 +447,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     case ASX__TURN_CLOSE_REGION:
         return make_close(x, object, a, op);
     case ASX__TURN_FIRST_OF:
-        expect_cancels(x);
+        asx__explorer_expect_cancels(x);
         at = (asx__lab_aim){ .region = object, .tag = ASX__NAME_FIN };
         op->targets = asx__aim_find(x, &at, &op->targets_len);
         return true;
@@ -611,22 +487,34 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     }
 }
 
-void asx__explorer_aim_again(asx__explorer *x)
+void asx__explorer_aim(void *ctx, uint32_t id, asx__op *op)
 {
-    bool tasks = x->aims_tasks != x->tasks_len;
-    x->aims_seen = asx__aim_known(x);
-    x->aims_tasks = x->tasks_len;
-    for (size_t i = 0; i < x->aiming_len; i++) {
-        const asx__lab_task *self = &x->tasks[x->aiming[i]];
-        if (!tasks && waits_for_ends(self->aim_kind))
-            continue;
-        const asx__op *pending = asx__dpor_pending(x->dpor, self->id);
-        if (pending == NULL || pending->kind != rows[self->aim_kind].kind)
-            continue;
-        asx__op op = *pending;
-        if (make_task_op(x, self, self->aim_kind, self->aim_object, self->aim_a, &op))
-            asx__dpor_announce(x->dpor, self->id, &op);
+    asx__explorer *x = ctx;
+    size_t aims = asx__aim_known(x) + 1;
+    if (op->aims == aims)
+        return;
+    if (op->kind == ASX__OP_FIRE) {
+        if (!asx__explorer_aim_deadline(x, id, op))
+            return;
+    } else {
+        const asx__lab_task *self = asx__explorer_task(x, x->known[id].serial);
+        asx__op more = *op;
+        if (make_task_op(x, self, self->aim_kind, self->aim_object, self->aim_a, &more))
+            *op = more;
     }
+    op->aims = aims;
+}
+
+void asx__explorer_aim_rest(asx__explorer *x)
+{
+    for (size_t i = 0; i < x->aiming_len; i++)
+        asx__dpor_aim(x->dpor, x->tasks[x->aiming[i]].id);
+    for (size_t i = 0; i < x->timed_tasks; i++)
+        if (x->tasks[i].timer != ASX__DPOR_NONE)
+            asx__dpor_aim(x->dpor, x->tasks[i].timer);
+    for (size_t i = 0; i < x->timed_regions; i++)
+        if (x->regions[i].timer != ASX__DPOR_NONE)
+            asx__dpor_aim(x->dpor, x->regions[i].timer);
 }
 
 /* The regions of its own are those that it was about then; what is behind them may be more. */
@@ -695,7 +583,7 @@ static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
 {
     uint64_t serial = asx__serial(task->generation);
     asx__lab_task *self = asx__explorer_task(x, serial);
-    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = site };
+    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = site, .aims = asx__aim_known(x) + 1 };
     (void)make_task_op(x, self, ASX__TURN_CANCEL_TASK, serial, 0, &cancel);
     begin_aim(x, self, ASX__TURN_CANCEL_TASK, serial, self->aim_a);
     (void)asx__explorer_stand(x, task, &cancel);
@@ -926,7 +814,7 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     self->joins = kind == ASX__TURN_JOIN && !x->cancels ? object : 0;
     if ((kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP) && is_fresh(x, self, object, a, b))
         return ASX__TURN_GOES;
-    asx__op op = { .kind = rows[kind].kind, .a = a, .site = site };
+    asx__op op = { .kind = rows[kind].kind, .a = a, .site = site, .aims = asx__aim_known(x) + 1 };
     if (kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP)
         op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
                ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u) |
@@ -954,8 +842,10 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         self = asx__explorer_known(x, serial);
         op.a = 1;
     }
-    if (aims_at_tasks(kind))
+    if (aims_at_tasks(kind) && (kind != ASX__TURN_END || a != 0))
         begin_aim(x, self, kind, object, a);
+    else
+        op.aims = 0;
     uint64_t found = asx__explorer_stand(x, task, &op);
     after_turn(x, asx__explorer_known(x, serial), kind, object, a, found);
     return found;

@@ -2,7 +2,8 @@
  * is a task of its own. Tasks that are started and joined one after the other; that are all
  * started, then joined; each of which starts the next and waits for it; the same where somebody
  * cancels, so that joins and ends are operations; races in a row; regions in a row that a deadline
- * of theirs may end at any time. */
+ * of theirs may end at any time; tasks for which the clock moves time and again; and regions that a
+ * deadline or another task may cancel at any time while tasks are started in them. */
 #ifndef ASX_LAB
 #define ASX_LAB 1
 #endif
@@ -198,6 +199,82 @@ static void kind_time_outs(asx_cx *cx, void *arg)
     run_pair(cx, &r, &s, sends, waits_a_bit);
 }
 
+/* ---- moves of the clock --------------------------------------------------------------------- */
+
+/* Two of them get up at a time. */
+static asx_status sleeps(asx_cx *cx, void *arg)
+{
+    const part *p = arg;
+    asx_status st = asx_sleep(cx, (uint64_t)p->number / 2 + 1);
+    if (st >= 0)
+        (void)asx_lab_fetch_add(cx, &cells[0], 1);
+    return st;
+}
+
+static asx_status spawns_sleepers(asx_cx *cx, void *arg)
+{
+    const shared *s = arg;
+    asx_region r;
+    asx_status st = asx_region_open(cx, &r, NULL);
+    for (int i = 0; i < s->steps / 2 && st >= 0; i++)
+        st = asx_spawn(&r, NULL, sleeps, &parts[i]);
+    return st < 0 ? st : asx_region_close(&r, ASX_OK);
+}
+
+static void kind_sleepers(asx_cx *cx, void *arg)
+{
+    run_two(cx, arg, spawns_sleepers, loads);
+}
+
+/* ---- regions that are cancelled while tasks are started in them ----------------------------- */
+
+/* What is started after that is refused. */
+static asx_status spawns_in(asx_cx *cx, shared *s, uint64_t timeout_ns, asx_region *region)
+{
+    asx_status st = asx_region_open(cx, region, &(asx_region_options){ .timeout_ns = timeout_ns });
+    if (st < 0)
+        return st;
+    asx_lab_store(cx, &s->ready, 1);
+    for (int i = 0; i < s->steps / 2 && st >= 0; i++) {
+        st = asx_spawn(region, NULL, adds, &parts[i]);
+        (void)asx_lab_load(cx, &cells[0]);
+    }
+    (void)asx_region_close(region, ASX_OK);
+    return ASX_OK;
+}
+
+static asx_status spawns_till_late(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    return spawns_in(cx, arg, 10, &r);
+}
+
+static void kind_late(asx_cx *cx, void *arg)
+{
+    run_two(cx, arg, spawns_till_late, loads);
+}
+
+static asx_region far;
+
+static asx_status spawns_till_told(asx_cx *cx, void *arg)
+{
+    return spawns_in(cx, arg, 0, &far);
+}
+
+static asx_status cancels_far(asx_cx *cx, void *arg)
+{
+    shared *s = arg;
+    asx_status st = loads(cx, arg);
+    if (asx_lab_load(cx, &s->ready) != 0)
+        (void)asx_region_cancel(&far, NULL);
+    return st;
+}
+
+static void kind_far(asx_cx *cx, void *arg)
+{
+    run_two(cx, arg, spawns_till_told, cancels_far);
+}
+
 const lab_kind lab_task_kinds[LAB_TASK_KINDS] = {
     { "spawns", kind_spawns, ASX_EXPLORE_QUIESCENT },
     { "spawns_all", kind_spawns_all, ASX_EXPLORE_QUIESCENT },
@@ -207,4 +284,7 @@ const lab_kind lab_task_kinds[LAB_TASK_KINDS] = {
     { "told_nests", kind_told_nests, ASX_EXPLORE_QUIESCENT },
     { "races", kind_races, ASX_EXPLORE_QUIESCENT },
     { "time_outs", kind_time_outs, ASX_EXPLORE_ADVERSARIAL },
+    { "sleepers", kind_sleepers, ASX_EXPLORE_QUIESCENT },
+    { "late", kind_late, ASX_EXPLORE_ADVERSARIAL },
+    { "far", kind_far, ASX_EXPLORE_QUIESCENT },
 };
