@@ -55,9 +55,10 @@ bool pack_write(const request *r, const char *path, const asx_lab_finding *findi
  * five are NULL if it does not say. */
 typedef struct pack {
     char *test, *schedule, *verdict, *failure, *site, *clock, *faults;
+    bool is_cut; /* the end of the pack is missing */
 } pack;
 /* Changes `text`. False: it is neither. */
-bool pack_parse(char *text, pack *ret);
+bool pack_parse(char *text, size_t len, pack *ret);
 
 /* save.c */
 /* An interrupt is noted from now on; the second one ends the process. */

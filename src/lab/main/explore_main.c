@@ -446,11 +446,12 @@ static int explore_from(request *r, asx_lab_test *test)
 
 static int replay(request *r)
 {
-    char *text = read_file(r->replay, NULL);
+    size_t len = 0;
+    char *text = read_file(r->replay, &len);
     pack p;
     if (text == NULL)
         return complain(r->replay, "cannot be read");
-    if (!pack_parse(text, &p)) {
+    if (!pack_parse(text, len, &p)) {
         free(text);
         return complain(r->replay, "is not a schedule");
     }
@@ -459,7 +460,9 @@ static int replay(request *r)
     r->options.schedule = p.schedule;
     r->expected = &p;
     int code;
-    if (test == NULL)
+    if (p.is_cut)
+        code = complain(r->replay, "is damaged: its end is missing");
+    else if (test == NULL)
         code = complain(p.test, "there is no such test");
     else if (!wanted(r, test))
         code = complain(r->replay, "is of another test");

@@ -134,12 +134,24 @@ static char *value_of(char *text, const char *word)
     return NULL;
 }
 
-bool pack_parse(char *text, pack *ret)
+/* The trace is what a pack ends with. */
+static bool has_its_end(char *text, size_t len)
 {
-    if (strncmp(text, ASX__PACK_HEAD, ASX__PACK_HEAD_LEN) != 0 && strncmp(text, "test ", 5) != 0)
+    const char *size = value_of(text, "trace");
+    if (size == NULL)
+        return false;
+    size_t head = (size_t)(size - text) + strlen(size) + 1;
+    return head <= len && len - head >= strtoull(size, NULL, 10);
+}
+
+bool pack_parse(char *text, size_t len, pack *ret)
+{
+    bool packed = strncmp(text, ASX__PACK_HEAD, ASX__PACK_HEAD_LEN) == 0;
+    if (!packed && strncmp(text, "test ", 5) != 0)
         return false;
     /* The last ones first: each value is cut off at its end. */
-    pack p = { .schedule = value_of(text, "schedule") };
+    pack p = { .is_cut = packed && !has_its_end(text, len) };
+    p.schedule = value_of(text, "schedule");
     p.site = value_of(text, "site");
     p.failure = value_of(text, "failure");
     p.verdict = value_of(text, "verdict");

@@ -44,6 +44,13 @@ sed 's/^schedule .*/schedule 1 1 1 1/' asx-account_bad.pack >good.pack
 expect harmless 1 '^not the failure of the pack$' "$asx" replay good.pack
 sed 's/^schedule .*/schedule 7/' asx-account_bad.pack >none.pack
 expect impossible 2 'account_bad' "$asx" replay none.pack
+head -c "$(grep -a -b '^trace ' asx-account_bad.pack | sed 's/:.*//')" asx-account_bad.pack >whole-lines
+for less in 1 3 9; do
+    head -c -$less whole-lines >cut.pack
+    expect "cut by $less" 2 'is damaged: its end is missing' "$asx" replay cut.pack
+done
+head -c -1 asx-account_bad.pack >cut.pack
+expect cut-trace 2 'is damaged: its end is missing' "$asx" replay cut.pack
 grep -a -v '^program' asx-account_bad.pack >nobody.pack
 expect no-program 2 'names no program' "$asx" replay nobody.pack
 sed 's,^program .*,program ./no-such-program,' asx-account_bad.pack >gone.pack
