@@ -16,6 +16,7 @@
 #include <asx/flow.h>
 #include <asx/mpmc.h>
 #include <asx/oneshot.h>
+#include <asx/oracle.h>
 #include <asx/region.h>
 #include <asx/sync.h>
 #include <asx/task.h>
@@ -115,6 +116,11 @@
 #define asx_sleep(...) ASX_LAB_AT_(asx_sleep(__VA_ARGS__))
 #define asx_sleep_until(...) ASX_LAB_AT_(asx_sleep_until(__VA_ARGS__))
 #define asx_wait_external(...) ASX_LAB_AT_(asx_wait_external(__VA_ARGS__))
+#define asx_ghost_borrow(...) ASX_LAB_AT_(asx_ghost_borrow(__VA_ARGS__))
+#define asx_ghost_return(...) ASX_LAB_AT_(asx_ghost_return(__VA_ARGS__))
+#define asx_ghost_touch(...) ASX_LAB_AT_(asx_ghost_touch(__VA_ARGS__))
+#define asx_ghost_adopt(...) ASX_LAB_AT_(asx_ghost_adopt(__VA_ARGS__))
+#define asx_ghost_transfer(...) ASX_LAB_AT_(asx_ghost_transfer(__VA_ARGS__))
 
 #endif
 

@@ -84,8 +84,10 @@ typedef enum asx_ghost_borrow_kind {
 } asx_ghost_borrow_kind;
 
 /* The running task borrows the object until it gives it back. All of these: ASX_OK; a breach is a
- * complaint, not a status. ASX_E_INVALID_ARGUMENT; ASX_E_RESOURCE_EXHAUSTED when the ledger is full
- * (1,024 objects); asx_ghost_return() and asx_ghost_transfer() also ASX_E_NOT_OWNER. */
+ * complaint, not a status. In an exploration they are operations on what is said of the object: a
+ * touch asks, the others change it. ASX_E_INVALID_ARGUMENT; ASX_E_RESOURCE_EXHAUSTED when the
+ * ledger is full (1,024 objects); asx_ghost_return() and asx_ghost_transfer() also
+ * ASX_E_NOT_OWNER. */
 ASX_API asx_status asx_ghost_borrow(asx_cx *cx, const void *object, asx_ghost_borrow_kind kind);
 ASX_API asx_status asx_ghost_return(asx_cx *cx, const void *object);
 /* The running task reads or writes the object. */

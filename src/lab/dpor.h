@@ -190,7 +190,10 @@ typedef enum asx__name_tag {
     ASX__NAME_REGION,
     ASX__NAME_WAKER,
     ASX__NAME_LINK,    /* between two tasks */
-    ASX__NAME_MEMORY   /* a cell in memory of a region */
+    ASX__NAME_MEMORY,  /* a cell in memory of a region */
+    ASX__NAME_GHOST,   /* what is said of an object: its address, or as a cell */
+    ASX__NAME_GHOST_STACK,
+    ASX__NAME_GHOST_MEMORY
 } asx__name_tag;
 #define ASX__NAME_PART_BITS 28
 #define ASX__NAME_NTH_MOST 0xfffu /* of more only so many bits are in it */
@@ -233,6 +236,7 @@ enum {
     ASX__PART_TAIL,
     ASX__PART_HEAD,
     ASX__PART_UNACKED,
+    ASX__PART_DESERTED, /* nobody receives from it any more; `closed` says so too */
     ASX__PART_SLOT = 8,
     ASX__PART_ENDPOINT = 1 << 26, /* and its number */
     ASX__PART_ENDPOINT_MASK = ASX__PART_ENDPOINT - 1

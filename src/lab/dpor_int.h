@@ -435,7 +435,7 @@ static inline uint64_t asx__task_bit(uint32_t task)
  * name that no object has. */
 static inline uint64_t asx__group_of(uint64_t name)
 {
-    bool parts = name >> 62 == 1 && (name >> 58 & 15) != ASX__NAME_STACK;
+    bool parts = name >> 62 == 1 && (name >> 58 & 15) - 1 < ASX__NAME_GHOST - 1; /* nor STACK */
     uint64_t base = parts ? name >> ASX__NAME_PART_BITS << ASX__NAME_PART_BITS : name;
     return base | UINT64_C(1) << 63;
 }

@@ -27,8 +27,6 @@
 #define STORED (UINT64_C(1) << 31)
 #define TICKETS (STORED - 1)
 #define GONE UINT64_MAX
-#define NOBODY_RECEIVES 1u
-#define NO_MORE_SENDS 2u
 
 enum { WAITS, GOES_ON, LEFT };
 enum { PART_VALUE, PART_CLOSED, PART_RECEIVERS };
@@ -318,7 +316,7 @@ static void run_mpmc_taken(asx__work *w)
     uint64_t own = slot_of(w, w->op->a);
     if (asx__work_reads(w, own) == TAKEN)
         return;
-    if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) & NOBODY_RECEIVES) {
+    if (asx__work_reads(w, asx__work_part(w, ASX__PART_DESERTED)) != 0) {
         asx__work_finds(w, ASX__FOUND_CLOSED);
     } else if (is_cancelled(w)) {
         asx__work_writes(w, own, WITHDRAWN);
@@ -355,16 +353,18 @@ static void run_mpmc_end(asx__work *w)
     uint64_t closed = asx__work_part(w, ASX__PART_CLOSED);
     uint64_t count = asx__work_part(w, w->op->a != 0 ? ASX__PART_UNACKED : ASX__PART_SENDERS);
     if (w->op->kind == ASX__OP_MPMC_CLOSE) {
-        asx__work_writes(w, closed, asx__work_reads(w, closed) | NO_MORE_SENDS);
+        asx__work_writes(w, closed, 1);
         return;
     }
     if (w->op->kind == ASX__OP_MPMC_DROP)
         asx__work_writes(w, w->op->other, 1);
     uint64_t more = asx__work_reads(w, count); /* besides the first */
     asx__work_writes(w, count, w->op->kind == ASX__OP_MPMC_CLONE ? more + 1 : more - 1);
-    if (w->op->kind == ASX__OP_MPMC_DROP && more == 0)
-        asx__work_writes(w, closed, asx__work_reads(w, closed) |
-                                        (w->op->a != 0 ? NOBODY_RECEIVES : NO_MORE_SENDS));
+    if (w->op->kind != ASX__OP_MPMC_DROP || more != 0)
+        return;
+    asx__work_writes(w, closed, 1);
+    if (w->op->a != 0)
+        asx__work_writes(w, asx__work_part(w, ASX__PART_DESERTED), 1);
 }
 
 /* ---- tasks ---------------------------------------------------------------------------------- */

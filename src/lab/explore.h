@@ -243,6 +243,10 @@ bool asx__explorer_room(asx__explorer *x, void **memory, size_t *cap, size_t nee
 /* The running task, one of the test's, waits for its turn and does it; as asx__explorer_do(). */
 uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op);
 
+/* explore_ops.c */
+/* The running task is about to say something of the object, or to ask what was said. */
+void asx__explorer_ghost(asx_cx *cx, const void *object, bool asks);
+
 /* explore_turn.c */
 void asx__explorer_seam_init(asx__explorer *x);
 /* A task has made a channel or a lock; what the engine keeps of it begins with `state`. */
@@ -253,6 +257,8 @@ uint64_t asx__explorer_make_name(const asx__explorer *x, asx__name_tag tag, uint
                                  uint32_t nth);
 /* The name of a cell if it is on the stack of a task of the test, else 0. */
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell);
+/* What a program says of an object is an object by itself. */
+uint64_t asx__explorer_ghost_name(const asx__explorer *x, const void *object);
 /* A task, a region was told to cancel. */
 void asx__explorer_cancelled(asx__explorer *x, const asx_event *event);
 void asx__explorer_region_cancelled(asx__explorer *x, const asx_event *event);

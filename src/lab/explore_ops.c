@@ -1,5 +1,7 @@
-/* explore_ops.c - the operations that a lab test makes: cells, locks, semaphores, choices. */
+/* explore_ops.c - the operations that a lab test makes: cells, locks, semaphores, choices, and what
+ * it says of objects. */
 #include "lab/explore.h"
+#include "lab/jobs.h"
 
 static uint64_t cut(uint64_t value, size_t size)
 {
@@ -213,4 +215,21 @@ void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site)
         asx__explorer_fail(x, text, site);
     else if (x == NULL && cx != NULL && cx->rt_ != NULL && asx__oracles_of(cx->rt_) != NULL)
         asx__oracles_complain(asx__oracles_of(cx->rt_), ASX_ORACLE_USER, "%s (%s)", text, site);
+}
+
+void asx__explorer_ghost(asx_cx *cx, const void *object, bool asks)
+{
+    asx__explorer *x = cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
+    asx__thread *thread = asx__thread_self();
+    asx__op op = { .kind = asks ? ASX__OP_LOAD : ASX__OP_STORE,
+                   .site = thread->site != NULL ? thread->site : "" };
+    uint64_t found = 0;
+    if (x == NULL)
+        return;
+    thread->site = NULL;
+    op.name = asx__explorer_ghost_name(x, object);
+    if (ASX__NAME_TAG_OF(op.name) == ASX__NAME_GHOST && x->tie != NULL && !x->elsewhere &&
+        !asx__tie_shares(x, object))
+        asx__explorer_prepare(x, &x->elsewhere);
+    (void)asx__explorer_do(cx, &op, &found); /* always enabled */
 }

@@ -282,7 +282,8 @@ static bool add_cycle(const asx__explorer *x, asx__text *text, uint32_t task)
     return true;
 }
 
-/* "1 a waits to lock what 2 b holds (f.c:12); ...; cycle: 1 a -> 2 b -> 1 a" */
+/* "1 a waits to lock what 2 b holds (f.c:12); ...; cycle: 1 a -> 2 b -> 1 a". Who holds what others
+ * may wait for is named too. */
 void asx__explore_waiting(const asx__explorer *x, asx__text *text)
 {
     uint32_t tasks = asx__dpor_tasks(x->dpor);
@@ -309,6 +310,14 @@ void asx__explore_waiting(const asx__explorer *x, asx__text *text)
             break;
     if (text->len == 0)
         asx__text_add(text, "every task waits for another to end");
+    for (size_t i = 0; i < x->tasks_len; i++) {
+        if (x->tasks[i].id == ASX__DPOR_NONE ||
+            asx__oracles_held_by(&x->oracles, x->first_serial + i) == 0)
+            continue;
+        asx__text_add(text, "; futurelock: ");
+        add_task_and_name(x, text, x->tasks[i].id);
+        asx__text_add(text, " holds an obligation");
+    }
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */

@@ -115,6 +115,16 @@ uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell)
     return name_in_memory(x, (uintptr_t)cell);
 }
 
+uint64_t asx__explorer_ghost_name(const asx__explorer *x, const void *object)
+{
+    uint64_t cell = asx__explorer_cell_name(x, object);
+    if (cell == 0)
+        return ASX__NAME(ASX__NAME_GHOST, 0, 0) | (uintptr_t)object;
+    bool on_stack = ASX__NAME_TAG_OF(cell) == ASX__NAME_STACK;
+    return ASX__NAME(on_stack ? ASX__NAME_GHOST_STACK : ASX__NAME_GHOST_MEMORY, 0, 0) |
+           (cell & ~ASX__NAME(15, 0, 0));
+}
+
 /* ---- cancellation --------------------------------------------------------------------------- */
 
 /* Does the end of `serial` cancel the other of this link? Returns whom; 0: nobody. */

@@ -702,6 +702,12 @@ void asx__oracles_hear(asx__oracles *o, const asx_event *e)
         hear_deed(o, e);
 }
 
+uint32_t asx__oracles_held_by(const asx__oracles *o, uint64_t task)
+{
+    const seen_task *t = get(&o->tasks, task);
+    return t != NULL && t->present ? t->holds : 0;
+}
+
 bool asx__oracles_end(asx__oracles *o, asx_status status)
 {
     o->ended = true;

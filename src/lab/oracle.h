@@ -64,6 +64,8 @@ void asx__oracles_deinit(asx__oracles *o);
 /* A new run: forgets everything but the settings. */
 void asx__oracles_begin(asx__oracles *o);
 void asx__oracles_hear(asx__oracles *o, const asx_event *event);
+/* How many obligations the task has. */
+uint32_t asx__oracles_held_by(const asx__oracles *o, uint64_t task);
 /* The run is over; `status` is what it returned. Returns whether anybody has complained. */
 bool asx__oracles_end(asx__oracles *o, asx_status status);
 /* For what is found outside: complains unless somebody did before. */

@@ -503,6 +503,28 @@ ASX_TEST(a_deadlock_around_a_held_permit_is_a_futurelock)
     CHECK_EQ(result.complaint.oracle, ASX_ORACLE_FUTURELOCK);
 }
 
+static void futurelock_explored(asx_cx *cx, void *arg)
+{
+    (void)futurelock(cx, arg);
+}
+
+static void on_deadlock(void *ctx, const asx_explore_failure *failure)
+{
+    CHECK_EQ(failure->verdict, ASX_EXPLORE_DEADLOCK);
+    *(int *)ctx += strstr(failure->text, "; futurelock: 1") != NULL &&
+                   strstr(failure->text, "holds an obligation") != NULL;
+}
+
+ASX_TEST(an_explored_deadlock_names_who_holds_an_obligation)
+{
+    int named = 0;
+    asx_explore_options options = { .on_failure = on_deadlock, .ctx = &named };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, futurelock_explored, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.deadlocks, 2); /* or it waits for room itself */
+    CHECK_EQ(named, 1);
+}
+
 static asx_status spin(asx_cx *cx, void *arg)
 {
     (void)arg;
@@ -717,9 +739,61 @@ ASX_TEST(oracles_are_asked_in_every_execution)
     asx_explore_result result;
     CHECK_STATUS(asx_explore(NULL, ghosts_explored, NULL, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
-    CHECK_EQ(result.totals.executions, 2);
+    CHECK_EQ(result.totals.executions, 3);
     CHECK_EQ(result.totals.bugs, 1); /* in one order only */
     CHECK(result.complete);
+}
+
+static asx_status touches(asx_cx *cx, void *arg)
+{
+    return asx_ghost_touch(cx, arg, true);
+}
+
+static asx_status adopts(asx_cx *cx, void *arg)
+{
+    return asx_ghost_adopt(cx, arg);
+}
+
+typedef struct ghost_pair {
+    asx_task_fn first, second;
+    bool in_region; /* the object; else it is on the stack of the test */
+} ghost_pair;
+
+static void ghost_pairs(asx_cx *cx, void *arg)
+{
+    const ghost_pair *p = arg;
+    asx_region r;
+    int here;
+    void *object = &here;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    if (p->in_region)
+        CHECK_STATUS(asx_region_alloc(&r, sizeof here, &object), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "first", p->first, object), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "second", p->second, object), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+ASX_TEST(what_is_said_of_an_object_is_said_in_every_order)
+{
+    static const struct {
+        ghost_pair pair;
+        uint64_t executions, bugs;
+    } rows[] = { { { touches, adopts, false }, 2, 1 },
+                 { { adopts, touches, false }, 2, 1 },
+                 { { adopts, touches, true }, 2, 1 },
+                 { { adopts, adopts, false }, 2, 2 },
+                 { { touches, touches, true }, 1, 0 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (uint32_t jobs = 1; jobs <= 2; jobs++) {
+            asx_explore_options options = { .jobs = jobs };
+            asx_explore_result result;
+            CHECK_STATUS(asx_explore(&options, ghost_pairs, (void *)&rows[i].pair, &result),
+                         ASX_OK);
+            CHECK_STATUS(result.status, ASX_OK);
+            CHECK_EQ(result.totals.executions, rows[i].executions);
+            CHECK_EQ(result.totals.bugs, rows[i].bugs);
+            CHECK(result.complete);
+        }
 }
 
 /* ---- data races ---- */

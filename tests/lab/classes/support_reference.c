@@ -270,7 +270,6 @@ static bool do_taken(const walk *w, state *s, task *t, int number, event *e)
     ref_access(e, REF_MANY_SLOTS + t->ticket, !taken);
     if (taken)
         return true;
-    ref_access(e, REF_MANY_CLOSED, false);
     if (point)
         ref_access(e, REF_FLAGS + number, false);
     e->label = TOLD;
