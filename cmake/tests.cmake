@@ -116,12 +116,15 @@ if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME lab-classes-all CONFIGURATIONS all COMMAND lab-classes-reference)
   add_test(NAME lab-objects-all CONFIGURATIONS all COMMAND lab-classes-objects)
   add_test(NAME lab-regions-all CONFIGURATIONS all COMMAND lab-classes-regions)
-  set_tests_properties(lab-classes-all lab-objects-all lab-regions-all PROPERTIES
+  add_test(NAME lab-dense-all CONFIGURATIONS all COMMAND lab-dpor-engine --filter dense)
+  set_tests_properties(lab-classes-all lab-objects-all lab-regions-all lab-dense-all PROPERTIES
     LABELS "lab;seeds" TIMEOUT 3600)
   set_tests_properties(lab-classes-all PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=60000")
   set_tests_properties(lab-objects-all lab-regions-all PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=20000")
+  set_tests_properties(lab-dense-all PROPERTIES
+    ENVIRONMENT "ASX_DENSE_SEED=1000000;ASX_DENSE_PROGRAMS=150000")
 endif()
 
 # What becomes of a sequence is remembered only where executions are long (src/lab/dpor_seen.c). Here

@@ -1,6 +1,7 @@
 /* The engine against brute force: on small random programs it runs every class exactly once,
  * whichever task goes by default. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "harness.h"
 #include "lab/dpor.h"
@@ -107,6 +108,56 @@ ASX_TEST_TIMEOUT(source_sets_visit_every_class, 60)
         blocked += source.blocked;
     }
     CHECK(blocked != 0);
+}
+
+enum { CLASSES_MOST = 400, DENSE_STEPS = 11 };
+
+static uint64_t number_from(const char *variable, uint64_t otherwise)
+{
+    const char *text = getenv(variable);
+    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* Of at least four tasks and so many steps. */
+static void make_dense(model *m, asx__rng *rng, model_flavour flavour)
+{
+    uint32_t steps;
+    do {
+        model_make(m, rng, flavour, 16);
+        steps = 0;
+        for (uint32_t t = 0; t < m->tasks; t++)
+            steps += m->len[t];
+    } while (m->tasks < 4 || steps < DENSE_STEPS);
+}
+
+/* There are more interleavings than could be run; but whoever goes first, the classes are the same.
+ * ASX_DENSE_SEED and ASX_DENSE_PROGRAMS: others, and more of them. */
+ASX_TEST_TIMEOUT(dense_programs_have_as_many_classes_whoever_goes_first, 3600)
+{
+    uint64_t programs = number_from("ASX_DENSE_PROGRAMS", 6000 / asx_test_scale()), compared = 0;
+    uint64_t first = number_from("ASX_DENSE_SEED", 1);
+    for (uint64_t i = first; i < first + programs; i++) {
+        asx__rng rng;
+        asx__dpor_stats plain, drawn;
+        model m;
+        asx__rng_seed(&rng, i);
+        make_dense(&m, &rng, (model_flavour)(i % MODEL_FLAVOURS));
+        CHECK_STATUS(model_explore(&m, ASX__DPOR_OPTIMAL, 0, CLASSES_MOST, &plain), ASX_OK);
+        if (plain.executions == CLASSES_MOST)
+            continue;
+        compared++;
+        for (uint64_t seed = 1; seed <= 2; seed++) {
+            CHECK_STATUS(model_explore(&m, ASX__DPOR_OPTIMAL, seed * (i + 1), 0, &drawn), ASX_OK);
+            if (drawn.executions == plain.executions && drawn.redundant + drawn.blocked == 0 &&
+                plain.redundant + plain.blocked == 0)
+                continue;
+            model_print(&m);
+            asx_test_fail(__FILE__, __LINE__, "program %lu, seed %lu: %lu executions, or %lu",
+                          (unsigned long)i, (unsigned long)seed, (unsigned long)plain.executions,
+                          (unsigned long)drawn.executions);
+        }
+    }
+    CHECK(compared > programs / 4);
 }
 
 /* ---- single laws ---------------------------------------------------------------------------- */
