@@ -529,19 +529,6 @@ ASX_TEST(what_is_pinned_to_a_stuck_worker_waits_for_it)
     CHECK(!atomic_load(&n.moved));
 }
 
-/* A task that runs on a surplus worker pins another one there. */
-static asx_status pins_here(asx_cx *cx, void *arg)
-{
-    nailed *n = arg;
-    asx_region r;
-    asx_spawn_options pinned = { .name = "stays", .flags = ASX_PINNED };
-    CHECK_EQ(asx_cx_region(cx, &r), ASX_OK);
-    n->home = thread_id();
-    CHECK_EQ(asx_spawn_task(&r, &pinned, stays, n, NULL), ASX_OK);
-    atomic_store(&n->spawned, true);
-    return ASX_OK;
-}
-
 static asx_status long_stay(asx_cx *cx, void *arg)
 {
     nailed *n = arg;
@@ -552,14 +539,19 @@ static asx_status long_stay(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
-static asx_status pins_long(asx_cx *cx, void *arg)
+/* A task that runs on a surplus worker pins others there. The region is closed once they are
+ * there: none of them comes too late. */
+static asx_status pins_here(asx_cx *cx, void *arg)
 {
     nailed *n = arg;
     asx_region r;
-    asx_spawn_options pinned = { .name = "long", .flags = ASX_PINNED };
+    asx_spawn_options pinned = { .name = "stays", .flags = ASX_PINNED };
     CHECK_EQ(asx_cx_region(cx, &r), ASX_OK);
-    CHECK_EQ(pins_here(cx, arg), ASX_OK);
-    return asx_spawn_task(&r, &pinned, long_stay, n, NULL);
+    n->home = thread_id();
+    CHECK_EQ(asx_spawn_task(&r, &pinned, stays, n, NULL), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, &pinned, long_stay, n, NULL), ASX_OK);
+    atomic_store(&n->spawned, true);
+    return ASX_OK;
 }
 
 static void *spawn_from_outside(void *arg)
@@ -568,7 +560,7 @@ static void *spawn_from_outside(void *arg)
     nailed *n = (nailed *)o->s;
     while (atomic_load(&n->s.hogging) < 2)
         usleep(200);
-    CHECK_EQ(asx_spawn(&o->region, "pins", pins_long, n), ASX_OK);
+    CHECK_EQ(asx_spawn(&o->region, "pins", pins_here, n), ASX_OK);
     while (!atomic_load(&n->spawned))
         usleep(200);
     let_go(o);
