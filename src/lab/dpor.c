@@ -223,9 +223,9 @@ void asx__dpor_ended(asx__dpor *d, uint32_t task)
 
 void asx__dpor_aim(asx__dpor *d, uint32_t task)
 {
-    asx__op op = d->tasks[task].op;
-    if (ASX__LIKELY(op.aims == 0) || !d->tasks[task].pending)
+    if (ASX__LIKELY(d->tasks[task].op.aims == 0) || !d->tasks[task].pending)
         return;
+    asx__op op = d->tasks[task].op;
     d->options.aim(d->options.aim_ctx, task, &op);
     if (op.aims == d->tasks[task].op.aims)
         return;

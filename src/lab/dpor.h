@@ -160,7 +160,7 @@ typedef struct asx__op {
         const struct asx_lab_device *device; /* DEVICE: who tells what it does */
     };
     uint32_t targets_len;
-    size_t aims;           /* there may be more targets than those: see asx__dpor_options; 0: no */
+    uint32_t aims;         /* there may be more targets than those: see asx__dpor_options; 0: no */
     uint32_t pick;         /* the answer, once it is done */
     asx__answers *answers; /* borrowed until it is done; NULL: there is one */
 } asx__op;

@@ -312,6 +312,12 @@ static inline size_t asx__aim_known(const asx__explorer *x)
     return x->tasks_len + x->links_len + x->regions_len + x->bare_len;
 }
 
+/* For `aims` of an operation. */
+static inline uint32_t asx__aim_stamp(const asx__explorer *x)
+{
+    return (uint32_t)asx__aim_known(x) + 1;
+}
+
 void asx__explorer_forget_targets(asx__explorer *x);
 /* The name of the flag of a region; 0: it is none of the test's. */
 uint64_t asx__aim_flag(const asx__explorer *x, uint64_t serial);

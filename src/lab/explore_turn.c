@@ -500,7 +500,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
 void asx__explorer_aim(void *ctx, uint32_t id, asx__op *op)
 {
     asx__explorer *x = ctx;
-    size_t aims = asx__aim_known(x) + 1;
+    uint32_t aims = asx__aim_stamp(x);
     if (op->aims == aims)
         return;
     if (op->kind == ASX__OP_FIRE) {
@@ -593,7 +593,7 @@ static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
 {
     uint64_t serial = asx__serial(task->generation);
     asx__lab_task *self = asx__explorer_task(x, serial);
-    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = site, .aims = asx__aim_known(x) + 1 };
+    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = site, .aims = asx__aim_stamp(x) };
     (void)make_task_op(x, self, ASX__TURN_CANCEL_TASK, serial, 0, &cancel);
     begin_aim(x, self, ASX__TURN_CANCEL_TASK, serial, self->aim_a);
     (void)asx__explorer_stand(x, task, &cancel);
@@ -824,7 +824,7 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     self->joins = kind == ASX__TURN_JOIN && !x->cancels ? object : 0;
     if ((kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP) && is_fresh(x, self, object, a, b))
         return ASX__TURN_GOES;
-    asx__op op = { .kind = rows[kind].kind, .a = a, .site = site, .aims = asx__aim_known(x) + 1 };
+    asx__op op = { .kind = rows[kind].kind, .a = a, .site = site, .aims = asx__aim_stamp(x) };
     if (kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP)
         op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
                ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u) |
