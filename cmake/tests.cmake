@@ -127,48 +127,34 @@ if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING)
     ENVIRONMENT "ASX_DENSE_SEED=1000000;ASX_DENSE_PROGRAMS=150000")
 endif()
 
-# What becomes of a sequence is remembered only where executions are long (src/lab/dpor_seen.c). Here
-# always, so that programs whose classes can be counted show if it is remembered wrongly: the first
-# one does if nobody looks whether anything else is left.
+# Engines that always do what they else do only where executions are long or tasks are many, so that
+# programs whose classes can be counted show if it is wrong.
+# asx_add_engine_test(NAME SOURCE SUPPORT FILTER DEFINITIONS ENGINE_SOURCE...)
+function(asx_add_engine_test name source support filter definitions)
+  add_executable(${name} "${PROJECT_SOURCE_DIR}/tests/lab/${source}" ${ARGN}
+    $<TARGET_OBJECTS:asx_harness> $<TARGET_OBJECTS:${support}> $<TARGET_OBJECTS:asx_test_workers>)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE ${definitions})
+  target_link_libraries(${name} PRIVATE asx_test_options)
+  add_test(NAME ${name} COMMAND ${name} --filter ${filter})
+  set_tests_properties(${name} PROPERTIES LABELS "lab;pure" TIMEOUT 900)
+endfunction()
 if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
     AND NOT ASX_TEST_LAUNCHER)
-  add_executable(lab-classes-seen "${PROJECT_SOURCE_DIR}/tests/lab/classes/test_reference.c"
-    "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c" $<TARGET_OBJECTS:asx_harness>
-    $<TARGET_OBJECTS:lab-classes-support> $<TARGET_OBJECTS:asx_test_workers>)
-  set_target_properties(lab-classes-seen PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  target_compile_definitions(lab-classes-seen PRIVATE ASX__SEEN_FROM=0)
-  target_link_libraries(lab-classes-seen PRIVATE asx_test_options)
-  add_test(NAME lab-classes-seen COMMAND lab-classes-seen --filter random_programs)
-  set_tests_properties(lab-classes-seen PROPERTIES LABELS "lab;pure" TIMEOUT 900
-    ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
-
-  add_executable(lab-dpor-seen "${PROJECT_SOURCE_DIR}/tests/lab/dpor/test_engine.c"
-    "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c" $<TARGET_OBJECTS:asx_harness>
-    $<TARGET_OBJECTS:lab-dpor-support> $<TARGET_OBJECTS:asx_test_workers>)
-  set_target_properties(lab-dpor-seen PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  target_compile_definitions(lab-dpor-seen PRIVATE ASX__SEEN_FROM=0)
-  target_link_libraries(lab-dpor-seen PRIVATE asx_test_options)
-  add_test(NAME lab-dpor-seen COMMAND lab-dpor-seen --filter rests_on)
-  set_tests_properties(lab-dpor-seen PROPERTIES LABELS "lab;pure" TIMEOUT 900)
-endif()
-
-# Clocks are trees if there are many tasks (src/lab/dpor_clocks.h), and what could have been otherwise
-# is looked for in another way where much was before (src/lab/dpor_find.c). Here both, always.
-if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
-    AND NOT ASX_TEST_LAUNCHER)
+  # What becomes of a sequence is remembered (src/lab/dpor_seen.c): the first of these programs shows
+  # if nobody looks whether anything else is left.
+  asx_add_engine_test(lab-classes-seen classes/test_reference.c lab-classes-support random_programs
+    ASX__SEEN_FROM=0 "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c")
+  asx_add_engine_test(lab-dpor-seen dpor/test_engine.c lab-dpor-support rests_on
+    ASX__SEEN_FROM=0 "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c")
+  # Clocks are trees (src/lab/dpor_clocks.h), and what could have been otherwise is looked for as it
+  # is where much was before (src/lab/dpor_find.c).
   file(GLOB engine_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/lab/dpor*.c")
-  add_executable(lab-classes-trees "${PROJECT_SOURCE_DIR}/tests/lab/classes/test_reference.c"
-    ${engine_sources} $<TARGET_OBJECTS:asx_harness>
-    $<TARGET_OBJECTS:lab-classes-support> $<TARGET_OBJECTS:asx_test_workers>)
-  set_target_properties(lab-classes-trees PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  target_compile_definitions(lab-classes-trees PRIVATE ASX__CLOCK_LANES=2u ASX__CLOCK_FAN_BITS=1u
-    ASX__WALK_MOST=0 ASX__SEEN_FROM=0)
-  target_link_libraries(lab-classes-trees PRIVATE asx_test_options)
-  add_test(NAME lab-classes-trees COMMAND lab-classes-trees --filter random_programs)
-  set_tests_properties(lab-classes-trees PROPERTIES LABELS "lab;pure" TIMEOUT 900
+  asx_add_engine_test(lab-classes-trees classes/test_reference.c lab-classes-support random_programs
+    "ASX__CLOCK_LANES=2u;ASX__CLOCK_FAN_BITS=1u;ASX__WALK_MOST=0;ASX__SEEN_FROM=0"
+    ${engine_sources})
+  set_tests_properties(lab-classes-seen lab-classes-trees PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
 endif()
 
