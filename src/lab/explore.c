@@ -839,6 +839,7 @@ static asx_status create_runtime(asx__explorer *x)
     }
     asx__trace_observe(&x->rt->trace, on_event, x);
     asx__explorer_seam_init(x);
+    asx__explorer_take_stacks(x->rt);
     return st;
 }
 
@@ -931,6 +932,8 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
         ret_result->unsupported = x.unsupported != 0 ? asx_event_kind_str(x.unsupported) : NULL;
     }
     x.clearing = true;
+    if (x.rt != NULL)
+        asx__explorer_leave_stacks(x.rt);
     asx_status destroyed = asx_runtime_destroy(x.rt);
     asx__dpor_destroy(x.dpor);
     asx__oracles_deinit(&x.oracles);

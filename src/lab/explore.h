@@ -279,6 +279,11 @@ void asx__explorer_prepare(asx__explorer *x, bool *feature);
 /* Cancellation, if it is not. */
 void asx__explorer_expect_cancels(asx__explorer *x);
 
+/* explore_stacks.c */
+/* The runtime is new; it is about to go, and nothing runs on it. */
+void asx__explorer_take_stacks(asx_runtime *rt);
+void asx__explorer_leave_stacks(asx_runtime *rt);
+
 /* explore_time.c */
 /* Somebody waits for a time. */
 void asx__explorer_begin_time(asx__explorer *x);
