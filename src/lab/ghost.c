@@ -26,6 +26,7 @@ asx_status asx_lab_watch(asx_cx *cx, asx_watch_fn fn, void *ctx)
         return ASX_E_RESOURCE_EXHAUSTED;
     o->watches[o->watches_len].fn = fn;
     o->watches[o->watches_len++].ctx = ctx;
+    o->others = true;
     return ASX_OK;
 }
 

@@ -11,17 +11,12 @@
 #include <asx/outcome.h>
 #include <asx/state.h>
 
-#include "base/assert.h"
 #include "trace/trace.h"
 
 #define LIVELOCK_MAX 200000
 #define FUTURELOCK_MAX 100000
 #define FUTURELOCK_LOOK 4096 /* dispatches between two looks */
 #define GAP_MAX 65536        /* serials of a table that may be missing, all together */
-
-/* A branch of asx__oracles_hear(): called without a frame around it, so that most events, which
- * have a short branch, do not pay for the long ones. */
-#define OUTSIDE __attribute__((noinline))
 
 typedef struct seen_task {
     uint64_t region;
@@ -192,12 +187,12 @@ void asx__oracles_begin(asx__oracles *o)
     o->waiting[0] = '\0';
     o->watches_len = 0;
     o->ghosts_len = 0;
-    o->races_on = o->races_strict = false;
+    o->others = o->races_on = o->races_strict = false;
 }
 
 /* ---- tasks ---------------------------------------------------------------------------------- */
 
-static OUTSIDE void hear_spawn(asx__oracles *o, const asx_event *e)
+static void hear_spawn(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = put(&o->tasks, e->object);
     seen_region *r = region_of(o, e->a);
@@ -213,7 +208,7 @@ static OUTSIDE void hear_spawn(asx__oracles *o, const asx_event *e)
                               "which is closed", (ull)e->object, (ull)e->a);
 }
 
-static OUTSIDE void hear_state(asx__oracles *o, const asx_event *e)
+static void hear_state(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = task_of(o, e->object);
     if (t == NULL)
@@ -230,7 +225,7 @@ static OUTSIDE void hear_state(asx__oracles *o, const asx_event *e)
     t->state = (uint8_t)e->b;
 }
 
-static OUTSIDE void hear_cancel(asx__oracles *o, const asx_event *e)
+static void hear_cancel(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = task_of(o, e->object);
     if (t == NULL)
@@ -255,7 +250,7 @@ static OUTSIDE void hear_cancel(asx__oracles *o, const asx_event *e)
                               asx_event_kind_str(e->kind), (ull)e->object);
 }
 
-static OUTSIDE void hear_complete(asx__oracles *o, const asx_event *e)
+static void hear_complete(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = task_of(o, e->object);
     if (t == NULL)
@@ -300,41 +295,56 @@ static void look_for_futurelock(asx__oracles *o)
     }
 }
 
-static OUTSIDE void hear_schedule(asx__oracles *o, const asx_event *e)
+/* The schedule goes on; nothing is done by that. NULL: the task is not known. */
+static inline seen_task *hear_switch(asx__oracles *o, const asx_event *e)
 {
-    seen_task *t = task_of(o, e->object);
-    if (++o->idle_events == o->livelock_max)
+    if (ASX__UNLIKELY(++o->idle_events == o->livelock_max))
         asx__oracles_complain(o, ASX_ORACLE_LIVELOCK,
                               "%llu switches at time %llu and nothing was done; task %llu runs",
                               (ull)o->idle_events, (ull)e->time, (ull)e->object);
-    if (e->kind == ASX_EVENT_TASK_RUN && ++o->dispatches % FUTURELOCK_LOOK == 0)
+    return task_of(o, e->object);
+}
+
+static void hear_run(asx__oracles *o, const asx_event *e)
+{
+    seen_task *t = hear_switch(o, e);
+    if (ASX__UNLIKELY(++o->dispatches % FUTURELOCK_LOOK == 0))
         look_for_futurelock(o);
     if (t == NULL)
         return;
-    switch (e->kind) {
-    case ASX_EVENT_TASK_RUN:
-        t->last_run = o->dispatches;
-        t->woken = false;
-        t->waits = 0;
-        break;
-    case ASX_EVENT_TASK_PARK:
-        t->waits = (uint8_t)e->a;
-        t->wait_object = e->b;
+    t->last_run = o->dispatches;
+    t->woken = false;
+    t->waits = 0;
+}
+
+static void hear_park(asx__oracles *o, const asx_event *e)
+{
+    seen_task *t = hear_switch(o, e);
+    if (t == NULL)
+        return;
+    t->waits = (uint8_t)e->a;
+    t->wait_object = e->b;
+    asx__ghosts_waits(o, e->object);
+}
+
+static void hear_wake(asx__oracles *o, const asx_event *e)
+{
+    seen_task *t = hear_switch(o, e);
+    if (t == NULL)
+        return;
+    t->waits = 0;
+    t->woken = !o->partial;
+}
+
+static void hear_yield(asx__oracles *o, const asx_event *e)
+{
+    if (hear_switch(o, e) != NULL)
         asx__ghosts_waits(o, e->object);
-        break;
-    case ASX_EVENT_TASK_WAKE:
-        t->waits = 0;
-        t->woken = !o->partial;
-        break;
-    default:
-        asx__ghosts_waits(o, e->object);
-        break;
-    }
 }
 
 /* ---- regions -------------------------------------------------------------------------------- */
 
-static OUTSIDE void hear_open(asx__oracles *o, const asx_event *e)
+static void hear_open(asx__oracles *o, const asx_event *e)
 {
     seen_region *r = put(&o->regions, e->object);
     if (r == NULL)
@@ -382,7 +392,7 @@ static void hear_closed(asx__oracles *o, const asx_event *e, seen_region *r)
     r->closed = true;
 }
 
-static OUTSIDE void hear_region_state(asx__oracles *o, const asx_event *e)
+static void hear_region_state(asx__oracles *o, const asx_event *e)
 {
     seen_region *r = region_of(o, e->object);
     if (r == NULL)
@@ -395,7 +405,7 @@ static OUTSIDE void hear_region_state(asx__oracles *o, const asx_event *e)
         hear_closed(o, e, r);
 }
 
-static OUTSIDE void hear_finalizer(asx__oracles *o, const asx_event *e)
+static void hear_finalizer(asx__oracles *o, const asx_event *e)
 {
     seen_region *r = region_of(o, e->object);
     if (r == NULL)
@@ -408,7 +418,7 @@ static OUTSIDE void hear_finalizer(asx__oracles *o, const asx_event *e)
     r->finalizer = e->a;
 }
 
-static OUTSIDE void hear_disturbance(asx__oracles *o, const asx_event *e)
+static void hear_disturbance(asx__oracles *o, const asx_event *e)
 {
     seen_task *t = task_of(o, e->object);
     seen_region *r = t != NULL ? region_of(o, t->region) : NULL;
@@ -425,7 +435,7 @@ static bool is_regions(uint64_t kind)
     return kind == ASX_OBLIGATION_KIND_PLAIN || kind == ASX_OBLIGATION_KIND_LEASE;
 }
 
-static OUTSIDE void hear_reserve(asx__oracles *o, const asx_event *e)
+static void hear_reserve(asx__oracles *o, const asx_event *e)
 {
     seen_obligation *b = put(&o->obligations, e->object);
     if (b == NULL)
@@ -440,7 +450,7 @@ static OUTSIDE void hear_reserve(asx__oracles *o, const asx_event *e)
         r->obligations++;
 }
 
-static OUTSIDE void hear_resolve(asx__oracles *o, const asx_event *e)
+static void hear_resolve(asx__oracles *o, const asx_event *e)
 {
     seen_obligation *b = get(&o->obligations, e->object);
     if (b == NULL || !b->present)
@@ -466,8 +476,25 @@ static uint64_t queued(const seen_channel *c)
     return c->nacked_len + (c->sent + 1 - c->next);
 }
 
-static void hear_send(asx__oracles *o, const asx_event *e, seen_channel *c)
+/* NULL: it is not judged. */
+static seen_channel *channel_of(const asx__oracles *o, uint64_t serial)
 {
+    seen_channel *c = get(&o->channels, serial);
+    return c != NULL && c->present ? c : NULL;
+}
+
+static void hear_create(asx__oracles *o, const asx_event *e)
+{
+    seen_channel *c = put(&o->channels, e->object);
+    if (c != NULL)
+        *c = (seen_channel){ .present = true, .capacity = e->a, .next = 1 };
+}
+
+static void hear_send(asx__oracles *o, const asx_event *e)
+{
+    seen_channel *c = channel_of(o, e->object);
+    if (c == NULL)
+        return;
     c->sent++;
     if (e->a != c->sent || (!c->gone && (e->b != queued(c) || e->b > c->capacity)))
         asx__oracles_complain(o, ASX_ORACLE_CHANNEL,
@@ -477,8 +504,11 @@ static void hear_send(asx__oracles *o, const asx_event *e, seen_channel *c)
     c->sent = e->a;
 }
 
-static void hear_take(asx__oracles *o, const asx_event *e, seen_channel *c)
+static void hear_take(asx__oracles *o, const asx_event *e)
 {
+    seen_channel *c = channel_of(o, e->object);
+    if (c == NULL || c->gone)
+        return;
     if (queued(c) == 0) {
         asx__oracles_complain(o, ASX_ORACLE_CHANNEL,
                               "channel %llu: message %llu received, and none was queued",
@@ -494,33 +524,27 @@ static void hear_take(asx__oracles *o, const asx_event *e, seen_channel *c)
                               (ull)queued(c));
 }
 
-static OUTSIDE void hear_channel(asx__oracles *o, const asx_event *e)
+static void hear_nack(asx__oracles *o, const asx_event *e)
 {
-    seen_channel *c;
-    if (e->kind == ASX_EVENT_CHANNEL_CREATE) {
-        c = put(&o->channels, e->object);
-        if (c != NULL)
-            *c = (seen_channel){ .present = true, .capacity = e->a, .next = 1 };
+    seen_channel *c = channel_of(o, e->object);
+    if (c == NULL || c->gone)
         return;
-    }
-    c = get(&o->channels, e->object);
-    if (c == NULL || !c->present)
-        return;
-    if (e->kind == ASX_EVENT_CHANNEL_SEND)
-        hear_send(o, e, c);
-    else if (c->gone)
-        return;
-    else if (e->kind == ASX_EVENT_CHANNEL_RECV || e->kind == ASX_EVENT_CHANNEL_EVICT)
-        hear_take(o, e, c);
-    else if (e->kind == ASX_EVENT_CHANNEL_NACK && c->nacked_len < ASX__NACKED_MAX)
+    if (c->nacked_len < ASX__NACKED_MAX)
         c->nacked[c->nacked_len++] = e->a;
-    else if (e->kind == ASX_EVENT_CHANNEL_NACK || e->kind == ASX_EVENT_CHANNEL_DISCARD)
+    else
+        c->gone = true;
+}
+
+static void hear_discard(asx__oracles *o, const asx_event *e)
+{
+    seen_channel *c = channel_of(o, e->object);
+    if (c != NULL)
         c->gone = true;
 }
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-static OUTSIDE void hear_timer(asx__oracles *o, const asx_event *e)
+static void hear_timer(asx__oracles *o, const asx_event *e)
 {
     seen_timer *t;
     if (e->kind == ASX_EVENT_TIMER_ARM) {
@@ -578,7 +602,7 @@ static void look_for_lost_wakeups(asx__oracles *o)
 
 /* Everybody waits and the root is told to shut down: that is how a run ends that cannot go on. Who
  * waits for what is noted now, before they are all told. */
-static OUTSIDE void hear_region_cancel(asx__oracles *o, const asx_event *e)
+static void hear_region_cancel(asx__oracles *o, const asx_event *e)
 {
     const seen_region *r = region_of(o, e->object);
     bool holder = false, waiter = false;
@@ -600,7 +624,7 @@ static OUTSIDE void hear_region_cancel(asx__oracles *o, const asx_event *e)
     look_for_lost_wakeups(o);
 }
 
-static OUTSIDE void hear_advance(asx__oracles *o, const asx_event *e)
+static void hear_advance(asx__oracles *o, const asx_event *e)
 {
     for (size_t i = 0; i < o->timers.len && !o->coalesced; i++) {
         const seen_timer *t = get(&o->timers, o->timers.base + i);
@@ -616,7 +640,7 @@ static OUTSIDE void hear_advance(asx__oracles *o, const asx_event *e)
 /* ---- all of them ---------------------------------------------------------------------------- */
 
 /* Oracles of the program, and the one that looks for data races. */
-static OUTSIDE void tell_others(asx__oracles *o, const asx_event *e)
+static void tell_others(asx__oracles *o, const asx_event *e)
 {
     for (unsigned i = 0; i < o->watches_len; i++) {
         const char *wrong = o->watches[i].fn(o->watches[i].ctx, e);
@@ -627,79 +651,45 @@ static OUTSIDE void tell_others(asx__oracles *o, const asx_event *e)
         asx__races_hear(o, e);
 }
 
-/* Something was done. */
-static void hear_deed(asx__oracles *o, const asx_event *e)
-{
-    o->idle_events = 0;
-    switch (e->kind) {
-    case ASX_EVENT_TASK_SPAWN:
-        hear_spawn(o, e);
-        break;
-    case ASX_EVENT_TASK_STATE:
-        hear_state(o, e);
-        break;
-    case ASX_EVENT_TASK_COMPLETE:
-        hear_complete(o, e);
-        break;
-    case ASX_EVENT_TASK_FORCED:
-    case ASX_EVENT_TASK_PANIC:
-        hear_disturbance(o, e);
-        break;
-    case ASX_EVENT_CANCEL_REQUEST:
-    case ASX_EVENT_CANCEL_STRENGTHEN:
-    case ASX_EVENT_CANCEL_ACK:
-        hear_cancel(o, e);
-        break;
-    case ASX_EVENT_REGION_OPEN:
-        hear_open(o, e);
-        break;
-    case ASX_EVENT_REGION_STATE:
-        hear_region_state(o, e);
-        break;
-    case ASX_EVENT_REGION_CANCEL:
-        hear_region_cancel(o, e);
-        break;
-    case ASX_EVENT_FINALIZER_RUN:
-        hear_finalizer(o, e);
-        break;
-    case ASX_EVENT_OBLIGATION_RESERVE:
-        hear_reserve(o, e);
-        break;
-    case ASX_EVENT_OBLIGATION_COMMIT:
-    case ASX_EVENT_OBLIGATION_ABORT:
-    case ASX_EVENT_OBLIGATION_LEAK:
-        hear_resolve(o, e);
-        break;
-    case ASX_EVENT_CHANNEL_CREATE:
-    case ASX_EVENT_CHANNEL_SEND:
-    case ASX_EVENT_CHANNEL_RECV:
-    case ASX_EVENT_CHANNEL_EVICT:
-    case ASX_EVENT_CHANNEL_DISCARD:
-    case ASX_EVENT_CHANNEL_NACK:
-        hear_channel(o, e);
-        break;
-    case ASX_EVENT_TIMER_ARM:
-    case ASX_EVENT_TIMER_FIRE:
-    case ASX_EVENT_TIMER_CANCEL:
-        hear_timer(o, e);
-        break;
-    case ASX_EVENT_CLOCK_ADVANCE:
-        hear_advance(o, e);
-        break;
-    default:
-        break;
-    }
-}
+/* Which of them hears what. */
+asx__oracle_hears *const asx__oracles_hearers[ASX__HEARD_KINDS] = {
+    [ASX_EVENT_TASK_SPAWN] = hear_spawn,
+    [ASX_EVENT_TASK_STATE] = hear_state,
+    [ASX_EVENT_TASK_RUN] = hear_run,
+    [ASX_EVENT_TASK_PARK] = hear_park,
+    [ASX_EVENT_TASK_WAKE] = hear_wake,
+    [ASX_EVENT_TASK_YIELD] = hear_yield,
+    [ASX_EVENT_TASK_COMPLETE] = hear_complete,
+    [ASX_EVENT_TASK_FORCED] = hear_disturbance,
+    [ASX_EVENT_TASK_PANIC] = hear_disturbance,
+    [ASX_EVENT_CANCEL_REQUEST] = hear_cancel,
+    [ASX_EVENT_CANCEL_STRENGTHEN] = hear_cancel,
+    [ASX_EVENT_CANCEL_ACK] = hear_cancel,
+    [ASX_EVENT_REGION_OPEN] = hear_open,
+    [ASX_EVENT_REGION_STATE] = hear_region_state,
+    [ASX_EVENT_REGION_CANCEL] = hear_region_cancel,
+    [ASX_EVENT_FINALIZER_RUN] = hear_finalizer,
+    [ASX_EVENT_OBLIGATION_RESERVE] = hear_reserve,
+    [ASX_EVENT_OBLIGATION_COMMIT] = hear_resolve,
+    [ASX_EVENT_OBLIGATION_ABORT] = hear_resolve,
+    [ASX_EVENT_OBLIGATION_LEAK] = hear_resolve,
+    [ASX_EVENT_CHANNEL_CREATE] = hear_create,
+    [ASX_EVENT_CHANNEL_SEND] = hear_send,
+    [ASX_EVENT_CHANNEL_RECV] = hear_take,
+    [ASX_EVENT_CHANNEL_EVICT] = hear_take,
+    [ASX_EVENT_CHANNEL_DISCARD] = hear_discard,
+    [ASX_EVENT_CHANNEL_NACK] = hear_nack,
+    [ASX_EVENT_TIMER_ARM] = hear_timer,
+    [ASX_EVENT_TIMER_FIRE] = hear_timer,
+    [ASX_EVENT_TIMER_CANCEL] = hear_timer,
+    [ASX_EVENT_CLOCK_ADVANCE] = hear_advance,
+};
 
-void asx__oracles_hear(asx__oracles *o, const asx_event *e)
+void asx__oracles_hear_all(asx__oracles *o, const asx_event *e)
 {
     o->now_seq = e->seq;
-    if (ASX__UNLIKELY(o->watches_len != 0 || o->races_on))
-        tell_others(o, e);
-    if (e->kind >= ASX_EVENT_TASK_RUN && e->kind <= ASX_EVENT_TASK_YIELD)
-        hear_schedule(o, e);
-    else
-        hear_deed(o, e);
+    tell_others(o, e);
+    asx__oracles_hear_own(o, e);
 }
 
 uint32_t asx__oracles_held_by(const asx__oracles *o, uint64_t task)

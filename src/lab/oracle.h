@@ -11,6 +11,9 @@
 #define ASX_LAB_ORACLE_H
 
 #include <asx/oracle.h>
+#include <asx/trace.h>
+
+#include "base/assert.h"
 
 #define ASX__WATCHES_MAX 16
 #define ASX__GHOSTS_MAX 1024
@@ -55,6 +58,7 @@ typedef struct asx__oracles {
     asx__ghost *ghosts;       /* ASX__GHOSTS_MAX, made on first use */
     size_t ghosts_len;
     struct asx__races *races; /* made on first use */
+    bool others;              /* there are watches, or plain cells */
     bool races_on;            /* in this run there are plain cells */
     bool races_strict;        /* ... and atomic loads and stores count as plain */
 } asx__oracles;
@@ -63,7 +67,30 @@ void asx__oracles_init(asx__oracles *o);
 void asx__oracles_deinit(asx__oracles *o);
 /* A new run: forgets everything but the settings. */
 void asx__oracles_begin(asx__oracles *o);
-void asx__oracles_hear(asx__oracles *o, const asx_event *event);
+/* Those that hear events of a kind; NULL: nobody does. */
+typedef void asx__oracle_hears(asx__oracles *o, const asx_event *event);
+#define ASX__HEARD_KINDS (ASX_EVENT_CLOCK_ADVANCE + 1)
+extern asx__oracle_hears *const asx__oracles_hearers[ASX__HEARD_KINDS];
+/* As asx__oracles_hear() where there are others. */
+void asx__oracles_hear_all(asx__oracles *o, const asx_event *event);
+
+static inline void asx__oracles_hear_own(asx__oracles *o, const asx_event *event)
+{
+    uint32_t kind = event->kind;
+    o->now_seq = event->seq;
+    if (kind - ASX_EVENT_TASK_RUN > ASX_EVENT_TASK_YIELD - ASX_EVENT_TASK_RUN)
+        o->idle_events = 0; /* something was done */
+    if (kind < ASX__HEARD_KINDS && asx__oracles_hearers[kind] != NULL)
+        asx__oracles_hearers[kind](o, event);
+}
+
+static inline void asx__oracles_hear(asx__oracles *o, const asx_event *event)
+{
+    if (ASX__UNLIKELY(o->others))
+        asx__oracles_hear_all(o, event);
+    else
+        asx__oracles_hear_own(o, event);
+}
 /* How many obligations the task has. */
 uint32_t asx__oracles_held_by(const asx__oracles *o, uint64_t task);
 /* The run is over; `status` is what it returned. Returns whether anybody has complained. */

@@ -243,7 +243,7 @@ bool asx__races_begin(asx__oracles *o, uint64_t task)
     o->races->places_len = o->races->cells_len = 0;
     o->races->base = o->tasks.len != 0 && o->tasks.base < task ? o->tasks.base : task;
     o->races->run++;
-    o->races_on = true;
+    o->races_on = o->others = true;
     return true;
 }
 

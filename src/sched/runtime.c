@@ -847,12 +847,11 @@ static __attribute__((noinline)) void begin_journal(asx_runtime *rt)
                     asx__serial(rt->root->generation), 0, 0, 0);
 }
 
-static inline uint64_t emit(asx_runtime *rt, const asx__task *task, uint32_t kind, uint64_t object,
-                            uint64_t a, uint64_t b, uint64_t cause)
+/* Away from what an explorer hears most. */
+static __attribute__((noinline)) uint64_t emit(asx_runtime *rt, uint32_t kind, uint64_t who,
+                                               uint64_t object, uint64_t a, uint64_t b,
+                                               uint64_t cause)
 {
-    uint64_t who = task != NULL ? asx__serial(task->generation) : 0;
-    if (rt->trace.tells && ASX__LIKELY(rt->trace.next_seq > 1)) /* an explorer, and one worker */
-        return asx__trace_tell(&rt->trace, rt->now, kind, who, object, a, b, cause);
     if (ASX__UNLIKELY(rt->trace.next_seq <= 1 && kind != ASX_EVENT_RUN_BEGIN))
         begin_journal(rt);
     if (ASX__UNLIKELY(rt->engine != NULL))
@@ -863,13 +862,19 @@ static inline uint64_t emit(asx_runtime *rt, const asx__task *task, uint32_t kin
 uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, uint64_t object,
                          uint64_t a, uint64_t b, uint64_t cause)
 {
-    return emit(rt, task, kind, object, a, b, cause);
+    uint64_t who = task != NULL ? asx__serial(task->generation) : 0;
+    if (rt->trace.tells)
+        return asx__trace_tell(&rt->trace, rt->now, kind, who, object, a, b, cause);
+    return emit(rt, kind, who, object, a, b, cause);
 }
 
 uint64_t asx__journal(asx_runtime *rt, uint32_t kind, uint64_t object, uint64_t a, uint64_t b,
                       uint64_t cause)
 {
-    return emit(rt, rt->current, kind, object, a, b, cause);
+    uint64_t who = rt->current != NULL ? asx__serial(rt->current->generation) : 0;
+    if (rt->trace.tells)
+        return asx__trace_tell(&rt->trace, rt->now, kind, who, object, a, b, cause);
+    return emit(rt, kind, who, object, a, b, cause);
 }
 
 uint64_t asx_runtime_digest(const asx_runtime *rt)

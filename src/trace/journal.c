@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include "base/assert.h"
-
 static asx_event *events_alloc(const asx__trace_memory *memory, size_t count)
 {
     if (count > SIZE_MAX / sizeof(asx_event))
@@ -68,7 +66,7 @@ void asx__trace_observe(asx__trace *trace, void (*observe)(void *ctx, const asx_
 {
     trace->observe = observe;
     trace->observe_ctx = ctx;
-    trace->tells = observe != NULL && trace->on && trace->policy == ASX__TRACE_TELL;
+    trace->tells = false;
 }
 
 static bool grow(asx__trace *trace)

@@ -27,6 +27,7 @@
 
 #include <asx/trace.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 
 /* X(NAME, number, "name"): what a parked task waits for, `a` of TASK_PARK. */
@@ -164,7 +165,7 @@ typedef struct asx__trace {
     bool on;
     bool refused; /* REFUSE met a full journal */
     bool wrapped; /* OVERWRITE went round: the oldest event is at `cursor` */
-    bool tells;   /* TELL, and somebody listens */
+    bool tells;   /* TELL, somebody listens, and the first event was told */
     asx__trace_overflow policy;
     uint32_t worker; /* whose events the next ones are */
     uint64_t next_seq;
@@ -213,14 +214,14 @@ static inline void asx__trace_stop(asx__trace *trace)
 uint64_t asx__trace_append(asx__trace *trace, asx_time now, uint32_t kind, uint64_t task,
                            uint64_t object, uint64_t a, uint64_t b, uint64_t cause);
 
-/* The half for those that keep nothing and tell. */
+/* The half for those that keep nothing and tell. There is one worker. */
 static inline uint64_t asx__trace_tell(asx__trace *trace, asx_time now, uint32_t kind,
                                        uint64_t task, uint64_t object, uint64_t a, uint64_t b,
                                        uint64_t cause)
 {
+    ASX__DEBUG_ASSERT(trace->worker == 0);
     const asx_event event = { .seq = trace->next_seq++, .time = now, .kind = kind,
-                              .worker = trace->worker, .task = task, .object = object,
-                              .a = a, .b = b, .cause = cause };
+                              .task = task, .object = object, .a = a, .b = b, .cause = cause };
     trace->observe(trace->observe_ctx, &event);
     return event.seq;
 }
@@ -237,7 +238,10 @@ static inline uint64_t asx__trace_emit(asx__trace *trace, asx_time now, uint32_t
         return 0;
     if (trace->policy != ASX__TRACE_TELL)
         return asx__trace_append(trace, now, kind, task, object, a, b, cause);
-    return trace->next_seq++;
+    if (trace->observe == NULL)
+        return trace->next_seq++;
+    trace->tells = true;
+    return asx__trace_tell(trace, now, kind, task, object, a, b, cause);
 }
 
 /* ASX_E_RESOURCE_EXHAUSTED once an event was refused, else ASX_OK. */
