@@ -515,7 +515,8 @@ void asx__share_used(asx__dpor *d)
             share /= (double)d->untried.at[i].begun + (double)d->untried.at[i].more;
     } else if (d->wide) {
         for (size_t i = d->shared; i < d->nodes.len; i++)
-            share /= d->nodes.at[i].branches;
+            if (d->nodes.at[i].branches != 1) /* to divide takes long */
+                share /= d->nodes.at[i].branches;
         if (share > d->share - d->used)
             share = (d->share - d->used) / 2;
         d->used += share;
