@@ -154,7 +154,8 @@ void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op)
     if (ASX__UNLIKELY(d->noted))
         note_announced(d, task);
     d->tasks[task].pending = true;
-    d->lates |= op->kind == ASX__OP_FUTEX_GO_ON && op->a != 0;
+    if (ASX__UNLIKELY(op->kind == ASX__OP_FUTEX_GO_ON) && op->a != 0)
+        d->lates = true;
     if (ASX__UNLIKELY(!d->wide && asx__op_is_wide(op))) {
         d->wide = true;
         d->repeated = 0;
@@ -238,7 +239,8 @@ static bool enabled(asx__dpor *d, uint32_t task)
     const asx__dpor_task *k = &d->tasks[task];
     if (!k->present || !k->pending)
         return false;
-    if (k->op.kind == ASX__OP_CLOSE_REGION) { /* the others' targets do not decide that */
+    /* The targets of others do not decide that. */
+    if (ASX__UNLIKELY(k->op.kind == ASX__OP_CLOSE_REGION)) {
         asx__dpor_aim(d, task);
         k = &d->tasks[task];
     }
@@ -331,8 +333,8 @@ void asx__dpor_wake_watches(asx__dpor *d, asx__dpor_object *object)
 
 static bool is_tree(const asx__dpor *d)
 {
-    return d->wide &&
-           (d->options.mode == ASX__DPOR_OPTIMAL || d->options.mode == ASX__DPOR_SOURCE);
+    return d->wide && ASX__LIKELY(d->options.mode == ASX__DPOR_OPTIMAL ||
+                                  d->options.mode == ASX__DPOR_SOURCE);
 }
 
 /* An enabled task that does not sleep. */
@@ -341,7 +343,7 @@ static uint32_t choose_awake(asx__dpor *d)
     uint32_t last = d->events_len != 0 ? d->events[d->events_len - 1].task : 0;
     uint64_t count = 0;
     uint32_t chosen = ASX__DPOR_NONE;
-    if (d->levels > 1)
+    if (ASX__UNLIKELY(d->levels > 1))
         asx__dpor_wake_sleepers(d);
     for (uint32_t task = last; task != ASX__DPOR_NONE; task = next_round(d, last, task)) {
         if (!enabled(d, task)) {
@@ -495,12 +497,9 @@ static void note_untried(asx__dpor *d, uint32_t chosen)
 
 static uint32_t choose_free(asx__dpor *d)
 {
-    switch (d->options.mode) {
-    case ASX__DPOR_DFS:
+    if (ASX__UNLIKELY(d->options.mode == ASX__DPOR_DFS))
         return choose_dfs(d);
-    default:
-        return d->sampling ? asx__draw_choose(d) : choose_default(d);
-    }
+    return ASX__UNLIKELY(d->sampling) ? asx__draw_choose(d) : choose_default(d);
 }
 
 uint32_t asx__dpor_choose(asx__dpor *d)
@@ -512,23 +511,23 @@ uint32_t asx__dpor_choose(asx__dpor *d)
         asx__tree_enter(d);
     if (d->events_len < d->plan.len) {
         chosen = d->plan.at[d->events_len].task;
-        if (chosen < d->tasks_len)
+        if (ASX__LIKELY(chosen < d->tasks_len))
             asx__dpor_aim(d, chosen);
         bool again = d->events_len < d->repeated && asx__again_is_same(d, chosen);
         if (!again &&
-            (chosen >= d->tasks_len ||
-             !(chosen == d->clock ? d->tasks[chosen].pending : enabled(d, chosen)))) {
+            ASX__UNLIKELY(chosen >= d->tasks_len || !(chosen == d->clock ? d->tasks[chosen].pending
+                                                                         : enabled(d, chosen)))) {
             d->status = ASX_E_DIVERGED;
             return ASX__DPOR_NONE;
         }
     } else {
         chosen = choose_free(d);
-        if (chosen == ASX__DPOR_NONE && !d->blocked && d->clock != ASX__DPOR_NONE &&
+        if (ASX__UNLIKELY(chosen == ASX__DPOR_NONE) && !d->blocked && d->clock != ASX__DPOR_NONE &&
             d->tasks[d->clock].present && d->tasks[d->clock].pending)
             chosen = d->clock;
         if (chosen == ASX__DPOR_NONE)
             return chosen;
-        if (ASX__UNLIKELY(d->options.steps_max != 0 && d->events_len >= d->options.steps_max)) {
+        if (ASX__UNLIKELY(d->events_len >= d->options.steps_max) && d->options.steps_max != 0) {
             d->too_long = true;
             return ASX__DPOR_NONE;
         }
@@ -536,7 +535,7 @@ uint32_t asx__dpor_choose(asx__dpor *d)
     }
     if (ASX__UNLIKELY(d->restart))
         return ASX__DPOR_NONE;
-    if (d->options.mode == ASX__DPOR_DFS) {
+    if (ASX__UNLIKELY(d->options.mode == ASX__DPOR_DFS)) {
         if (d->events_len + 1 >= d->plan.len)
             note_untried(d, chosen);
         d->preemptions += preempts(d, chosen);
@@ -607,9 +606,11 @@ static uint64_t commit_wide(asx__dpor *d, uint32_t task)
 {
     uint32_t step = d->events_len;
     uint64_t found = asx__wide_commit(d, task);
-    if (d->status == ASX_OK && d->wide_events[step].answers > 1)
+    if (ASX__UNLIKELY(d->status != ASX_OK))
+        return found;
+    if (ASX__UNLIKELY(d->wide_events[step].answers > 1))
         note_untried_choice(d, step, task, d->wide_events[step].answers);
-    if (d->status == ASX_OK && d->sampling)
+    if (ASX__UNLIKELY(d->sampling))
         asx__draw_done(d, step);
     return found;
 }

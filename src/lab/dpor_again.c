@@ -90,15 +90,16 @@ static bool is_same_wide(asx__dpor *d, uint32_t step, const asx__op *op)
     const asx__op *old = &w->op;
     if (d->tasks[d->events[step].task].clock != w->past)
         return false;
-    if (op->kind != old->kind || op->a != old->a || op->b != old->b || op->name != old->name ||
-        op->other != old->other || op->cx != old->cx || op->object != old->object ||
-        op->size != old->size || (op->targets_len != 0) != (old->targets_len != 0))
+    if (ASX__UNLIKELY(op->kind != old->kind || op->a != old->a || op->b != old->b ||
+                      op->name != old->name || op->other != old->other || op->cx != old->cx ||
+                      op->object != old->object || op->size != old->size ||
+                      (op->targets_len != 0) != (old->targets_len != 0)))
         return false;
-    if (op->kind == ASX__OP_DEVICE)
+    if (ASX__UNLIKELY(op->kind == ASX__OP_DEVICE))
         return op->device == old->device;
-    if (op->targets_len != 0)
+    if (ASX__UNLIKELY(op->targets_len != 0))
         return accesses_the_same(d, op, w);
-    if (op->object == NULL)
+    if (ASX__LIKELY(op->object == NULL))
         return true;
     uint64_t name = asx__op_name(op);
     for (uint32_t i = 0; i < w->len; i++)
@@ -143,7 +144,7 @@ bool asx__again_is_same(asx__dpor *d, uint32_t task)
 static void redo_wide(asx__dpor *d, uint32_t step, const asx__op *op)
 {
     asx__wide_event *w = &d->wide_events[step];
-    uint64_t name = op->object != NULL ? asx__op_name(op) : 0;
+    uint64_t name = ASX__UNLIKELY(op->object != NULL) ? asx__op_name(op) : 0;
     w->op.targets = op->targets; /* all else is the same */
     w->op.targets_len = op->targets_len;
     d->tasks[d->events[step].task].history = w->history;
@@ -156,7 +157,7 @@ static void redo_wide(asx__dpor *d, uint32_t step, const asx__op *op)
             object->last_change = i;
         object->state = access->writes ? access->after : access->before + access->change;
         asx__dpor_changed(d, object);
-        if (name != 0 && object->name == name && object->state != access->before)
+        if (ASX__UNLIKELY(name != 0) && object->name == name && object->state != access->before)
             asx__state_write(op->object, op->size, object->state);
     }
     uint64_t bit = asx__task_bit(d->events[step].task);
@@ -165,7 +166,7 @@ static void redo_wide(asx__dpor *d, uint32_t step, const asx__op *op)
         group->last = i;
         group->state |= bit;
     }
-    if (w->all) {
+    if (ASX__UNLIKELY(w->all)) {
         d->world = step;
         d->epoch++;
     }

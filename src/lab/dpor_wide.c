@@ -11,7 +11,7 @@
 static uint64_t state_now(void *ctx, uint64_t name, const asx__op *op)
 {
     asx__dpor *d = ctx;
-    if (op->object != NULL && name == asx__op_name(op))
+    if (ASX__UNLIKELY(op->object != NULL) && name == asx__op_name(op))
         return asx__state_read(op->object, op->size);
     uint32_t object = asx__dpor_object_find(d, name);
     return object != ASX__DPOR_NONE ? d->objects.at[object].state : 0;
@@ -144,7 +144,8 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
     if (ASX__UNLIKELY(number == ASX__DPOR_NONE))
         return sum;
     asx__dpor_object *object = &d->objects.at[number];
-    uint64_t before = cell != NULL ? asx__state_read(cell->object, cell->size) : object->state;
+    uint64_t before = ASX__UNLIKELY(cell != NULL) ? asx__state_read(cell->object, cell->size)
+                                                  : object->state;
     uint32_t self = (uint32_t)d->accesses.len++;
     uint64_t pasts = touch->writes;
     if (touch->writes)
@@ -174,7 +175,7 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
         object->last_change = self;
     object->state = touch->writes ? touch->after : before + touch->change;
     asx__dpor_changed(d, object);
-    if (cell != NULL && object->state != before)
+    if (ASX__UNLIKELY(cell != NULL) && object->state != before)
         asx__state_write(cell->object, cell->size, object->state);
     return asx__hash_absorb(asx__hash_absorb(sum, after), touch->writes);
 }
@@ -207,11 +208,11 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     wide->links = (uint32_t)d->links.len;
     wide->all = deed->all;
     wide->short_cut = deed->short_cut;
-    if (d->world != ASX__DPOR_NONE) {
+    if (ASX__UNLIKELY(d->world != ASX__DPOR_NONE)) {
         event->clock = asx__clock_join(d, event->clock, d->events[d->world].clock);
         history = asx__hash_absorb(history, d->wide_events[d->world].history);
     }
-    if (deed->all)
+    if (ASX__UNLIKELY(deed->all))
         history = asx__hash_absorb(history, order_all(d, step));
     uint64_t before = 0; /* no name of a group */
     uint64_t cell = wide->op.object != NULL ? asx__op_name(&wide->op) : 0; /* no name either */
@@ -261,14 +262,14 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     bool known = d->deed_of == &k->op && d->deed_at == step; /* since it was chosen */
     d->deed_of = NULL;
     wide->several = k->op.answers != NULL || k->op.kind == ASX__OP_CHOOSE;
-    if (k->op.answers != NULL) {
+    if (ASX__UNLIKELY(k->op.answers != NULL)) {
         wide->costs = k->op.answers->costs;
         wide->answers = asx__dpor_answer(d, &k->op);
         event->choice = k->op.pick;
         known = known && event->choice == 0;
         wide->op = k->op;
     }
-    if (k->op.kind == ASX__OP_CHOOSE) {
+    if (ASX__UNLIKELY(k->op.kind == ASX__OP_CHOOSE)) {
         wide->answers = (uint32_t)k->op.a;
         d->deed.len = 0;
         d->deed.all = false;

@@ -53,10 +53,8 @@ static uint64_t now_ns(void)
 
 /* ---- tasks and regions of the execution ----------------------------------------------------- */
 
-bool asx__explorer_room(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size)
+bool asx__explorer_grow(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size)
 {
-    if (need <= *cap)
-        return true;
     size_t larger = *cap != 0 ? *cap * 2 : 16;
     while (larger < need)
         larger *= 2;
@@ -357,7 +355,7 @@ static OUTSIDE void follow(asx__explorer *x, const asx_event *event)
 static void on_event(void *ctx, const asx_event *event)
 {
     asx__explorer *x = ctx;
-    if (x->clearing)
+    if (ASX__UNLIKELY(x->clearing))
         return;
     asx__oracles_hear(&x->oracles, event);
     if (ASX__UNLIKELY(x->oracles.complaint.oracle != ASX_ORACLE_NONE))
@@ -405,7 +403,7 @@ static bool do_at_once(const asx__op *op, uint64_t *ret_found)
 
 static bool is_alone(asx_runtime *rt)
 {
-    if (rt->next_up != NULL)
+    if (ASX__UNLIKELY(rt->next_up != NULL))
         return false;
     return (rt->ready.words | rt->timed_len | rt->cancel.words) == 0 || asx__lanes_are_empty(rt);
 }
@@ -415,7 +413,7 @@ static void wake(asx__explorer *x, uint32_t id)
 {
     ASX__ASSERT(id < x->known_cap && x->known[id].standing != NULL);
     asx__task *task = x->known[id].standing;
-    if (x->rt->next_up == NULL && (task->flags & ASX__T_CANCEL) == 0)
+    if (ASX__LIKELY(x->rt->next_up == NULL && (task->flags & ASX__T_CANCEL) == 0))
         asx__wake_next(x->rt, task, ASX_OK);
     else
         asx__wake(x->rt, task, ASX_OK, false);
@@ -431,7 +429,7 @@ static uint32_t choose(asx__explorer *x)
     else if (x->timed)
         asx__explorer_announce_deadlines(x);
     uint32_t chosen = asx__dpor_choose(x->dpor);
-    if (x->open_len != 0 && chosen != ASX__DPOR_NONE &&
+    if (ASX__UNLIKELY(x->open_len != 0) && chosen != ASX__DPOR_NONE &&
         asx__dpor_pending(x->dpor, chosen)->aims != 0) {
         asx__explorer_aim_deadlines(x);
         if (asx__dpor_restarts(x->dpor))
@@ -462,9 +460,9 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
         !asx__explorer_room(x, (void **)&x->known, &x->known_cap, (size_t)id + 1,
                             sizeof *x->known))
         return 0;
-    if (x->known[id].serial != serial || x->known[id].standing != task)
+    if (ASX__UNLIKELY(x->known[id].serial != serial || x->known[id].standing != task))
         know(x, id, task);
-    if (op->kind == ASX__OP_SLEEP || op->kind == ASX__OP_RELAX)
+    if (ASX__UNLIKELY(op->kind == ASX__OP_SLEEP || op->kind == ASX__OP_RELAX))
         asx__explorer_sleeps(x, id, op);
     asx__dpor_announce(x->dpor, id, op);
     if (is_alone(x->rt)) {

@@ -239,7 +239,12 @@ static inline uint64_t asx__explorer_time(const asx__explorer *x, asx_time time)
 }
 
 /* False: no memory, and the exploration ends. */
-bool asx__explorer_room(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size);
+bool asx__explorer_grow(asx__explorer *x, void **memory, size_t *cap, size_t need, size_t size);
+static inline bool asx__explorer_room(asx__explorer *x, void **memory, size_t *cap, size_t need,
+                                      size_t size)
+{
+    return ASX__LIKELY(need <= *cap) || asx__explorer_grow(x, memory, cap, need, size);
+}
 /* The running task, one of the test's, waits for its turn and does it; as asx__explorer_do(). */
 uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op);
 

@@ -131,7 +131,8 @@ static uint64_t task_of_timer(const asx__explorer *x, uint32_t timer)
 
 bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task)
 {
-    return x->timed && (region_of_timer(x, task) != NULL || task_of_timer(x, task) != 0);
+    return ASX__UNLIKELY(x->timed) &&
+           (region_of_timer(x, task) != NULL || task_of_timer(x, task) != 0);
 }
 
 bool asx__explorer_aim_deadline(asx__explorer *x, uint32_t timer, asx__op *op)

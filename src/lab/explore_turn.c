@@ -757,16 +757,17 @@ static bool make_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind 
 static void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind, uint64_t object,
                        uint64_t a, uint64_t found)
 {
-    if (self->aims) {
+    if (ASX__UNLIKELY(self->aims)) {
         asx__aim_shot(x, kind, x->first_serial + (uint64_t)(self - x->tasks), object, a);
         end_aim(x, self);
     }
-    if (gives_tickets(kind) && found >= ASX__FOUND_TICKET)
+    if (ASX__UNLIKELY(gives_tickets(kind)) && found >= ASX__FOUND_TICKET)
         self->ticket = found - ASX__FOUND_TICKET;
-    if (kind == ASX__TURN_LINK && asx__explorer_room(x, (void **)&x->links, &x->links_cap,
-                                                     x->links_len + 1, sizeof *x->links))
+    if (ASX__UNLIKELY(kind == ASX__TURN_LINK) &&
+        asx__explorer_room(x, (void **)&x->links, &x->links_cap, x->links_len + 1,
+                           sizeof *x->links))
         x->links[x->links_len++] = (asx__lab_link){ object, a };
-    if (kind == ASX__TURN_SHIELD)
+    if (ASX__UNLIKELY(kind == ASX__TURN_SHIELD))
         asx__aim_bare(x, self);
 }
 
@@ -816,7 +817,7 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
 {
     uint64_t serial = asx__serial(task->generation);
     asx__lab_task *self = asx__explorer_known(x, serial);
-    if (kind == ASX__TURN_MADE) {
+    if (ASX__UNLIKELY(kind == ASX__TURN_MADE)) {
         asx__explorer_made(x, (uint32_t)b, object, serial, a);
         return ASX__TURN_GOES;
     }
@@ -829,7 +830,7 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
                ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u) |
                ((b & ASX__SPAWN_OPENS) != 0 ? ASX__START_OPENS : 0u);
-    if (rows[kind].can_cancel && (task->flags & ASX__T_METERED) != 0) {
+    if (ASX__UNLIKELY((task->flags & ASX__T_METERED) != 0) && rows[kind].can_cancel) {
         charge_poll(x, task);
         self = asx__explorer_known(x, serial);
     }
@@ -840,10 +841,10 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         may_cancel(x, task, self);
         self = asx__explorer_known(x, serial); /* others may have been started meanwhile */
     }
-    if (kind == ASX__TURN_SPAWN && asx__task_masked(task))
+    if (ASX__UNLIKELY(kind == ASX__TURN_SPAWN) && asx__task_masked(task))
         op.cx = 0;
     complete_op(x, self, kind, object, a, b, &op);
-    if (op.kind == ASX__OP_WRITE_LOCK) {
+    if (ASX__UNLIKELY(op.kind == ASX__OP_WRITE_LOCK)) {
         asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op.name, .cx = op.cx,
                             .site = op.site };
         (void)asx__explorer_stand(x, task, &request);
@@ -865,12 +866,13 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
                      uint64_t b)
 {
     asx__explorer *x = ctx;
-    if (task == NULL || x->clearing || x->rt->in_cleanup || (task->flags & ASX__T_POLL) != 0)
+    if (ASX__UNLIKELY(task == NULL || x->clearing || x->rt->in_cleanup ||
+                      (task->flags & ASX__T_POLL) != 0))
         return ASX__TURN_GOES;
     asx__lab_task *self = asx__explorer_task(x, asx__serial(task->generation));
-    if (self == NULL || self->id == ASX__DPOR_NONE)
+    if (ASX__UNLIKELY(self == NULL || self->id == ASX__DPOR_NONE))
         return ASX__TURN_GOES;
-    if (kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD)
+    if (ASX__UNLIKELY(kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD))
         return draw_fault(x, task, kind);
     if (!is_nothing(x, task, kind, a))
         return stand(x, task, kind, object, a, b);

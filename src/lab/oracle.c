@@ -109,7 +109,7 @@ static void *put(asx__seen_table *t, uint64_t serial)
     if (serial == 0 || serial < t->base || index > t->puts + GAP_MAX)
         return NULL;
     t->puts++;
-    if (index >= t->cap) {
+    if (ASX__UNLIKELY(index >= t->cap)) {
         size_t cap = t->cap != 0 ? t->cap * 2 : 4;
         while (cap <= index)
             cap *= 2;
@@ -203,7 +203,7 @@ static void hear_spawn(asx__oracles *o, const asx_event *e)
     if (r == NULL)
         return;
     r->tasks++;
-    if (r->closed)
+    if (ASX__UNLIKELY(r->closed))
         asx__oracles_complain(o, ASX_ORACLE_QUIESCENCE, "task %llu was started in region %llu, "
                               "which is closed", (ull)e->object, (ull)e->a);
 }
@@ -217,7 +217,7 @@ static void hear_state(asx__oracles *o, const asx_event *e)
                  asx_task_transition_legal((asx_task_state)e->a, (asx_task_state)e->b) == ASX_OK;
     bool in_order = (e->b != ASX_TASK_CANCEL_REQUESTED || t->requested) &&
                     (e->b != ASX_TASK_CANCELLING || t->acknowledged);
-    if (!legal || !in_order)
+    if (ASX__UNLIKELY(!legal || !in_order))
         asx__oracles_complain(o, ASX_ORACLE_CANCEL_ORDER,
                               "task %llu went from state %llu to %llu, it was in %u%s",
                               (ull)e->object, (ull)e->a, (ull)e->b, t->state,
@@ -397,8 +397,9 @@ static void hear_region_state(asx__oracles *o, const asx_event *e)
     seen_region *r = region_of(o, e->object);
     if (r == NULL)
         return;
-    if (r->closed || e->a >= ASX_REGION_STATE_COUNT || e->b >= ASX_REGION_STATE_COUNT ||
-        asx_region_transition_legal((asx_region_state)e->a, (asx_region_state)e->b) < 0)
+    if (ASX__UNLIKELY(
+            r->closed || e->a >= ASX_REGION_STATE_COUNT || e->b >= ASX_REGION_STATE_COUNT ||
+            asx_region_transition_legal((asx_region_state)e->a, (asx_region_state)e->b) < 0))
         asx__oracles_complain(o, ASX_ORACLE_QUIESCENCE, "region %llu went from state %llu to %llu",
                               (ull)e->object, (ull)e->a, (ull)e->b);
     if (e->b == ASX_REGION_CLOSED)
@@ -496,7 +497,8 @@ static void hear_send(asx__oracles *o, const asx_event *e)
     if (c == NULL)
         return;
     c->sent++;
-    if (e->a != c->sent || (!c->gone && (e->b != queued(c) || e->b > c->capacity)))
+    if (ASX__UNLIKELY(e->a != c->sent ||
+                      (!c->gone && (e->b != queued(c) || e->b > c->capacity))))
         asx__oracles_complain(o, ASX_ORACLE_CHANNEL,
                               "channel %llu: message %llu sent, %llu queued; it should be %llu, "
                               "%llu of %llu", (ull)e->object, (ull)e->a, (ull)e->b, (ull)c->sent,
@@ -517,7 +519,7 @@ static void hear_take(asx__oracles *o, const asx_event *e)
     }
     uint64_t expected = c->nacked_len != 0 ? c->nacked[--c->nacked_len] : c->next++;
     bool recv = e->kind == ASX_EVENT_CHANNEL_RECV;
-    if (e->a != expected || (recv && e->b != queued(c)))
+    if (ASX__UNLIKELY(e->a != expected || (recv && e->b != queued(c))))
         asx__oracles_complain(o, ASX_ORACLE_CHANNEL,
                               "channel %llu: message %llu received, %llu queued; it should be "
                               "%llu, %llu", (ull)e->object, (ull)e->a, (ull)e->b, (ull)expected,

@@ -167,7 +167,7 @@ static asx__task *pick_ready(asx_runtime *rt, asx__node *head)
     rt->turn_slow++;
     rt->cancel_streak = 0;
     rt->timed_streak = 0;
-    if (ASX__UNLIKELY(rt->lab && rt->config.seed != 0))
+    if (ASX__UNLIKELY(rt->config.seed != 0) && rt->lab)
         return take_tied(rt, head);
     return take(head->next);
 }

@@ -207,9 +207,9 @@ static asx__task *next_fiber(asx_runtime *rt)
             return NULL;
         rt->turn_left--;
         /* Whoever leaves is still on its stack: nothing that might call out may happen there. */
-        bool calls_out = rt->gate != NULL &&
+        bool calls_out = ASX__UNLIKELY(rt->gate != NULL) &&
                          (task->flags & (ASX__T_EXTRA | ASX__T_STARTED)) == ASX__T_EXTRA;
-        if ((task->flags & ASX__T_POLL) || may_be_forced(task) || calls_out) {
+        if (ASX__UNLIKELY((task->flags & ASX__T_POLL) || may_be_forced(task) || calls_out)) {
             rt->handoff = task;
             return NULL;
         }

@@ -863,7 +863,7 @@ uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, 
                          uint64_t a, uint64_t b, uint64_t cause)
 {
     uint64_t who = task != NULL ? asx__serial(task->generation) : 0;
-    if (rt->trace.tells)
+    if (ASX__LIKELY(rt->trace.tells)) /* an explorer */
         return asx__trace_tell(&rt->trace, rt->now, kind, who, object, a, b, cause);
     return emit(rt, kind, who, object, a, b, cause);
 }
@@ -872,7 +872,7 @@ uint64_t asx__journal(asx_runtime *rt, uint32_t kind, uint64_t object, uint64_t 
                       uint64_t cause)
 {
     uint64_t who = rt->current != NULL ? asx__serial(rt->current->generation) : 0;
-    if (rt->trace.tells)
+    if (ASX__LIKELY(rt->trace.tells)) /* an explorer */
         return asx__trace_tell(&rt->trace, rt->now, kind, who, object, a, b, cause);
     return emit(rt, kind, who, object, a, b, cause);
 }
