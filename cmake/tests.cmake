@@ -152,8 +152,11 @@ if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
   # is where much was before (src/lab/dpor_find.c).
   file(GLOB engine_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/lab/dpor*.c")
   asx_add_engine_test(lab-classes-trees classes/test_reference.c lab-classes-support random_programs
-    "ASX__CLOCK_LANES=2u;ASX__CLOCK_FAN_BITS=1u;ASX__WALK_MOST=0;ASX__SEEN_FROM=0"
+    "ASX__CLOCK_LANES=2u;ASX__CLOCK_FAN_BITS=1u;ASX__WALK_MOST=0;ASX__SEEN_FROM=0;ASX__SHARE_FROM=0"
     ${engine_sources})
+  # What trees have in common is looked for after each execution (src/lab/dpor_branch.h).
+  asx_add_engine_test(lab-dpor-shared dpor/test_work.c lab-dpor-support several_engines
+    ASX__SHARE_FROM=0 ${engine_sources} "${PROJECT_SOURCE_DIR}/src/lab/pool.c")
   set_tests_properties(lab-classes-seen lab-classes-trees PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
 endif()

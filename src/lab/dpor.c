@@ -60,14 +60,13 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->classes.at);
     free(d->given.at);
     free(d->whole.at);
-    free(d->heard.at);
     free(d->saved_steps.at);
     free(d->saved_blocks.at);
     free(d->alternatives.at);
     free(d->moved.at);
     free(d->frames.at);
     asx__tree_clear(d);
-    asx__tree_deinit(d);
+    asx__branches_deinit(&d->branches);
     free(d->deed.touches);
     free(d->other.touches);
     free(d->wide_events);
@@ -728,8 +727,8 @@ static bool begin_again(asx__dpor *d)
 static bool finish_wide(asx__dpor *d)
 {
     asx__find_races(d);
-    if (d->stats.branches > d->stats.branches_most)
-        d->stats.branches_most = d->stats.branches;
+    if (d->branches.count > d->stats.branches_most)
+        d->stats.branches_most = d->branches.count;
     d->stats.frames = d->nodes.len;
     if (d->stats.frames > d->stats.frames_most)
         d->stats.frames_most = d->stats.frames;
@@ -831,6 +830,8 @@ bool asx__dpor_too_long(const asx__dpor *d)
 void asx__dpor_stats_get(const asx__dpor *d, asx__dpor_stats *ret_stats)
 {
     *ret_stats = d->stats;
+    ret_stats->branches = d->branches.count;
+    ret_stats->memory_bytes += d->branches.bytes;
 }
 
 const asx__dpor_event *asx__dpor_events(const asx__dpor *d, size_t *ret_count)

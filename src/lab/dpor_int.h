@@ -11,6 +11,7 @@
 
 #include "lab/bytes.h"
 #include "lab/dpor.h"
+#include "lab/dpor_branch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,15 +88,6 @@ typedef struct asx__access {
     bool writes;
 } asx__access;
 
-/* A footprint: which objects, name * 2 + writes. The masks have a bit per name, by hash. */
-typedef struct asx__prints {
-    const uint64_t *at;
-    uint32_t len;
-    bool all;
-    uint64_t touched, written;
-    bool several;              /* it can go in several ways */
-} asx__prints;
-
 /* What a wide execution knows of an event besides asx__dpor_event. */
 typedef struct asx__wide_event {
     asx__op op;
@@ -148,15 +140,7 @@ typedef struct asx__cursor {
     uint64_t tasks;            /* who may still have done something that is not in the past */
 } asx__cursor;
 
-/* A step to try, with what comes after it; or one that was tried. Most have room for so many
- * prints; these are used again. */
-#define ASX__BRANCH_PRINTS 10
-typedef struct asx__branch {
-    struct asx__branch *child, *next;
-    uint32_t task, choice;
-    asx__prints prints;        /* its `at` follows */
-    uint64_t memory[];
-} asx__branch;
+#define ASX__TOLD_MOST 512 /* a power of two */
 
 /* Where an execution stands before an event. */
 typedef struct asx__node {
@@ -280,15 +264,15 @@ struct asx__dpor {
     ASX__VEC(uint64_t) prints;
     ASX__VEC(asx__node) nodes;
     ASX__VEC(asx__branch *) sleepers;
-    asx__branch *spare;      /* branches for later use, linked by `next` */
+    asx__branches branches;
     asx__branch *chain;      /* the branch that the execution follows; the rest of it */
     uint32_t branch_at;      /* the event at which this execution left the one before */
     size_t shared;           /* nodes before this one belong to the pool; what we know of them is
                                 what it told: `done` sleeps there too, `rest` is left to try */
     ASX__VEC(uint32_t) whole; /* scratch: a sequence for the pool */
-    ASX__VEC(uint64_t) heard; /* scratch: prints of a branch that was told */
     asx__giving giving;      /* what is to be given away when the execution is over */
     asx__bytes given;        /* what was */
+    uint64_t told[ASX__TOLD_MOST]; /* of what was found for the pool: hashes, 0: none */
     struct {
         uint32_t task, ordinal;
     } away[ASX__AWAY_FEW];   /* scratch: events that are taken away, with all that comes after */
@@ -513,24 +497,6 @@ static inline asx__prints asx__wide_prints(const asx__dpor *d, uint32_t event)
                           w->several };
 }
 
-static inline uint64_t asx__print_bit(uint64_t name)
-{
-    return UINT64_C(1) << (name * ASX__HASH_M1 >> 58);
-}
-
-static inline bool asx__prints_conflict(const asx__prints *x, const asx__prints *y)
-{
-    if (x->all || y->all)
-        return true;
-    if (((x->touched & y->written) | (x->written & y->touched)) == 0)
-        return false;
-    for (uint32_t i = x->len; i-- > 0;) /* if there are many, that is sooner found from behind */
-        for (uint32_t k = y->len; k-- > 0;)
-            if ((x->at[i] ^ y->at[k]) <= 1 && ((x->at[i] | y->at[k]) & 1) != 0)
-                return true;
-    return false;
-}
-
 /* dpor_tree.c */
 /* The execution stands before its next event. */
 void asx__tree_enter(asx__dpor *d);
@@ -548,9 +514,6 @@ bool asx__tree_add_answers(asx__dpor *d, uint32_t node, uint32_t choice, uint32_
 /* Plans the next execution; false: nothing is left. */
 bool asx__tree_pop(asx__dpor *d);
 void asx__tree_clear(asx__dpor *d);
-void asx__tree_deinit(asx__dpor *d);
-asx__branch *asx__tree_branch(asx__dpor *d, asx__step step, const asx__prints *prints);
-void asx__tree_free(asx__dpor *d, asx__branch *branch);
 
 /* dpor_seen.c */
 /* Names a sequence that ends with this step, which has so much behind it; the events that are left

@@ -30,27 +30,6 @@ static void put_step(asx__bytes *b, uint32_t task, uint32_t choice, bool by_defa
     asx__bytes_u32(b, by_default);
 }
 
-static void put_branch(asx__bytes *b, uint32_t task, uint32_t choice, const asx__prints *prints)
-{
-    asx__bytes_u32(b, task);
-    asx__bytes_u32(b, choice);
-    asx__bytes_u32(b, (uint32_t)prints->all | (uint32_t)prints->several << 1);
-    asx__bytes_u32(b, prints->len);
-    for (uint32_t i = 0; i < prints->len; i++)
-        asx__bytes_u64(b, prints->at[i]);
-}
-
-/* All of the list, with what is below. */
-static void put_tree(asx__bytes *b, const asx__branch *branch)
-{
-    for (; branch != NULL; branch = branch->next) {
-        asx__bytes_u32(b, 1);
-        put_branch(b, branch->task, branch->choice, &branch->prints);
-        put_tree(b, branch->child);
-    }
-    asx__bytes_u32(b, 0);
-}
-
 static size_t begin_piece(asx__dpor *d, asx__work_kind kind, double share)
 {
     size_t hole = asx__bytes_hole(&d->given);
@@ -178,11 +157,11 @@ static void put_node(asx__dpor *d, asx__bytes *b, size_t node)
     size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
     asx__bytes_u32(b, (uint32_t)(to - from));
     for (size_t i = from; i < to; i++)
-        put_branch(b, d->sleepers.at[i]->task, d->sleepers.at[i]->choice,
+        asx__branch_put(b, d->sleepers.at[i]->task, d->sleepers.at[i]->choice,
                    &d->sleepers.at[i]->prints);
     asx__prints prints = asx__wide_prints(d, (uint32_t)node);
-    put_branch(b, d->events[node].task, d->events[node].choice, &prints);
-    put_tree(b, d->nodes.at[node].rest);
+    asx__branch_put(b, d->events[node].task, d->events[node].choice, &prints);
+    asx__branch_put_tree(&d->branches, b, d->nodes.at[node].rest);
 }
 
 static void give_nodes(asx__dpor *d)
@@ -203,17 +182,33 @@ static void give_nodes(asx__dpor *d)
     d->share -= given;
 }
 
+/* Was the same told since the last answer? What became of it is not known here before that. */
+static bool is_told(asx__dpor *d, uint32_t node, asx__step last, const asx__prints *prints)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < d->whole.len; i++)
+        sum += asx__hash_avalanche(d->wide_events[d->whole.at[i]].history);
+    uint64_t words[] = { node, sum, (uint64_t)last.task << 32 | last.choice };
+    uint64_t key = asx__hash_words(asx__hash_words(0, words, 3), prints->at, prints->len) | 1;
+    uint64_t *place = &d->told[key >> 32 & (ASX__TOLD_MOST - 1)];
+    bool told = *place == key;
+    *place = key;
+    return told;
+}
+
 void asx__share_found(asx__dpor *d, uint32_t node, asx__step last, const asx__prints *prints)
 {
+    if (is_told(d, node, last, prints))
+        return;
     size_t hole = begin_piece(d, ASX__WORK_FOUND, 0);
     asx__bytes_u32(&d->given, node);
     asx__bytes_u32(&d->given, (uint32_t)d->whole.len + 1);
     for (size_t i = 0; i < d->whole.len; i++) {
         uint32_t event = d->whole.at[i];
         asx__prints its = asx__wide_prints(d, event);
-        put_branch(&d->given, d->events[event].task, d->events[event].choice, &its);
+        asx__branch_put(&d->given, d->events[event].task, d->events[event].choice, &its);
     }
-    put_branch(&d->given, last.task, last.choice, prints);
+    asx__branch_put(&d->given, last.task, last.choice, prints);
     asx__bytes_fill(&d->given, hole);
 }
 
@@ -310,35 +305,22 @@ static bool take_dfs(asx__dpor *d, asx__reader *r)
 
 static asx__branch *read_branch(asx__dpor *d, asx__reader *r)
 {
-    asx__step step = { .task = asx__read_u32(r) };
-    step.choice = asx__read_u32(r);
-    uint32_t flags = asx__read_u32(r);
-    asx__prints prints = { NULL, asx__read_count(r, 8), (flags & 1) != 0, 0, 0, (flags & 2) != 0 };
-    know(d, r, step.task);
-    d->heard.len = 0;
-    if (r->bad || !ASX__VEC_ROOM(d, d->heard, prints.len))
-        return NULL;
-    for (uint32_t i = 0; i < prints.len; i++) {
-        uint64_t print = asx__read_u64(r);
-        d->heard.at[i] = print;
-        prints.touched |= asx__print_bit(print >> 1);
-        prints.written |= (print & 1) != 0 ? asx__print_bit(print >> 1) : 0;
-    }
-    prints.at = d->heard.at;
-    return asx__tree_branch(d, step, &prints);
+    asx__branch *branch = asx__branch_read(&d->branches, r);
+    if (branch != NULL)
+        know(d, r, branch->task);
+    else if (d->branches.failed)
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+    return branch;
 }
 
 static asx__branch *read_tree(asx__dpor *d, asx__reader *r)
 {
-    asx__branch *first = NULL, **end = &first;
-    while (asx__read_u32(r) == 1 && !r->bad) {
-        *end = read_branch(d, r);
-        if (*end == NULL)
-            break;
-        (*end)->child = read_tree(d, r);
-        end = &(*end)->next;
-    }
-    return first;
+    asx__branch *list = asx__branch_read_tree(&d->branches, r);
+    for (size_t i = 0; i < d->branches.read.len; i++)
+        know(d, r, d->branches.read.at[i]->task);
+    if (d->branches.failed)
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+    return list;
 }
 
 static bool take_branch(asx__dpor *d, asx__reader *r)
@@ -358,7 +340,7 @@ static bool take_branch(asx__dpor *d, asx__reader *r)
         for (uint32_t k = 0; k < count; k++) {
             asx__branch *sleeper = read_branch(d, r);
             if (sleeper == NULL || !ASX__VEC_ROOM(d, d->sleepers, 1)) {
-                asx__tree_free(d, sleeper);
+                asx__branch_drop(&d->branches, sleeper);
                 return false;
             }
             sleeper->next = node->done;
@@ -368,15 +350,13 @@ static bool take_branch(asx__dpor *d, asx__reader *r)
     }
     asx__branch *branch = read_tree(d, r);
     if (nodes == 0 || branch == NULL || r->bad) {
-        asx__tree_free(d, branch);
+        asx__branch_drop(&d->branches, branch);
         return false;
     }
-    d->chain = branch;
     for (const asx__branch *b = branch; b != NULL && ASX__VEC_ROOM(d, d->plan, 1); b = b->child)
         d->plan.at[d->plan.len++] = (asx__step){ b->task, b->choice, false };
-    d->chain = branch->child;
-    branch->child = NULL;
-    asx__tree_free(d, branch);
+    d->chain = asx__branch_behead(&d->branches, &branch);
+    asx__branch_drop(&d->branches, branch);
     d->shared = nodes;
     d->branch_at = nodes - 1;
     return d->status == ASX_OK;
@@ -396,7 +376,7 @@ static bool hear_sleeper(asx__dpor *d, asx__reader *r, size_t at)
     for (const asx__branch *b = d->nodes.at[at].done; b != NULL; b = b->next)
         known = known || (b->task == told->task && b->choice == told->choice);
     if (known) {
-        asx__tree_free(d, told);
+        asx__branch_drop(&d->branches, told);
     } else {
         told->next = d->nodes.at[at].done;
         d->nodes.at[at].done = told;
@@ -413,7 +393,7 @@ asx_status asx__dpor_hear(asx__dpor *d, asx__reader *r)
         for (uint32_t i = 0; i < count; i++)
             if (!hear_sleeper(d, r, at))
                 return d->status < 0 ? d->status : ASX_E_TRACE_CORRUPT;
-        asx__tree_free(d, d->nodes.at[at].rest);
+        asx__branch_drop(&d->branches, d->nodes.at[at].rest);
         d->nodes.at[at].rest = read_tree(d, r);
     }
     return d->status < 0 ? d->status : r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
@@ -432,6 +412,7 @@ static void forget(asx__dpor *d)
     d->shared = 0;
     d->giving = ASX__GIVE_NOTHING;
     d->share_from = 0;
+    memset(d->told, 0, sizeof d->told);
 }
 
 asx_status asx__dpor_take(asx__dpor *d, asx__reader *r)
@@ -479,9 +460,8 @@ void asx__dpor_report(asx__dpor *d, asx__dpor_stats *ret_stats, asx__bytes *clas
         if (d->classes.at[i] != 0)
             asx__bytes_u64(classes, d->classes.at[i]);
     asx__classes_clear(&d->classes);
-    *ret_stats = d->stats;
-    d->stats = (asx__dpor_stats){ .memory_bytes = d->stats.memory_bytes,
-                                  .branches = d->stats.branches };
+    asx__dpor_stats_get(d, ret_stats);
+    d->stats = (asx__dpor_stats){ .memory_bytes = d->stats.memory_bytes };
     d->later = true;
 }
 

@@ -22,65 +22,16 @@
  * Memory. Of a sequence only that goes into the tree which is needed: by its last step, and to keep
  * each sleeper and each branch beside its way from covering it. The rest of it is found again below
  * its end, together with everything else that can follow. Else all that happens beside a race would
- * be multiplied by it.
+ * be multiplied by it. And what trees have in common is there once (dpor_branch.h).
  */
 #include "lab/dpor_int.h"
 
-asx__branch *asx__tree_branch(asx__dpor *d, asx__step step, const asx__prints *prints)
+static asx__branch *new_branch(asx__dpor *d, asx__step step, const asx__prints *prints)
 {
-    uint32_t room = prints->len > ASX__BRANCH_PRINTS ? prints->len : ASX__BRANCH_PRINTS;
-    asx__branch *branch = room == ASX__BRANCH_PRINTS ? d->spare : NULL;
-    if (branch != NULL) {
-        d->spare = branch->next;
-    } else {
-        size_t bytes = sizeof *branch + room * sizeof *prints->at;
-        branch = malloc(bytes);
-        if (branch == NULL) {
-            d->status = ASX_E_RESOURCE_EXHAUSTED;
-            return NULL;
-        }
-        d->stats.memory_bytes += bytes;
-    }
-    branch->child = branch->next = NULL;
-    branch->task = step.task;
-    branch->choice = step.choice;
-    branch->prints = *prints;
-    branch->prints.at = branch->memory;
-    if (prints->len != 0)
-        memcpy(branch->memory, prints->at, prints->len * sizeof *prints->at);
-    d->stats.branches++;
+    asx__branch *branch = asx__branch_make(&d->branches, step.task, step.choice, prints);
+    if (branch == NULL)
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
     return branch;
-}
-
-static void free_branch(asx__dpor *d, asx__branch *branch)
-{
-    d->stats.branches--;
-    if (branch->prints.len <= ASX__BRANCH_PRINTS) {
-        branch->next = d->spare;
-        d->spare = branch;
-        return;
-    }
-    d->stats.memory_bytes -= sizeof *branch + branch->prints.len * sizeof *branch->memory;
-    free(branch);
-}
-
-void asx__tree_free(asx__dpor *d, asx__branch *branch)
-{
-    while (branch != NULL) {
-        asx__branch *next = branch->next;
-        asx__tree_free(d, branch->child);
-        free_branch(d, branch);
-        branch = next;
-    }
-}
-
-void asx__tree_deinit(asx__dpor *d)
-{
-    while (d->spare != NULL) {
-        asx__branch *next = d->spare->next;
-        free(d->spare);
-        d->spare = next;
-    }
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
@@ -89,8 +40,8 @@ static void drop_nodes(asx__dpor *d, size_t from)
 {
     while (d->nodes.len > from) {
         asx__node *node = &d->nodes.at[--d->nodes.len];
-        asx__tree_free(d, node->rest);
-        asx__tree_free(d, node->done);
+        asx__branch_drop(&d->branches, node->rest);
+        asx__branch_drop(&d->branches, node->done);
         d->sleepers.len = node->sleepers;
     }
 }
@@ -98,7 +49,7 @@ static void drop_nodes(asx__dpor *d, size_t from)
 void asx__tree_clear(asx__dpor *d)
 {
     drop_nodes(d, 0);
-    asx__tree_free(d, d->chain);
+    asx__branch_drop(&d->branches, d->chain);
     d->chain = NULL;
     d->branch_at = 0;
 }
@@ -128,10 +79,8 @@ void asx__tree_enter(asx__dpor *d)
     if (step != 0)
         inherit_sleepers(d, step);
     if (d->chain != NULL) { /* the head of the list is what is done here */
-        asx__branch *head = d->chain;
-        node.rest = head->next;
-        d->chain = head->child;
-        free_branch(d, head);
+        node.rest = d->chain;
+        d->chain = asx__branch_behead(&d->branches, &node.rest);
         for (const asx__branch *b = node.rest; b != NULL; b = b->next)
             node.branches++;
     }
@@ -243,7 +192,7 @@ static asx__branch *chain_of(const sequence *s)
         asx__prints prints = asx__wide_prints(d, s->events[i]);
         d->late = s->events[i] > d->late ? s->events[i] : d->late;
         note_rests(s, s->events[i]);
-        *end = asx__tree_branch(d, step_of(s, i), &prints);
+        *end = new_branch(d, step_of(s, i), &prints);
         if (*end == NULL)
             return first;
         end = &(*end)->child;
@@ -251,7 +200,7 @@ static asx__branch *chain_of(const sequence *s)
             return first;
     }
     if (!s->last_out)
-        *end = asx__tree_branch(d, s->last, s->prints);
+        *end = new_branch(d, s->last, s->prints);
     return first;
 }
 
@@ -330,12 +279,13 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, asx__clock needs, asx__step l
     }
     asx__branch **list = &d->nodes.at[node].rest;
     bool below = false; /* one of the branches of the node */
+    asx__branch_begin(&d->branches);
     while (*list != NULL) {
         asx__branch *branch = *list;
         if (!covers(&s, branch, &at)) {
             if (s.blocker != ASX__DPOR_NONE)
                 note_rests(&s, s.blocker);
-            list = &branch->next;
+            list = asx__branch_go(&d->branches, list, false);
             continue;
         }
         note_late(&s, at);
@@ -346,7 +296,7 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, asx__clock needs, asx__step l
             d->rests_on_all = true;
             return;
         }
-        list = &branch->child;
+        list = asx__branch_go(&d->branches, list, true);
         below = true;
     }
     if (node < d->shared) { /* the pool will put it there */
@@ -355,9 +305,14 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, asx__clock needs, asx__step l
         return;
     }
     asx__branch *chain = chain_of(&s);
+    if (d->branches.shared)
+        list = asx__branch_own_way(&d->branches, &d->nodes.at[node].rest);
     if (chain != NULL && d->options.mode == ASX__DPOR_SOURCE)
         list = place_of_answer(d, node, chain->task, list);
-    if (chain != NULL) {
+    if (list == NULL) {
+        asx__branch_drop(&d->branches, chain);
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+    } else if (chain != NULL) {
         chain->next = *list;
         *list = chain;
         d->nodes.at[node].branches += !below;
@@ -383,14 +338,25 @@ bool asx__tree_add_answers(asx__dpor *d, uint32_t node, uint32_t choice, uint32_
     const asx__dpor_event *event = &d->events[node];
     asx__branch **list = &d->nodes.at[node].rest, *last = *list;
     bool front = d->options.mode == ASX__DPOR_SOURCE; /* as asx__tree_insert() would */
-    while (!front && last != NULL && last->next != NULL)
-        last = last->next;
+    asx__branch_begin(&d->branches);
+    while (!front && last != NULL && last->next != NULL) {
+        list = asx__branch_go(&d->branches, list, false);
+        last = *list;
+    }
     if (last == NULL || last->task != event->task || last->choice != choice || last->child != NULL)
         return false;
+    if (d->branches.shared) {
+        list = asx__branch_own_way(&d->branches, &d->nodes.at[node].rest);
+        last = list != NULL ? asx__branch_own(&d->branches, list) : NULL;
+    }
+    if (last == NULL) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return true;
+    }
     for (uint32_t other = choice + 1; other < answers; other++) {
         if (other == event->choice)
             continue;
-        asx__branch *branch = asx__tree_branch(d, (asx__step){ event->task, other, false },
+        asx__branch *branch = new_branch(d, (asx__step){ event->task, other, false },
                                                &last->prints);
         if (branch == NULL)
             return true;
@@ -412,7 +378,7 @@ static void put_to_sleep(asx__dpor *d, uint32_t step)
 {
     asx__node *node = &d->nodes.at[step];
     asx__prints prints = asx__wide_prints(d, step);
-    asx__branch *branch = asx__tree_branch(
+    asx__branch *branch = new_branch(
         d, (asx__step){ d->events[step].task, d->events[step].choice, false }, &prints);
     if (branch == NULL)
         return;
@@ -420,6 +386,18 @@ static void put_to_sleep(asx__dpor *d, uint32_t step)
     node->done = branch;
     if (ASX__VEC_ROOM(d, d->sleepers, 1))
         d->sleepers.at[d->sleepers.len++] = branch;
+}
+
+/* With source sets a sequence is one step; and it may be put into the middle of a list. */
+static void share_alike(asx__dpor *d)
+{
+    asx__alikes alikes;
+    if (!asx__branches_are_many(&d->branches, ASX__SHARE_FROM) ||
+        d->options.mode != ASX__DPOR_OPTIMAL || !asx__branches_begin(&d->branches, &alikes))
+        return;
+    for (size_t i = 0; i < d->nodes.len; i++)
+        asx__branches_share(&d->branches, &alikes, &d->nodes.at[i].rest);
+    asx__branches_end(&d->branches, &alikes);
 }
 
 bool asx__tree_pop(asx__dpor *d)
@@ -430,9 +408,9 @@ bool asx__tree_pop(asx__dpor *d)
         return false;
     uint32_t step = (uint32_t)d->nodes.len - 1;
     put_to_sleep(d, step);
+    share_alike(d);
     asx__node *node = &d->nodes.at[step];
-    asx__branch *branch = node->rest;
-    node->rest = branch->next;
+    const asx__branch *branch = node->rest;
     d->plan.len = 0;
     for (uint32_t i = 0; i < step; i++) {
         if (!ASX__VEC_ROOM(d, d->plan, 1))
@@ -444,8 +422,7 @@ bool asx__tree_pop(asx__dpor *d)
             return false;
         d->plan.at[d->plan.len++] = (asx__step){ b->task, b->choice, false };
     }
-    d->chain = branch->child;
-    free_branch(d, branch);
+    d->chain = asx__branch_behead(&d->branches, &node->rest);
     d->branch_at = step;
     return d->status == ASX_OK;
 }

@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #define TICK_MS 20       /* between two looks at the clock */
+#define WORTH_NS (ASX_MS / 2) /* work that takes so long is worth asking for */
+#define PAUSE_NS (ASX_MS / 16)
+#define PAUSE_MOST_NS (16 * ASX_MS)
 #define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
 #define SAMPLES_EACH 32
 
@@ -29,6 +32,7 @@ typedef struct worker {
     pid_t pid;           /* 0: there is none */
     int fd;
     bool busy;
+    uint64_t since_ns;   /* it is */
     asx__pool_place place;
     batch *samples;
 } worker;
@@ -58,6 +62,7 @@ typedef struct keeper {
     uint32_t unsupported;
     bool unsaved;        /* a checkpoint was wanted, and there cannot be one */
     uint64_t started_ns, before_ns, saved_ns;
+    uint64_t pause_ns, ask_ns; /* between two times that others are asked for work; the next one */
     asx__bytes message;
 } keeper;
 
@@ -367,6 +372,27 @@ static void may_not_begin(keeper *k)
         (void)asx__fetch_add_relaxed(&k->common->allowed, 1);
 }
 
+/* What was asked for was soon done, or not worth the asking: next time later. Who gives shares his
+ * nodes from then on, and tells of all that he finds for them. */
+static void pause_longer(keeper *k)
+{
+    k->pause_ns = k->pause_ns < PAUSE_NS ? PAUSE_NS : 2 * k->pause_ns;
+    if (k->pause_ns > PAUSE_MOST_NS)
+        k->pause_ns = PAUSE_MOST_NS;
+}
+
+static void ask_for_work(keeper *k)
+{
+    uint64_t now = now_ns();
+    if (now < k->ask_ns)
+        return;
+    want(k, ASX__GIVE_TOP);
+    if (k->wide) {
+        pause_longer(k); /* unless it comes to something */
+        k->ask_ns = now + k->pause_ns;
+    }
+}
+
 /* Gives work to those who have none. */
 static void hand_out(keeper *k)
 {
@@ -387,6 +413,7 @@ static void hand_out(keeper *k)
             k->broken = ASX_E_RESOURCE_EXHAUSTED;
         } else {
             asx__store_release(&k->common->slots[i].want, ASX__GIVE_NOTHING);
+            w->since_ns = now_ns();
             w->busy = asx__message_send(w->fd, ASX__MESSAGE_WORK, work.at, work.len);
             if (!w->busy)
                 k->broken = ASX_E_SYSTEM;
@@ -394,7 +421,7 @@ static void hand_out(keeper *k)
         free(work.at);
     }
     if (hungry && !k->sampling)
-        want(k, ASX__GIVE_TOP);
+        ask_for_work(k);
 }
 
 static void on_given(keeper *k, worker *w)
@@ -407,7 +434,7 @@ static void on_given(keeper *k, worker *w)
     if (!asked)
         return;
     asx__bytes told = { 0 };
-    asx__pool_tell(&w->place, &told);
+    asx__pool_tell(k->pool, &w->place, &told);
     if (told.bad || !asx__message_send(w->fd, ASX__MESSAGE_TOLD, told.at, told.len))
         k->broken = ASX_E_SYSTEM;
     free(told.at);
@@ -416,6 +443,8 @@ static void on_given(keeper *k, worker *w)
 static void on_done(keeper *k, worker *w)
 {
     w->busy = false;
+    if (now_ns() - w->since_ns >= WORTH_NS)
+        k->pause_ns = k->ask_ns = 0;
     if (w->samples != NULL) {
         w->samples->done = true;
         w->samples = NULL;
@@ -489,7 +518,9 @@ static void wait_for_messages(keeper *k)
             who[count] = i;
             fds[count++] = (struct pollfd){ .fd = k->workers[i].fd, .events = POLLIN };
         }
-    if (poll(fds, count, TICK_MS) <= 0)
+    uint64_t now = now_ns();
+    uint64_t wait = k->ask_ns > now ? k->ask_ns - now : TICK_MS * ASX_MS;
+    if (ppoll(fds, count, &(struct timespec){ .tv_nsec = (long)wait }, NULL) <= 0)
         return;
     for (nfds_t i = 0; i < count && k->broken >= 0 && !k->restart; i++)
         if (fds[i].revents != 0 && k->workers[who[i]].pid != 0 && !hear(k, &k->workers[who[i]]))

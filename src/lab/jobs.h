@@ -79,6 +79,7 @@ typedef struct asx__tie {
     bool failed;         /* ... which was here */
     bool reporting;      /* when its work is done */
     bool refund;         /* an execution was allowed that may not come */
+    uint32_t kept;       /* executions since something was found that was not told yet */
 } asx__tie;
 
 /* The counters of a report. */

@@ -7,21 +7,12 @@
 
 #include "lab/dpor_int.h"
 
-typedef struct asx__pool_step {
-    struct asx__pool_step *child, *next; /* in a tree, or among those who sleep */
-    uint32_t task, choice;
-    asx__prints prints;
-    bool out;                  /* of the sequence: it was found in the tree */
-    bool busy;                 /* somebody is at work below it, or something is left there */
-    uint64_t memory[];
-} step;
-
 struct asx__pool_node {
     asx__pool_node *parent, *next; /* in the pool */
-    step *asleep;      /* list */
-    step *rest;        /* tree */
+    asx__branch *asleep; /* list */
+    asx__branch *rest; /* tree */
     uint32_t depth;
-    step *via;         /* the step from its parent to it, which sleeps there */
+    asx__branch *via;  /* the step from its parent to it, which sleeps there */
     uint32_t users;    /* nodes below, and workers */
     uint32_t workers;  /* those who work there */
     uint32_t number;   /* in a file */
@@ -36,6 +27,7 @@ typedef struct piece {
 
 struct asx__pool {
     bool source;
+    asx__branches branches;
     piece *first, **end;
     uint64_t pieces;
     asx__pool_node *nodes;
@@ -52,14 +44,9 @@ asx__pool *asx__pool_create(bool source)
     return pool;
 }
 
-static void free_steps(step *s)
+static void drop(asx__pool *pool, asx__branch *list)
 {
-    while (s != NULL) {
-        step *next = s->next;
-        free_steps(s->child);
-        free(s);
-        s = next;
-    }
+    asx__branch_drop(&pool->branches, list);
 }
 
 void asx__pool_destroy(asx__pool *pool)
@@ -73,11 +60,12 @@ void asx__pool_destroy(asx__pool *pool)
     }
     while (pool->nodes != NULL) {
         asx__pool_node *next = pool->nodes->next;
-        free_steps(pool->nodes->asleep);
-        free_steps(pool->nodes->rest);
+        drop(pool, pool->nodes->asleep);
+        drop(pool, pool->nodes->rest);
         free(pool->nodes);
         pool->nodes = next;
     }
+    asx__branches_deinit(&pool->branches);
     free(pool);
 }
 
@@ -97,72 +85,24 @@ asx_status asx__pool_put(asx__pool *pool, const void *work, size_t len)
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-static step *read_one(asx__reader *r)
-{
-    uint32_t task = asx__read_u32(r), choice = asx__read_u32(r), flags = asx__read_u32(r);
-    uint32_t len = asx__read_count(r, 8);
-    step *s = r->bad ? NULL : malloc(sizeof *s + len * sizeof *s->memory);
-    if (s == NULL) {
-        r->bad = true;
-        return NULL;
-    }
-    *s = (step){ .task = task, .choice = choice };
-    s->prints = (asx__prints){ s->memory, len, (flags & 1) != 0, 0, 0, (flags & 2) != 0 };
-    for (uint32_t i = 0; i < len; i++) {
-        s->memory[i] = asx__read_u64(r);
-        uint64_t bit = asx__print_bit(s->memory[i] >> 1);
-        s->prints.touched |= bit;
-        s->prints.written |= (s->memory[i] & 1) != 0 ? bit : 0;
-    }
-    return s;
-}
-
 /* A list of `count`, which follow one another. */
-static step *read_list(asx__reader *r, uint32_t count)
+static asx__branch *read_list(asx__pool *pool, asx__reader *r, uint32_t count)
 {
-    step *first = NULL, **end = &first;
+    asx__branch *first = NULL, **end = &first;
     for (uint32_t i = 0; i < count && !r->bad; i++) {
-        *end = read_one(r);
+        *end = asx__branch_read(&pool->branches, r);
         if (*end != NULL)
             end = &(*end)->next;
     }
     return first;
 }
 
-static step *read_tree(asx__reader *r)
+static void put_one(asx__bytes *b, const asx__branch *s)
 {
-    step *first = NULL, **end = &first;
-    while (asx__read_u32(r) == 1 && !r->bad) {
-        *end = read_one(r);
-        if (*end == NULL)
-            break;
-        (*end)->child = read_tree(r);
-        end = &(*end)->next;
-    }
-    return first;
+    asx__branch_put(b, s->task, s->choice, &s->prints);
 }
 
-static void put_one(asx__bytes *b, const step *s)
-{
-    asx__bytes_u32(b, s->task);
-    asx__bytes_u32(b, s->choice);
-    asx__bytes_u32(b, (uint32_t)s->prints.all | (uint32_t)s->prints.several << 1);
-    asx__bytes_u32(b, s->prints.len);
-    for (uint32_t i = 0; i < s->prints.len; i++)
-        asx__bytes_u64(b, s->memory[i]);
-}
-
-static void put_tree(asx__bytes *b, const step *s)
-{
-    for (; s != NULL; s = s->next) {
-        asx__bytes_u32(b, 1);
-        put_one(b, s);
-        put_tree(b, s->child);
-    }
-    asx__bytes_u32(b, 0);
-}
-
-static uint32_t count_of(const step *s)
+static uint32_t count_of(const asx__branch *s)
 {
     uint32_t count = 0;
     for (; s != NULL; s = s->next)
@@ -173,10 +113,11 @@ static uint32_t count_of(const step *s)
 /* ---- sequences ------------------------------------------------------------------------------ */
 
 /* Does the step cover the sequence, a list? *ret_at: where it is in it, or NULL. */
-static bool covers(const asx__pool *pool, step *sequence, const step *by, step **ret_at)
+static bool covers(const asx__pool *pool, asx__branch *sequence, const asx__branch *by,
+                   asx__branch **ret_at)
 {
     *ret_at = NULL;
-    for (step *s = sequence; s != NULL; s = s->next) {
+    for (asx__branch *s = sequence; s != NULL; s = s->next) {
         if (s->out)
             continue;
         if (s->task == by->task) {
@@ -189,7 +130,7 @@ static bool covers(const asx__pool *pool, step *sequence, const step *by, step *
     return !pool->source;
 }
 
-static bool is_empty(const step *sequence)
+static bool is_empty(const asx__branch *sequence)
 {
     while (sequence != NULL && sequence->out)
         sequence = sequence->next;
@@ -197,14 +138,14 @@ static bool is_empty(const step *sequence)
 }
 
 /* What is left of it, as a chain in a tree (source sets: the first step); frees the others. */
-static step *chain_of(const asx__pool *pool, step *sequence)
+static asx__branch *chain_of(asx__pool *pool, asx__branch *sequence)
 {
-    step *first = NULL, **end = &first;
+    asx__branch *first = NULL, **end = &first;
     while (sequence != NULL) {
-        step *next = sequence->next;
+        asx__branch *next = sequence->next;
         sequence->next = NULL;
         if (sequence->out || (pool->source && first != NULL)) {
-            free(sequence);
+            drop(pool, sequence);
         } else {
             *end = sequence;
             end = &sequence->child;
@@ -217,16 +158,16 @@ static step *chain_of(const asx__pool *pool, step *sequence)
 /* Was another answer of the task tried there? */
 static bool has_gone(const asx__pool_node *node, uint32_t task)
 {
-    const step *s = node->asleep;
+    const asx__branch *s = node->asleep;
     while (s != NULL && s->task != task)
         s = s->next;
     return s != NULL;
 }
 
 /* Source sets: no other task comes between the answers of one; see dpor_tree.c. */
-static step **place_of_answer(asx__pool_node *node, uint32_t task, step **end)
+static asx__branch **place_of_answer(asx__pool_node *node, uint32_t task, asx__branch **end)
 {
-    step **list = &node->rest;
+    asx__branch **list = &node->rest;
     if (has_gone(node, task))
         return list;
     while (*list != NULL && (*list)->task != task)
@@ -235,32 +176,37 @@ static step **place_of_answer(asx__pool_node *node, uint32_t task, step **end)
 }
 
 /* Owns the sequence. */
-static void insert(asx__pool *pool, asx__pool_node *node, step *sequence)
+static void insert(asx__pool *pool, asx__pool_node *node, asx__branch *sequence)
 {
-    step *at;
-    for (const step *s = node->asleep; s != NULL; s = s->next)
+    asx__branch *at;
+    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
         if (covers(pool, sequence, s, &at)) {
-            free_steps(sequence);
+            drop(pool, sequence);
             return;
         }
-    step **list = &node->rest;
+    asx__branch **list = &node->rest;
+    asx__branch_begin(&pool->branches);
     while (*list != NULL) {
         if (!covers(pool, sequence, *list, &at)) {
-            list = &(*list)->next;
+            list = asx__branch_go(&pool->branches, list, false);
             continue;
         }
         if (at != NULL)
             at->out = true;
         if ((*list)->child == NULL || is_empty(sequence)) {
-            free_steps(sequence);
+            drop(pool, sequence);
             return;
         }
-        list = &(*list)->child;
+        list = asx__branch_go(&pool->branches, list, true);
     }
-    step *chain = chain_of(pool, sequence);
+    if (pool->branches.shared)
+        list = asx__branch_own_way(&pool->branches, &node->rest);
+    asx__branch *chain = chain_of(pool, sequence);
     if (pool->source && chain != NULL)
         list = place_of_answer(node, chain->task, list);
-    if (chain != NULL) {
+    if (list == NULL) {
+        drop(pool, chain);
+    } else if (chain != NULL) {
         chain->next = *list;
         *list = chain;
     }
@@ -277,7 +223,7 @@ static void drop_if_done(asx__pool *pool, asx__pool_node *node)
         *at = node->next;
         if (node->via != NULL)
             node->via->busy = false;
-        free_steps(node->asleep);
+        drop(pool, node->asleep);
         free(node);
         if (parent != NULL)
             parent->users--;
@@ -306,18 +252,18 @@ static asx_status give_nodes(asx__pool *pool, asx__pool_place *place, asx__reade
 {
     uint32_t count = asx__read_count(r, 4);
     for (uint32_t i = 0; i < count && !r->bad; i++) {
-        step *asleep = read_list(r, asx__read_count(r, 16));
-        step *on = read_one(r);
+        asx__branch *asleep = read_list(pool, r, asx__read_count(r, 16));
+        asx__branch *on = asx__branch_read(&pool->branches, r);
         asx__pool_node *node = on != NULL ? add_node(pool, place) : NULL;
         if (node == NULL) {
-            free_steps(asleep);
-            free(on);
+            drop(pool, asleep);
+            drop(pool, on);
             return r->bad ? ASX_E_TRACE_CORRUPT : ASX_E_RESOURCE_EXHAUSTED;
         }
         on->next = asleep;
         on->busy = true;
         node->asleep = on;
-        node->rest = read_tree(r);
+        node->rest = asx__branch_read_tree(&pool->branches, r);
         node->users++;
         node->workers++;
         if (place->node != NULL) {
@@ -333,18 +279,30 @@ static asx_status give_found(asx__pool *pool, const asx__pool_place *place, asx_
 {
     while (r->len != 0 && !r->bad) {
         uint32_t depth = asx__read_u32(r);
-        step *sequence = read_list(r, asx__read_count(r, 16));
+        asx__branch *sequence = read_list(pool, r, asx__read_count(r, 16));
         asx__pool_node *node = place->node;
         while (node != NULL && node->depth > depth)
             node = node->parent;
         if (r->bad || node == NULL || node->depth != depth || sequence == NULL) {
-            free_steps(sequence);
+            drop(pool, sequence);
             return ASX_E_TRACE_CORRUPT;
         }
         node->touched = true;
         insert(pool, node, sequence);
     }
     return r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
+}
+
+/* What the trees have in common is there once; see dpor_tree.c. */
+static void share_alike(asx__pool *pool)
+{
+    asx__alikes alikes;
+    if (pool->source || !asx__branches_are_many(&pool->branches, ASX__SHARE_FROM_POOL) ||
+        !asx__branches_begin(&pool->branches, &alikes))
+        return;
+    for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next)
+        asx__branches_share(&pool->branches, &alikes, &node->rest);
+    asx__branches_end(&pool->branches, &alikes);
 }
 
 asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *given)
@@ -368,10 +326,13 @@ asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *
             st = ASX_E_TRACE_CORRUPT;
         }
     }
+    share_alike(pool);
+    if (pool->branches.failed)
+        return ASX_E_RESOURCE_EXHAUSTED;
     return given->bad ? ASX_E_TRACE_CORRUPT : st;
 }
 
-void asx__pool_tell(const asx__pool_place *place, asx__bytes *told)
+void asx__pool_tell(asx__pool *pool, const asx__pool_place *place, asx__bytes *told)
 {
     for (asx__pool_node *node = place->node; node != NULL; node = node->parent) {
         if (!node->touched)
@@ -379,9 +340,9 @@ void asx__pool_tell(const asx__pool_place *place, asx__bytes *told)
         node->touched = false;
         asx__bytes_u32(told, node->depth);
         asx__bytes_u32(told, count_of(node->asleep));
-        for (const step *s = node->asleep; s != NULL; s = s->next)
+        for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
             put_one(told, s);
-        put_tree(told, node->rest);
+        asx__branch_put_tree(&pool->branches, told, node->rest);
     }
 }
 
@@ -404,10 +365,16 @@ static const asx__pool_node *ancestor(const asx__pool_node *node, uint32_t depth
     return node;
 }
 
-static void take_branch(asx__pool_node *node, double share, asx__bytes *work,
+static void take_branch(asx__pool *pool, asx__pool_node *node, double share, asx__bytes *work,
                         asx__pool_place *ret_place)
 {
-    step *branch = node->rest;
+    asx__branch *branch = asx__branch_own(&pool->branches, &node->rest);
+    if (branch == NULL) {
+        work->bad = true;
+        return;
+    }
+    node->rest = branch->next;
+    branch->next = NULL;
     asx__bytes_u32(work, ASX__WORK_BRANCH);
     asx__bytes_u32(work, 1);
     asx__bytes_double(work, share);
@@ -421,15 +388,11 @@ static void take_branch(asx__pool_node *node, double share, asx__bytes *work,
             asx__bytes_u32(work, 0);
         }
         asx__bytes_u32(work, count_of(at->asleep));
-        for (const step *s = at->asleep; s != NULL; s = s->next)
+        for (const asx__branch *s = at->asleep; s != NULL; s = s->next)
             put_one(work, s);
     }
-    asx__bytes_u32(work, 1);
-    put_one(work, branch);
-    put_tree(work, branch->child);
-    asx__bytes_u32(work, 0);
-    node->rest = branch->next;
-    free_steps(branch->child);
+    asx__branch_put_tree(&pool->branches, work, branch);
+    drop(pool, branch->child);
     branch->child = NULL;
     branch->next = node->asleep;
     branch->busy = true;
@@ -441,9 +404,10 @@ static void take_branch(asx__pool_node *node, double share, asx__bytes *work,
 
 /* Does nothing sleep below the branch of which something is left to do, and on which it depends?
  * See pool.h. */
-static bool is_by_itself(const asx__pool *pool, const asx__pool_node *node, const step *branch)
+static bool is_by_itself(const asx__pool *pool, const asx__pool_node *node,
+                         const asx__branch *branch)
 {
-    for (const step *s = node->asleep; s != NULL; s = s->next)
+    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
         if (s->busy && s->task != branch->task && (!pool->source || s->prints.several) &&
             !asx__prints_conflict(&s->prints, &branch->prints))
             return false;
@@ -478,7 +442,7 @@ bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_plac
         return false;
     double share = pool->share / (double)asx__pool_len(pool);
     pool->share -= share;
-    take_branch(node, share, work, ret_place);
+    take_branch(pool, node, share, work, ret_place);
     return !work->bad;
 }
 
@@ -492,9 +456,11 @@ uint64_t asx__pool_len(const asx__pool *pool)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static void rename_steps(step *s, asx__rename_fn *rename, void *ctx, bool *bad)
+static void rename_all(asx__pool *pool, asx__branch *s, asx__rename_fn *rename, void *ctx,
+                       bool *bad)
 {
-    for (; s != NULL; s = s->next) {
+    for (; s != NULL && s->stamp != pool->branches.stamp; s = s->next) {
+        s->stamp = pool->branches.stamp;
         s->prints.touched = s->prints.written = 0;
         for (uint32_t i = 0; i < s->prints.len; i++) {
             uint64_t name = rename(ctx, s->memory[i] >> 1), writes = s->memory[i] & 1;
@@ -503,16 +469,17 @@ static void rename_steps(step *s, asx__rename_fn *rename, void *ctx, bool *bad)
             s->prints.touched |= asx__print_bit(name);
             s->prints.written |= writes != 0 ? asx__print_bit(name) : 0;
         }
-        rename_steps(s->child, rename, ctx, bad);
+        rename_all(pool, s->child, rename, ctx, bad);
     }
 }
 
 asx_status asx__pool_rename(asx__pool *pool, asx__rename_fn *rename, void *ctx)
 {
     bool bad = false;
+    pool->branches.stamp++;
     for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next) {
-        rename_steps(node->asleep, rename, ctx, &bad);
-        rename_steps(node->rest, rename, ctx, &bad);
+        rename_all(pool, node->asleep, rename, ctx, &bad);
+        rename_all(pool, node->rest, rename, ctx, &bad);
     }
     return bad ? ASX_E_NOT_SUPPORTED : ASX_OK;
 }
@@ -544,9 +511,9 @@ void asx__pool_save(asx__pool *pool, asx__bytes *file)
             asx__bytes_u32(file, node->via != NULL ? node->via->task : 0);
             asx__bytes_u32(file, node->via != NULL ? node->via->choice : 0);
             asx__bytes_u32(file, count_of(node->asleep));
-            for (const step *s = node->asleep; s != NULL; s = s->next)
+            for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
                 put_one(file, s);
-            put_tree(file, node->rest);
+            asx__branch_put_tree(&pool->branches, file, node->rest);
         }
     asx__bytes_u32(file, 0);
 }
@@ -584,8 +551,10 @@ asx_status asx__pool_load(asx__pool *pool, asx__reader *file)
         if (node == NULL)
             return ASX_E_RESOURCE_EXHAUSTED;
         node->number = number;
-        node->asleep = read_list(file, asx__read_count(file, 16));
-        node->rest = read_tree(file);
+        node->asleep = read_list(pool, file, asx__read_count(file, 16));
+        node->rest = asx__branch_read_tree(&pool->branches, file);
     }
+    if (pool->branches.failed)
+        return ASX_E_RESOURCE_EXHAUSTED;
     return file->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
 }

@@ -44,7 +44,7 @@ typedef struct asx__pool_node asx__pool_node;
 /* Where somebody is at work: below a step of a node; NULL: not below a node. */
 typedef struct asx__pool_place {
     asx__pool_node *node;
-    struct asx__pool_step *step;
+    struct asx__branch *step;
 } asx__pool_place;
 
 /* `source`: sequences of one step (source sets). NULL: no memory. */
@@ -56,7 +56,7 @@ asx_status asx__pool_put(asx__pool *pool, const void *work, size_t len);
  * ASX_E_RESOURCE_EXHAUSTED. */
 asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *given);
 /* What has changed because of what was given, for asx__dpor_hear(). */
-void asx__pool_tell(const asx__pool_place *place, asx__bytes *told);
+void asx__pool_tell(asx__pool *pool, const asx__pool_place *place, asx__bytes *told);
 /* He is done there. */
 void asx__pool_done(asx__pool *pool, const asx__pool_place *place);
 /* The next piece of work, appended to `work`, and where it is. False: there is none, or no memory

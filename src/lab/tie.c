@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { KEPT_MOST = 64, KEPT_BYTES_MOST = 1 << 16 }; /* executions; and what they found */
+
 /* ---- messages ------------------------------------------------------------------------------- */
 
 static bool send_all(int fd, const char *bytes, size_t len)
@@ -211,6 +213,15 @@ static void show(asx__explorer *x)
     asx__store_relaxed(&slot->done, done);
 }
 
+/* What was found for the pool can wait until there is more of it: to be answered takes longer than
+ * an execution. What is found meanwhile is told too, unless it is the same. */
+static bool can_wait(const asx__explorer *x)
+{
+    return x->more && asx__dpor_is_wide(x->dpor) &&
+           asx__load_relaxed(&x->tie->slot->want) == ASX__GIVE_NOTHING &&
+           asx__dpor_given(x->dpor)->len < KEPT_BYTES_MOST && x->tie->kept < KEPT_MOST;
+}
+
 /* What the engine has given; the pool's answer is needed while the work goes on. */
 static void give(asx__explorer *x)
 {
@@ -219,6 +230,10 @@ static void give(asx__explorer *x)
     asx__message kind;
     if (given->len == 0)
         return;
+    x->tie->kept++;
+    if (can_wait(x))
+        return;
+    x->tie->kept = 0;
     asx__bytes_u32(&bytes, x->more && asx__dpor_is_wide(x->dpor));
     (void)asx__bytes_keep(&bytes, given->at, given->len);
     given->len = 0;

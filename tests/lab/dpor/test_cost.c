@@ -286,3 +286,35 @@ ASX_TEST_TIMEOUT(bytes_follow_the_depth_and_not_the_number_of_executions, 120)
             unmake(&p);
         }
 }
+
+/* One cancels `n` others, each of which looks whether it is cancelled, before or after that: as
+ * many classes as sets of tasks. */
+static asx__dpor_stats cancel_all(uint32_t n)
+{
+    static uint64_t flags[TASKS];
+    program p;
+    make(&p, n + 1, 1);
+    for (uint32_t t = 1; t <= n; t++) {
+        flags[t - 1] = ASX__NAME(ASX__NAME_CANCEL, t, 0);
+        add(&p, t, (asx__op){ .kind = ASX__OP_CHECKPOINT, .cx = flags[t - 1], .site = "" });
+    }
+    add(&p, 0, (asx__op){ .kind = ASX__OP_CANCEL, .targets = flags, .targets_len = n,
+                          .site = "" });
+    asx__dpor_stats stats = explore_by(&p, 0, false);
+    unmake(&p);
+    CHECK_EQ(stats.executions, UINT64_C(1) << n);
+    return stats;
+}
+
+/* A tree of what is to be tried has an end for each set; but most of it is in several places. */
+ASX_TEST_TIMEOUT(what_trees_have_in_common_is_there_once, 120)
+{
+    uint32_t large = asx_test_scale() == 1 ? 16 : 14;
+    asx__dpor_stats few = cancel_all(8), many = cancel_all(large);
+    printf("  %lu executions: %lu steps to try at most, %lu bytes; %lu: %lu, %lu\n",
+           (unsigned long)few.executions, (unsigned long)few.branches_most,
+           (unsigned long)few.memory_bytes, (unsigned long)many.executions,
+           (unsigned long)many.branches_most, (unsigned long)many.memory_bytes);
+    CHECK(many.branches_most <= ASX__SHARE_FROM + large * large * large);
+    CHECK(many.memory_bytes <= (many.branches_most + large * large) * 512);
+}
