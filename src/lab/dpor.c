@@ -512,7 +512,8 @@ uint32_t asx__dpor_choose(asx__dpor *d)
         chosen = d->plan.at[d->events_len].task;
         if (ASX__LIKELY(chosen < d->tasks_len))
             asx__dpor_aim(d, chosen);
-        bool again = d->events_len < d->repeated && asx__again_is_same(d, chosen);
+        bool again = ASX__LIKELY(d->events_len < d->repeated) &&
+                     ASX__LIKELY(asx__again_is_same(d, chosen));
         if (!again &&
             ASX__UNLIKELY(chosen >= d->tasks_len || !(chosen == d->clock ? d->tasks[chosen].pending
                                                                          : enabled(d, chosen)))) {

@@ -195,7 +195,7 @@ uint64_t asx__again_commit(asx__dpor *d, uint32_t task)
     asx__dpor_event *event = &d->events[step];
     event->site = k->op.site;
     event->by_default = d->plan.at[step].by_default;
-    if (d->wide)
+    if (ASX__LIKELY(d->wide))
         redo_wide(d, step, &k->op);
     else
         redo_narrow(d, step, &k->op);
@@ -205,7 +205,7 @@ uint64_t asx__again_commit(asx__dpor *d, uint32_t task)
     k->clock = event->clock;
     d->rows_len = d->own_from = event->rows_end;
     d->class_sum += event->term;
-    if (d->wide)
+    if (ASX__LIKELY(d->wide))
         return event->found;
     return event->object == ASX__DPOR_NONE ? event->choice : event->before;
 }

@@ -201,8 +201,9 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     asx__dpor_event *event = &d->events[step];
     asx__wide_event *wide = &d->wide_events[step];
     const asx__deed *deed = &d->deed;
-    uint64_t words[3] = { asx__event_word(d, event), choice, d->epoch };
-    uint64_t sum = asx__hash_words(0, words, 3);
+    uint64_t sum = asx__hash_absorb(asx__hash_begin(0), asx__event_word(d, event));
+    sum = asx__hash_absorb(asx__hash_absorb(sum, choice), d->epoch);
+    sum = asx__hash_finish(sum, 3 * sizeof sum);
     uint64_t history = asx__hash_absorb(wide->before, sum);
     wide->accesses = (uint32_t)d->accesses.len;
     wide->links = (uint32_t)d->links.len;
@@ -215,7 +216,9 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
     if (ASX__UNLIKELY(deed->all))
         history = asx__hash_absorb(history, order_all(d, step));
     uint64_t before = 0; /* no name of a group */
-    uint64_t cell = wide->op.object != NULL ? asx__op_name(&wide->op) : 0; /* no name either */
+    uint64_t cell = 0; /* no name either */
+    if (ASX__UNLIKELY(wide->op.object != NULL))
+        cell = asx__op_name(&wide->op);
     if (ASX__UNLIKELY(!room_for_accesses(d, deed->len)))
         return;
     for (size_t i = 0; i < deed->len; i++) {

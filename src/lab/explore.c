@@ -360,7 +360,8 @@ static void on_event(void *ctx, const asx_event *event)
     asx__oracles_hear(&x->oracles, event);
     if (ASX__UNLIKELY(x->oracles.complaint.oracle != ASX_ORACLE_NONE))
         on_complaint(x);
-    if (event->kind >= sizeof is_for_oracles || !is_for_oracles[event->kind])
+    if (ASX__UNLIKELY(event->kind >= sizeof is_for_oracles) ||
+        ASX__UNLIKELY(!is_for_oracles[event->kind]))
         follow(x, event);
 }
 

@@ -115,53 +115,45 @@ static const asx__turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_MPMC_DROP] = { ASX__OP_MPMC_DROP, MPMC, false },
 };
 
-/* Does it drop one end of a channel? */
-static inline bool drops_an_end(asx__turn_kind kind)
-{
-    return kind == ASX__TURN_DROP || kind == ASX__TURN_CLOSE;
-}
+/* What else is to be seen to. Most have nothing of this. */
+enum {
+    DROPS_AN_END = 1,   /* of a channel */
+    MAKES_CLAIMS = 2,   /* there can be more, or less, claims after it than messages were sent */
+    GIVES_TICKETS = 4,
+    LEFT_BEHIND = 8,    /* by a task: given back without a call of it */
+    AIMS_AT_TASKS = 16, /* those that came since it was announced may be among its targets */
+    LINKS = 32,
+    SHIELDS = 64
+};
 
-/* Can there be more, or less, claims after it than messages were sent? */
-static inline bool makes_claims(asx__turn_kind kind)
-{
-    return kind == ASX__TURN_EVICT ||
-           (kind >= ASX__TURN_RESERVE && kind <= ASX__TURN_PERMIT_ABORT) ||
-           (kind >= ASX__TURN_RECV_ACK && kind <= ASX__TURN_ACK_NACK);
-}
-
-static inline bool gives_tickets(asx__turn_kind kind)
-{
-    return kind == ASX__TURN_CONDITION_WAIT || kind == ASX__TURN_NOTIFY_WAIT ||
-           kind == ASX__TURN_BARRIER_WAIT || kind == ASX__TURN_MPMC_SEND;
-}
-
-/* What a task leaves behind is given back without a call of it. */
-static inline bool is_left_behind(asx__turn_kind kind)
-{
-    switch (kind) {
-    case ASX__TURN_PERMIT_ABORT:
-    case ASX__TURN_ACK_NACK:
-    case ASX__TURN_DROP:
-    case ASX__TURN_CLOSE:
-    case ASX__TURN_UNLOCK:
-    case ASX__TURN_READ_UNLOCK:
-    case ASX__TURN_WRITE_UNLOCK:
-    case ASX__TURN_RELEASE:
-    case ASX__TURN_ONESHOT_DROP:
-    case ASX__TURN_ONESHOT_CLOSE:
-    case ASX__TURN_UNSUBSCRIBE:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Tasks that came since the operation was announced may be among its targets. */
-static inline bool aims_at_tasks(asx__turn_kind kind)
-{
-    return kind == ASX__TURN_CANCEL_TASK || kind == ASX__TURN_CANCEL_REGION ||
-           kind == ASX__TURN_END || kind == ASX__TURN_LINK || kind == ASX__TURN_CLOSE_REGION ||
-           kind == ASX__TURN_SHIELD;
-}
+static const uint8_t traits[ASX__TURN_COUNT] = {
+    [ASX__TURN_EVICT] = MAKES_CLAIMS,
+    [ASX__TURN_RESERVE] = MAKES_CLAIMS,
+    [ASX__TURN_TRY_RESERVE] = MAKES_CLAIMS,
+    [ASX__TURN_PERMIT_SEND] = MAKES_CLAIMS,
+    [ASX__TURN_PERMIT_ABORT] = MAKES_CLAIMS | LEFT_BEHIND,
+    [ASX__TURN_RECV_ACK] = MAKES_CLAIMS,
+    [ASX__TURN_ACK_COMMIT] = MAKES_CLAIMS,
+    [ASX__TURN_ACK_NACK] = MAKES_CLAIMS | LEFT_BEHIND,
+    [ASX__TURN_DROP] = DROPS_AN_END | LEFT_BEHIND,
+    [ASX__TURN_CLOSE] = DROPS_AN_END | LEFT_BEHIND,
+    [ASX__TURN_UNLOCK] = LEFT_BEHIND,
+    [ASX__TURN_READ_UNLOCK] = LEFT_BEHIND,
+    [ASX__TURN_WRITE_UNLOCK] = LEFT_BEHIND,
+    [ASX__TURN_RELEASE] = LEFT_BEHIND,
+    [ASX__TURN_ONESHOT_DROP] = LEFT_BEHIND,
+    [ASX__TURN_ONESHOT_CLOSE] = LEFT_BEHIND,
+    [ASX__TURN_UNSUBSCRIBE] = LEFT_BEHIND,
+    [ASX__TURN_CONDITION_WAIT] = GIVES_TICKETS,
+    [ASX__TURN_NOTIFY_WAIT] = GIVES_TICKETS,
+    [ASX__TURN_BARRIER_WAIT] = GIVES_TICKETS,
+    [ASX__TURN_MPMC_SEND] = GIVES_TICKETS,
+    [ASX__TURN_CANCEL_TASK] = AIMS_AT_TASKS,
+    [ASX__TURN_CANCEL_REGION] = AIMS_AT_TASKS,
+    [ASX__TURN_END] = AIMS_AT_TASKS,
+    [ASX__TURN_CLOSE_REGION] = AIMS_AT_TASKS,
+    [ASX__TURN_LINK] = AIMS_AT_TASKS | LINKS,
+    [ASX__TURN_SHIELD] = AIMS_AT_TASKS | SHIELDS,
+};
 
 #endif

@@ -679,13 +679,14 @@ static void complete_settle(asx__explorer *x, const asx__lab_task *self, uint64_
 /* As with cancellation: what a test never does, nobody has to look for. */
 static void complete_channel_op(asx__explorer *x, asx__turn_kind kind, uint64_t sender, asx__op *op)
 {
-    bool sends = kind <= ASX__TURN_TRY_RESERVE || kind == ASX__TURN_CLONE || kind == ASX__TURN_DROP;
-    if (!x->drops && drops_an_end(kind))
+    if ((traits[kind] & DROPS_AN_END) != 0 && !x->drops)
         asx__explorer_prepare(x, &x->drops);
-    if (!x->claims && makes_claims(kind))
+    if ((traits[kind] & MAKES_CLAIMS) != 0 && !x->claims)
         asx__explorer_prepare(x, &x->claims);
     op->b = (x->drops ? 0u : ASX__CHANNEL_STAYS) | (x->claims ? 0u : ASX__CHANNEL_IS_PLAIN);
-    op->other = x->drops && sends ? name_of_thing(x, SENDER, sender) : 0;
+    bool sends = kind <= ASX__TURN_TRY_RESERVE || kind == ASX__TURN_CLONE || kind == ASX__TURN_DROP;
+    if (x->drops && sends)
+        op->other = name_of_thing(x, SENDER, sender);
 }
 
 /* What else the operation is about. */
@@ -754,20 +755,19 @@ static bool make_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind 
 }
 
 /* Something was done by an operation that others will ask for. */
-static void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind, uint64_t object,
-                       uint64_t a, uint64_t found)
+static OUTSIDE void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind,
+                               uint64_t object, uint64_t a, uint64_t found)
 {
-    if (ASX__UNLIKELY(self->aims)) {
+    if (self->aims) {
         asx__aim_shot(x, kind, x->first_serial + (uint64_t)(self - x->tasks), object, a);
         end_aim(x, self);
     }
-    if (ASX__UNLIKELY(gives_tickets(kind)) && found >= ASX__FOUND_TICKET)
+    if ((traits[kind] & GIVES_TICKETS) != 0 && found >= ASX__FOUND_TICKET)
         self->ticket = found - ASX__FOUND_TICKET;
-    if (ASX__UNLIKELY(kind == ASX__TURN_LINK) &&
-        asx__explorer_room(x, (void **)&x->links, &x->links_cap, x->links_len + 1,
-                           sizeof *x->links))
+    if (kind == ASX__TURN_LINK && asx__explorer_room(x, (void **)&x->links, &x->links_cap,
+                                                     x->links_len + 1, sizeof *x->links))
         x->links[x->links_len++] = (asx__lab_link){ object, a };
-    if (ASX__UNLIKELY(kind == ASX__TURN_SHIELD))
+    if (kind == ASX__TURN_SHIELD)
         asx__aim_bare(x, self);
 }
 
@@ -782,7 +782,7 @@ static const char *site_of(const asx__explorer *x, asx__lab_task *self, const as
         here = task->site;
     else if (here != NULL)
         self->site = here;
-    else if (!is_left_behind(kind))
+    else if ((traits[kind] & LEFT_BEHIND) == 0)
         here = self->site;
     return here != NULL ? here : "";
 }
@@ -853,12 +853,13 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         self = asx__explorer_known(x, serial);
         op.a = 1;
     }
-    if (aims_at_tasks(kind) && (kind != ASX__TURN_END || a != 0))
+    if (ASX__UNLIKELY((traits[kind] & AIMS_AT_TASKS) != 0) && (kind != ASX__TURN_END || a != 0))
         begin_aim(x, self, kind, object, a);
     else
         op.aims = 0;
     uint64_t found = asx__explorer_stand(x, task, &op);
-    after_turn(x, asx__explorer_known(x, serial), kind, object, a, found);
+    if (ASX__UNLIKELY((traits[kind] & (AIMS_AT_TASKS | GIVES_TICKETS)) != 0))
+        after_turn(x, asx__explorer_known(x, serial), kind, object, a, found);
     return found;
 }
 

@@ -99,8 +99,9 @@ static void *get(const asx__seen_table *t, uint64_t serial)
     return serial != 0 && index < t->len ? t->at + index * t->size : NULL;
 }
 
-/* NULL: no memory, or a number that does not fit in; then it is not judged. A trace may say
- * anything: the table grows with what was put into it, not with the numbers. */
+/* To be written as a whole. NULL: no memory, or a number that does not fit in; then it is not
+ * judged. A trace may say anything: the table grows with what was put into it, not with the
+ * numbers. */
 static void *put(asx__seen_table *t, uint64_t serial)
 {
     if (t->len == 0)
@@ -119,10 +120,10 @@ static void *put(asx__seen_table *t, uint64_t serial)
         t->at = larger;
         t->cap = cap;
     }
-    if (index >= t->len) {
-        memset(t->at + t->len * t->size, 0, ((size_t)index + 1 - t->len) * t->size);
+    if (ASX__UNLIKELY(index > t->len))
+        memset(t->at + t->len * t->size, 0, ((size_t)index - t->len) * t->size);
+    if (index >= t->len)
         t->len = (size_t)index + 1;
-    }
     return t->at + index * t->size;
 }
 

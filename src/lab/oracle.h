@@ -77,10 +77,10 @@ void asx__oracles_hear_all(asx__oracles *o, const asx_event *event);
 static inline void asx__oracles_hear_own(asx__oracles *o, const asx_event *event)
 {
     uint32_t kind = event->kind;
+    bool does = kind - ASX_EVENT_TASK_RUN > ASX_EVENT_TASK_YIELD - ASX_EVENT_TASK_RUN;
     o->now_seq = event->seq;
-    if (kind - ASX_EVENT_TASK_RUN > ASX_EVENT_TASK_YIELD - ASX_EVENT_TASK_RUN)
-        o->idle_events = 0; /* something was done */
-    if (kind < ASX__HEARD_KINDS && asx__oracles_hearers[kind] != NULL)
+    o->idle_events &= (uint64_t)does - 1; /* 0 if something was done */
+    if (ASX__LIKELY(kind < ASX__HEARD_KINDS) && ASX__LIKELY(asx__oracles_hearers[kind] != NULL))
         asx__oracles_hearers[kind](o, event);
 }
 
