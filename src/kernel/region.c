@@ -1,15 +1,16 @@
 /* region.c - the region machine, its gates, and the law of close. */
 #include "kernel/kernel.h"
 
-typedef enum region_need { NEEDS_NOTHING, NEEDS_NO_CHILDREN, NEEDS_QUIESCENT } region_need;
+typedef enum region_need {
+    ILLEGAL,
+    NEEDS_NOTHING,
+    NEEDS_NO_CHILDREN,
+    NEEDS_QUIESCENT
+} region_need;
 
-typedef struct region_row {
-    asx_region_state from, to;
-    region_need need;
-} region_row;
-
-static const region_row region_rows[] = {
-#define REGION_ROW(from, to, need, transition) { ASX_REGION_##from, ASX_REGION_##to, NEEDS_##need },
+/* From, to. */
+static const uint8_t region_needs[ASX_REGION_STATE_COUNT][ASX_REGION_STATE_COUNT] = {
+#define REGION_ROW(from, to, need, transition) [ASX_REGION_##from][ASX_REGION_##to] = NEEDS_##need,
     ASX__REGION_TRANSITION_LIST(REGION_ROW)
 #undef REGION_ROW
 };
@@ -29,17 +30,16 @@ const char *asx_region_state_str(asx_region_state state)
     return (unsigned)state < ASX_REGION_STATE_COUNT ? region_names[state] : "Unknown";
 }
 
-static const region_row *find_row(asx_region_state from, asx_region_state to)
+static region_need need_of(asx_region_state from, asx_region_state to)
 {
-    for (size_t i = 0; i < sizeof region_rows / sizeof region_rows[0]; i++)
-        if (region_rows[i].from == from && region_rows[i].to == to)
-            return &region_rows[i];
-    return NULL;
+    return (unsigned)from < ASX_REGION_STATE_COUNT && (unsigned)to < ASX_REGION_STATE_COUNT
+               ? (region_need)region_needs[from][to]
+               : ILLEGAL;
 }
 
 asx_status asx_region_transition_legal(asx_region_state from, asx_region_state to)
 {
-    return find_row(from, to) ? ASX_OK : ASX_E_INVALID_TRANSITION;
+    return need_of(from, to) != ILLEGAL ? ASX_OK : ASX_E_INVALID_TRANSITION;
 }
 
 static asx_status check_need(region_need need, const asx__region_facts *facts)
@@ -60,10 +60,10 @@ asx_status asx__region_step(asx_region_state *state, asx_region_state to,
                             const asx__region_facts *facts)
 {
     ASX__ASSERT(state != NULL && facts != NULL);
-    const region_row *row = find_row(*state, to);
-    if (row == NULL)
+    region_need need = need_of(*state, to);
+    if (need == ILLEGAL)
         return ASX_E_INVALID_TRANSITION;
-    asx_status st = check_need(row->need, facts);
+    asx_status st = check_need(need, facts);
     if (st < 0)
         return st;
     *state = to;
