@@ -38,6 +38,7 @@
 #ifndef ASX__WALK_MOST
 #define ASX__WALK_MOST 64
 #endif
+#define SORTED_AT_ONCE 8 /* so few are not worth a call of qsort() */
 
 /* What q would do, and when. */
 typedef struct mover {
@@ -537,6 +538,21 @@ static int compare_down(const void *x, const void *y)
     return (a < b) - (a > b);
 }
 
+static void sort_down(uint32_t *at, size_t len)
+{
+    if (len > SORTED_AT_ONCE) {
+        qsort(at, len, sizeof *at, compare_down);
+        return;
+    }
+    for (size_t i = 1; i < len; i++) {
+        uint32_t event = at[i];
+        size_t k = i;
+        for (; k > 0 && at[k - 1] < event; k--)
+            at[k] = at[k - 1];
+        at[k] = event;
+    }
+}
+
 /* Only what comes immediately before it. */
 static void find_plain(asx__dpor *d, const mover *m)
 {
@@ -553,8 +569,7 @@ static void find_plain(asx__dpor *d, const mover *m)
                 break;
         }
     }
-    if (d->races.len > 1)
-        qsort(d->races.at, d->races.len, sizeof *d->races.at, compare_down);
+    sort_down(d->races.at, d->races.len);
     d->past = m->before;
     size_t kept = 0;
     for (size_t i = 0; i < d->races.len; i++) {

@@ -684,8 +684,7 @@ static void begin(asx__explorer *x)
     x->first_serial = 0;
     x->tasks_len = 0;
     x->regions_len = 0;
-    x->things_len = x->memory = 0;
-    memset(x->heads, 0, sizeof x->heads);
+    asx__explorer_forget_things(x);
     x->links_len = x->bare_len = x->shots_len = x->aiming_len = x->open_len = 0;
     x->search = 0;
     x->timed_tasks = x->timed_regions = 0;

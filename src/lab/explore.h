@@ -257,6 +257,7 @@ void asx__explorer_seam_init(asx__explorer *x);
 /* A task has made a channel or a lock; what the engine keeps of it begins with `state`. */
 void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64_t maker,
                         uint64_t state);
+void asx__explorer_forget_things(asx__explorer *x);
 /* The name of the nth thing of a task; of a link: of two tasks. */
 uint64_t asx__explorer_make_name(const asx__explorer *x, asx__name_tag tag, uint32_t task,
                                  uint32_t nth);

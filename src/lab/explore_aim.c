@@ -183,7 +183,8 @@ static size_t list_targets(search *s)
         if (x->far_cancels || x->far_spawns || r->limited)
             targets[count++] = (asx__lab_target){ flag, r->serial };
     }
-    qsort(targets, count, sizeof *targets, compare_targets); /* whoever was started first */
+    if (count > 1)
+        qsort(targets, count, sizeof *targets, compare_targets); /* whoever was started first */
     return count;
 }
 

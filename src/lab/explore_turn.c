@@ -65,6 +65,16 @@ void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64
     }
 }
 
+void asx__explorer_forget_things(asx__explorer *x)
+{
+    if (x->things_len > ASX__LAB_HEADS / 8)
+        memset(x->heads, 0, sizeof x->heads);
+    else
+        for (size_t i = 0; i < x->things_len; i++)
+            x->heads[place_of_thing(x->things[i].serial)] = 0;
+    x->things_len = x->memory = 0;
+}
+
 /* NULL: it is not known. */
 static const asx__lab_thing *find_thing(const asx__explorer *x, uint32_t type, uint64_t serial)
 {
