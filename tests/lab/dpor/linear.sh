@@ -7,8 +7,8 @@ program=$1
 only=${2:-}
 lengths="48 192 768"
 # An execution of twelve steps, in thousands: a little more than when this was written.
-most="steps=34 messages=52 receives=60 locks=52 permits=47 sleeps=55 cancels=66 joins=35 tries=47 any=55
-naps=57 waits=69 choices=49"
+most="steps=32 messages=48 receives=56 locks=49 permits=43 sleeps=51 cancels=62 joins=33 tries=44 any=52
+naps=54 waits=65 choices=46"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2086
