@@ -148,17 +148,21 @@ if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
     ASX__SEEN_FROM=0 "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c")
   asx_add_engine_test(lab-dpor-seen dpor/test_engine.c lab-dpor-support rests_on
     ASX__SEEN_FROM=0 "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c")
-  # Clocks are trees (src/lab/dpor_clocks.h), and what could have been otherwise is looked for as it
-  # is where much was before (src/lab/dpor_find.c).
+  # What could have been otherwise is looked for as it is where much was before (src/lab/dpor_find.c),
+  # where a step is in a sequence as if it were long (src/lab/dpor_tree.c); clocks are trees
+  # (src/lab/dpor_clocks.h), which makes who sleeps a matter of the explorer.
   file(GLOB engine_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/lab/dpor*.c")
+  set(engine_rare ASX__WALK_MOST=0 ASX__SEEN_FROM=0 ASX__SHARE_FROM=0 ASX__FIND_FROM=0)
+  asx_add_engine_test(lab-dpor-rare dpor/test_engine.c lab-dpor-support dense_programs
+    "${engine_rare}" ${engine_sources})
   asx_add_engine_test(lab-classes-trees classes/test_reference.c lab-classes-support random_programs
-    "ASX__CLOCK_LANES=2u;ASX__CLOCK_FAN_BITS=1u;ASX__WALK_MOST=0;ASX__SEEN_FROM=0;ASX__SHARE_FROM=0"
-    ${engine_sources})
+    "${engine_rare};ASX__CLOCK_LANES=2u;ASX__CLOCK_FAN_BITS=1u" ${engine_sources})
   # What trees have in common is looked for after each execution (src/lab/dpor_branch.h).
   asx_add_engine_test(lab-dpor-shared dpor/test_work.c lab-dpor-support several_engines
     ASX__SHARE_FROM=0 ${engine_sources} "${PROJECT_SOURCE_DIR}/src/lab/pool.c")
   set_tests_properties(lab-classes-seen lab-classes-trees PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
+  set_tests_properties(lab-dpor-rare PROPERTIES ENVIRONMENT "ASX_DENSE_PROGRAMS=3000")
 endif()
 
 # Everything at once, at random, on several workers.

@@ -1,6 +1,58 @@
 /* dpor_branch.c - branches that lists may have in common (see dpor_branch.h). */
 #include "lab/dpor_branch.h"
 
+/* ---- many prints ---------------------------------------------------------------------------- */
+
+enum { PRINTS_MANY = 16 };
+
+static int compare_words(const void *x, const void *y)
+{
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
+bool asx__prints_sort(uint64_t *at, uint32_t len)
+{
+    if (len <= PRINTS_MANY)
+        return false;
+    for (uint32_t i = 1; i < len; i++)
+        if (at[i - 1] > at[i]) {
+            qsort(at, len, sizeof *at, compare_words);
+            break;
+        }
+    return true;
+}
+
+/* Is the name among them, and written there or by who asks? */
+static bool conflicts_with(const asx__prints *sorted, uint64_t print)
+{
+    uint32_t from = 0, to = sorted->len;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (sorted->at[middle] < (print & ~UINT64_C(1)))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (; from < sorted->len && (sorted->at[from] ^ print) <= 1; from++)
+        if (((sorted->at[from] | print) & 1) != 0)
+            return true;
+    return false;
+}
+
+bool asx__prints_conflict_far(const asx__prints *x, const asx__prints *y)
+{
+    if (!y->sorted || (x->sorted && x->len > y->len)) {
+        const asx__prints *other = x;
+        x = y;
+        y = other;
+    }
+    for (uint32_t i = 0; i < x->len; i++)
+        if (conflicts_with(y, x->at[i]))
+            return true;
+    return false;
+}
+
 /* ---- room ----------------------------------------------------------------------------------- */
 
 static bool grow(asx__branches *all, void **memory, size_t *cap, size_t need, size_t size)
@@ -85,6 +137,8 @@ asx__branch *asx__branch_make(asx__branches *all, uint32_t task, uint32_t choice
     branch->prints.at = branch->memory;
     if (prints->len != 0)
         memcpy(branch->memory, prints->at, prints->len * sizeof *prints->at);
+    if (!prints->sorted)
+        branch->prints.sorted = asx__prints_sort(branch->memory, prints->len);
     return branch;
 }
 
@@ -299,13 +353,14 @@ asx__branch *asx__branch_read(asx__branches *all, asx__reader *r)
     branch->task = task;
     branch->choice = choice;
     branch->prints = (asx__prints){ branch->memory, len, (flags & 1) != 0, 0, 0,
-                                    (flags & 2) != 0 };
+                                    (flags & 2) != 0, false };
     for (uint32_t i = 0; i < len; i++) {
         branch->memory[i] = asx__read_u64(r);
         uint64_t bit = asx__print_bit(branch->memory[i] >> 1);
         branch->prints.touched |= bit;
         branch->prints.written |= (branch->memory[i] & 1) != 0 ? bit : 0;
     }
+    branch->prints.sorted = asx__prints_sort(branch->memory, len);
     return branch;
 }
 

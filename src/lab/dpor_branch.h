@@ -13,17 +13,25 @@
 #ifndef ASX_LAB_DPOR_BRANCH_H
 #define ASX_LAB_DPOR_BRANCH_H
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "lab/bytes.h"
 
-/* A footprint: which objects, name * 2 + writes. The masks have a bit per name, by hash. */
+/* A footprint: which objects, name * 2 + writes. The masks have a bit per name, by hash; if there
+ * are many that says little, and they are sorted where they need not be in their order. */
 typedef struct asx__prints {
     const uint64_t *at;
     uint32_t len;
     bool all;
     uint64_t touched, written;
     bool several;              /* it can go in several ways */
+    bool sorted;
 } asx__prints;
+
+/* True: there are so many that they are sorted now. */
+bool asx__prints_sort(uint64_t *at, uint32_t len);
+/* One of them is sorted. */
+bool asx__prints_conflict_far(const asx__prints *x, const asx__prints *y);
 
 static inline uint64_t asx__print_bit(uint64_t name)
 {
@@ -36,6 +44,8 @@ static inline bool asx__prints_conflict(const asx__prints *x, const asx__prints 
         return true;
     if (((x->touched & y->written) | (x->written & y->touched)) == 0)
         return false;
+    if (ASX__UNLIKELY(x->sorted || y->sorted))
+        return asx__prints_conflict_far(x, y);
     for (uint32_t i = x->len; i-- > 0;) /* if there are many, that is sooner found from behind */
         for (uint32_t k = y->len; k-- > 0;)
             if ((x->at[i] ^ y->at[k]) <= 1 && ((x->at[i] | y->at[k]) & 1) != 0)

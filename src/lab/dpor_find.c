@@ -96,9 +96,9 @@ static void put_back(asx__dpor *d)
 static asx__prints prints_of(asx__dpor *d, const mover *m, const asx__deed *deed)
 {
     bool several = m->at < d->events_len ? d->wide_events[m->at].several : m->op->answers != NULL;
-    asx__prints prints = { NULL, (uint32_t)deed->len, deed->all, 0, 0, several };
+    asx__prints prints = { NULL, (uint32_t)deed->len, deed->all, 0, 0, several, false };
     if (!ASX__VEC_ROOM(d, d->prints, deed->len))
-        return (asx__prints){ NULL, 0, false, 0, 0, several };
+        return (asx__prints){ NULL, 0, false, 0, 0, several, false };
     uint64_t *at = d->prints.at + d->prints.len;
     for (size_t i = 0; i < deed->len; i++) {
         /* Disabled: whatever accesses what it looked at could be the reason. */
@@ -154,9 +154,10 @@ static int compare_prints(const asx__dpor *d, const mover *m, const asx__prints 
 static void try_it(asx__dpor *d, const mover *m, asx__step last, uint32_t early,
                    const asx__prints *prints)
 {
-    uint64_t key = asx__seen_key(d, early, m->history, last, prints);
+    uint64_t key = d->unkept ? 0 : asx__seen_key(d, early, m->history, last, prints);
     if (key != 0 && asx__seen_has(d, early, key))
         return;
+    d->resting = key != 0;
     d->block.len = 0;
     for (uint32_t k = early; k < d->events_len; k++) {
         if (asx__is_away(d, k))
@@ -262,13 +263,14 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
         }
         asx__prints there = prints_of(d, m, &d->other);
         asx__prints e = asx__wide_prints(d, early);
+        int more = compare_prints(d, m, &e, &there);
+        there.sorted = asx__prints_sort(d->prints.at + d->prints.len, there.len);
         bool conflicts = d->other.enabled && asx__prints_conflict(&there, &e);
         if (conflicts)
             try_it(d, m, (asx__step){ m->task, 0, false }, early, &there);
         /* Another execution with the same beginning up to f may not have what this rests on. */
         if (conflicts && m->at < d->events_len && d->late > m->at)
             d->nodes.at[m->at].again = true;
-        int more = compare_prints(d, m, &e, &there);
         /* Later events that it would conflict with there need not conflict with f. */
         if (m->at < d->events_len && more > (d->other.enabled ? LESS : WRITES_MORE))
             d->nodes.at[m->at].again = true;
@@ -634,7 +636,7 @@ static void find_of_event(asx__dpor *d, uint32_t event)
         return;
     mover m = { d->events[event].task, event, f->past, &f->op, d->events[event].clock,
                 f->short_cut, f->before };
-    d->nodes.at[event].again = false;
+    d->nodes.at[event].again = d->unkept = false;
     if (f->answers > 1)
         find_choices(d, &m);
     if (old || f->op.kind == ASX__OP_CHOOSE)
@@ -670,6 +672,7 @@ void asx__find_races(asx__dpor *d)
             task->op.kind == ASX__OP_CHOOSE)
             continue;
         mover m = { t, d->events_len, task->clock, &task->op, 0, true, task->history };
+        d->unkept = false;
         find_hard(d, &m);
         d->rows_len = rows;
     }

@@ -30,6 +30,9 @@ typedef struct asx__dpor_task {
     uint32_t nth;
     uint64_t path;     /* hash of its name and those of its parents */
     uint64_t history;  /* wide: of all that is in its clock; see dpor_seen.c */
+    uint64_t rested;   /* scratch: the last asx__tree_insert() that rests on it; ... */
+    uint64_t walked;   /* ... that took something of it out: ... */
+    uint32_t taken;    /* ... its first so many events, or they were before the sequence */
     bool present;
     bool pending;
 } asx__dpor_task;
@@ -300,6 +303,10 @@ struct asx__dpor {
     uint32_t seen_stride;
     asx__clock rests;        /* scratch: what the last asx__tree_insert() rests on ... */
     bool rests_on_all;       /* ... or on everything that is left */
+    bool resting;            /* it is to be known, and not too much */
+    bool unkept;             /* what was found for this f was too much */
+    uint32_t rests_tasks;    /* those that it rests on, if tasks are many */
+    uint64_t rests_number;
 };
 
 /* Makes room for `need` elements; false: no memory, and the engine's status says so. */
@@ -494,7 +501,7 @@ static inline asx__prints asx__wide_prints(const asx__dpor *d, uint32_t event)
 {
     const asx__wide_event *w = &d->wide_events[event];
     return (asx__prints){ d->prints.at + w->accesses, w->len, w->all, w->touched, w->written,
-                          w->several };
+                          w->several, false };
 }
 
 /* dpor_tree.c */

@@ -231,8 +231,10 @@ void asx__seen_put(asx__dpor *d, uint32_t node, uint64_t key)
     size_t at = place_of(d, key), bytes = d->seen_stride * sizeof *row;
     rest r;
     if (d->levels > 1) {
-        if (!list_rests(d, node, row, &pairs))
+        if (!d->resting || !list_rests(d, node, row, &pairs)) {
+            d->unkept = !d->rests_on_all;
             return;
+        }
     } else if (d->rests_on_all) {
         all_left(d, row);
     } else {

@@ -26,6 +26,12 @@
  */
 #include "lab/dpor_int.h"
 
+/* A sequence of so many events is not gone through to find where a step is. The test
+ * lab-classes-trees has 0. */
+#ifndef ASX__FIND_FROM
+#define ASX__FIND_FROM 48
+#endif
+
 static asx__branch *new_branch(asx__dpor *d, asx__step step, const asx__prints *prints)
 {
     asx__branch *branch = asx__branch_make(&d->branches, step.task, step.choice, prints);
@@ -107,6 +113,8 @@ typedef struct sequence {
     asx__step last;
     const asx__prints *prints; /* of the last */
     bool last_out;
+    bool is_long;     /* see comes_first() */
+    uint32_t from;    /* no event of it is before this one */
     uint32_t blocker; /* the event that kept a branch from covering it; NONE: the last step */
 } sequence;
 
@@ -116,15 +124,89 @@ static asx__step step_of(const sequence *s, size_t i)
     return (asx__step){ event->task, event->choice, false };
 }
 
+/* Its events are in their order. */
+static bool is_in(const sequence *s, uint32_t event, size_t *ret_at)
+{
+    size_t from = 0, to = event >= s->from ? s->len : 0;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (s->events[middle] < event)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    *ret_at = from;
+    return from < s->len && event >= s->from && s->events[from] == event;
+}
+
+/* The first event of the task that was not before the sequence, nor taken out; NONE: no such. */
+static uint32_t first_of(const sequence *s, uint32_t task)
+{
+    const asx__dpor *d = s->d;
+    uint32_t from = d->starts.at[task], end = d->starts.at[task + 1], to = end;
+    if (d->tasks[task].walked == d->rests_number)
+        return from + d->tasks[task].taken < end ? d->by_task.at[from + d->tasks[task].taken]
+                                                 : ASX__DPOR_NONE;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (d->by_task.at[middle] < s->from)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < end ? d->by_task.at[from] : ASX__DPOR_NONE;
+}
+
+static bool is_alike(const asx__dpor *d, uint32_t event, const asx__branch *branch)
+{
+    const asx__wide_event *w = &d->wide_events[event];
+    return w->len == branch->prints.len && !w->all && !branch->prints.all &&
+           !branch->prints.sorted && /* else it is in another order */
+           memcmp(d->prints.at + w->accesses, branch->memory, w->len * sizeof *branch->memory) == 0;
+}
+
+/* Is what the branch does an event of the sequence, with nothing that it conflicts with in front of
+ * it? What was taken out had nothing in front of it either: if an event that it conflicts with is
+ * left, then so is one that comes immediately before it on some object. And nothing in a sequence
+ * conflicts with all: it would come after what was taken away. False: it is not, or has so many
+ * prints that this is found out otherwise. */
+static bool comes_first(const sequence *s, const asx__branch *branch, size_t *ret_at)
+{
+    const asx__dpor *d = s->d;
+    uint32_t event = first_of(s, branch->task);
+    size_t at;
+    if (event == ASX__DPOR_NONE || d->events[event].choice != branch->choice ||
+        !is_alike(d, event, branch) || !is_in(s, event, ret_at))
+        return false;
+    const asx__access *access = &d->accesses.at[d->wide_events[event].accesses];
+    for (uint32_t i = 0; i < d->wide_events[event].len; i++, access++) {
+        uint32_t a = access->writes ? access->prev : access->prev_write;
+        for (; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev) {
+            if (is_in(s, d->accesses.at[a].event, &at))
+                return false;
+            if (a == access->prev_write)
+                break;
+        }
+    }
+    return true;
+}
+
 /* Does the branch cover it? *ret_at: where it is in it: an event, or the length for the last; more
  * than that if it is not in it. */
 static bool covers(sequence *s, const asx__branch *branch, size_t *ret_at)
 {
+    uint64_t touched = branch->prints.touched, written = branch->prints.written;
+    const asx__wide_event *wide = s->d->wide_events;
     s->blocker = ASX__DPOR_NONE;
+    if (s->is_long && comes_first(s, branch, ret_at))
+        return true;
     for (size_t i = 0; i < s->len; i++) {
-        asx__step step = step_of(s, i);
-        bool same = step.task == branch->task;
-        if (same && step.choice == branch->choice) {
+        const asx__wide_event *w = &wide[s->events[i]];
+        bool same = s->d->events[s->events[i]].task == branch->task;
+        if (!same && !w->all && !branch->prints.all &&
+            ((w->touched & written) | (w->written & touched)) == 0)
+            continue; /* it has nothing to do with it, as most have not */
+        if (same && s->d->events[s->events[i]].choice == branch->choice) {
             *ret_at = i;
             return true;
         }
@@ -145,10 +227,23 @@ static bool covers(sequence *s, const asx__branch *branch, size_t *ret_at)
     return s->last_out || !asx__prints_conflict(s->prints, &branch->prints);
 }
 
+/* Many tasks: may it rest on an event of this one too? */
+static bool can_rest_on(asx__dpor *d, uint32_t task)
+{
+    if (d->tasks[task].rested == d->rests_number)
+        return true;
+    d->tasks[task].rested = d->rests_number;
+    return 2 * ++d->rests_tasks <= d->seen_stride && !d->rests_on_all;
+}
+
 /* What becomes of the sequence rests on an event of it. */
 static void note_rests(const sequence *s, uint32_t event)
 {
-    s->d->rests = asx__clock_join(s->d, s->d->rests, s->d->events[event].clock);
+    asx__dpor *d = s->d;
+    if (d->levels > 1)
+        d->resting = d->resting && can_rest_on(d, d->events[event].task);
+    if (d->resting)
+        d->rests = asx__clock_join(d, d->rests, d->events[event].clock);
 }
 
 /* What a covered sequence owes that to. */
@@ -209,6 +304,13 @@ static bool is_empty(const sequence *s)
     return s->len == 0 && s->last_out;
 }
 
+static void note_taken(const sequence *s, uint32_t event)
+{
+    asx__dpor_task *task = &s->d->tasks[s->d->events[event].task];
+    task->walked = s->d->rests_number;
+    task->taken = s->d->events[event].ordinal;
+}
+
 /* What a branch does is not left to be tried below it. */
 static void take_out(sequence *s, size_t at)
 {
@@ -216,14 +318,18 @@ static void take_out(sequence *s, size_t at)
         s->last_out = true;
     if (at >= s->len)
         return;
+    if (s->is_long)
+        note_taken(s, s->events[at]);
     s->len--;
-    if (at == 0) {
-        s->events++;
-        s->kept++;
+    if (at > s->len / 2) {
+        memmove(s->events + at, s->events + at + 1, (s->len - at) * sizeof *s->events);
+        memmove(s->kept + at, s->kept + at + 1, s->len - at);
         return;
     }
-    memmove(s->events + at, s->events + at + 1, (s->len - at) * sizeof *s->events);
-    memmove(s->kept + at, s->kept + at + 1, s->len - at);
+    memmove(s->events + 1, s->events, at * sizeof *s->events);
+    memmove(s->kept + 1, s->kept, at);
+    s->events++;
+    s->kept++;
 }
 
 /* The sequence as it came, for the pool. */
@@ -249,18 +355,29 @@ static asx__branch **place_of_answer(asx__dpor *d, uint32_t node, uint32_t task,
     return *list != NULL ? list : end;
 }
 
-void asx__tree_insert(asx__dpor *d, uint32_t node, asx__clock needs, asx__step last,
-                      const asx__prints *prints)
+/* The scratch. */
+static bool begin_insert(asx__dpor *d)
 {
     d->kept.len = 0;
     d->late = 0;
     if (!ASX__VEC_ROOM(d, d->kept, d->block.len + 1))
-        return;
+        return false;
     memset(d->kept.at, 0, d->block.len + 1);
     d->rests = 0;
     d->rests_on_all = false;
+    d->rests_tasks = 0;
+    d->rests_number++;
+    return true;
+}
+
+void asx__tree_insert(asx__dpor *d, uint32_t node, asx__clock needs, asx__step last,
+                      const asx__prints *prints)
+{
+    if (!begin_insert(d))
+        return;
     sequence s = { .d = d, .events = d->block.at, .kept = d->kept.at, .len = d->block.len,
-                   .needs = needs, .last = last, .prints = prints };
+                   .needs = needs, .last = last, .prints = prints, .from = node };
+    s.is_long = s.len + 1 > ASX__FIND_FROM && asx__dpor_sort(d);
     size_t at;
     size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
     for (size_t i = d->nodes.at[node].sleepers; i < to; i++)

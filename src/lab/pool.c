@@ -469,6 +469,7 @@ static void rename_all(asx__pool *pool, asx__branch *s, asx__rename_fn *rename, 
             s->prints.touched |= asx__print_bit(name);
             s->prints.written |= writes != 0 ? asx__print_bit(name) : 0;
         }
+        s->prints.sorted = asx__prints_sort(s->memory, s->prints.len);
         rename_all(pool, s->child, rename, ctx, bad);
     }
 }

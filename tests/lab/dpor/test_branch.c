@@ -1,11 +1,12 @@
 /* Lists of branches that are in several places: joined if they are alike, copied when one of them
  * is changed, written once. */
 #include "harness.h"
+#include "base/rng.h"
 #include "lab/dpor_branch.h"
 
 static asx__branch *make(asx__branches *all, uint32_t task, uint32_t choice, uint64_t print)
 {
-    asx__prints prints = { &print, 1, false, 0, 0, false };
+    asx__prints prints = { &print, 1, false, 0, 0, false, false };
     asx__branch *branch = asx__branch_make(all, task, choice, &prints);
     CHECK(branch != NULL);
     return branch;
@@ -18,6 +19,36 @@ static asx__branch *make_tree(asx__branches *all)
     first->child = make(all, 2, 0, 20);
     first->child->next = make(all, 3, 0, 30);
     return first;
+}
+
+/* Any two of up to forty names, some of them there twice. */
+ASX_TEST(many_prints_conflict_as_few_do)
+{
+    asx__rng rng;
+    asx__rng_seed(&rng, 4711);
+    for (int round = 0; round < 20000; round++) {
+        uint64_t at[2][40], own[2][40];
+        asx__prints few[2], many[2];
+        for (int i = 0; i < 2; i++) {
+            uint64_t most = round % 2 == 0 || i == 1 ? 40 : 2;
+            uint32_t len = (uint32_t)asx__rng_below(&rng, most);
+            few[i] = (asx__prints){ at[i], len, false, 0, 0, false, false };
+            for (uint32_t k = 0; k < len; k++) {
+                uint64_t name = 100 + asx__rng_below(&rng, 200), writes = asx__rng_below(&rng, 2);
+                at[i][k] = own[i][k] = 2 * name + writes;
+                few[i].touched |= asx__print_bit(name);
+                few[i].written |= writes != 0 ? asx__print_bit(name) : 0;
+            }
+            many[i] = few[i];
+            many[i].at = own[i];
+            many[i].sorted = asx__prints_sort(own[i], len);
+            CHECK_EQ(many[i].sorted, len > 16);
+        }
+        bool conflict = asx__prints_conflict(&few[0], &few[1]);
+        CHECK_EQ(asx__prints_conflict(&many[0], &many[1]), conflict);
+        CHECK_EQ(asx__prints_conflict(&many[1], &many[0]), conflict);
+        CHECK_EQ(asx__prints_conflict(&many[0], &few[1]), conflict);
+    }
 }
 
 static void share(asx__branches *all, asx__branch **x, asx__branch **y)
@@ -74,7 +105,7 @@ ASX_TEST(what_differs_in_anything_stays_apart)
         else {
             asx__branch_drop(&all, last);
             y->child->next = asx__branch_make(&all, 3, 0,
-                                              &(asx__prints){ two, 2, false, 0, 0, false });
+                                              &(asx__prints){ two, 2, false, 0, 0, false, false });
             CHECK(y->child->next != NULL);
         }
         uint64_t count = all.count;
@@ -175,7 +206,7 @@ ASX_TEST(a_list_that_has_not_been_read_is_not_read_again)
     for (uint32_t number = 0; number < 3; number++) {
         asx__branches all = { 0 };
         asx__bytes bytes = { 0 };
-        asx__prints prints = { NULL, 0, false, 0, 0, false };
+        asx__prints prints = { NULL, 0, false, 0, 0, false, false };
         asx__bytes_u32(&bytes, 1);
         asx__branch_put(&bytes, 1, 0, &prints);
         asx__bytes_u32(&bytes, 2); /* below it: the list that begins with ... */
