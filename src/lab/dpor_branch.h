@@ -68,8 +68,8 @@ typedef struct asx__branch {
     uint64_t memory[];
 } asx__branch;
 
-/* Fewer are not worth it: of an engine; of the pool, which tells others of them. The test
- * lab-classes-trees has 0: each time. */
+/* Fewer are not worth it: of an engine; of the pool, which tells others of them. The tests
+ * lab-classes-trees and lab-dpor-shared have 0: each time. */
 #ifndef ASX__SHARE_FROM
 #define ASX__SHARE_FROM 2048
 #endif
@@ -119,9 +119,9 @@ asx__branch **asx__branch_own_way(asx__branches *all, asx__branch **list);
 
 /* Are there so many that it is time to look for those that are alike? Then: begin, the trees, end.
  * Without memory nothing is shared. */
-static inline bool asx__branches_are_many(const asx__branches *all, uint64_t from)
+static inline bool asx__branches_are_many(const asx__branches *all)
 {
-    return all->count >= from && all->count >= all->share_at;
+    return all->count + 1 > ASX__SHARE_FROM && all->count >= all->share_at;
 }
 typedef struct asx__alikes {
     asx__branch **at;

@@ -509,8 +509,8 @@ static void put_to_sleep(asx__dpor *d, uint32_t step)
 static void share_alike(asx__dpor *d)
 {
     asx__alikes alikes;
-    if (!asx__branches_are_many(&d->branches, ASX__SHARE_FROM) ||
-        d->options.mode != ASX__DPOR_OPTIMAL || !asx__branches_begin(&d->branches, &alikes))
+    if (!asx__branches_are_many(&d->branches) || d->options.mode != ASX__DPOR_OPTIMAL ||
+        !asx__branches_begin(&d->branches, &alikes))
         return;
     for (size_t i = 0; i < d->nodes.len; i++)
         asx__branches_share(&d->branches, &alikes, &d->nodes.at[i].rest);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define TICK_MS 20       /* between two looks at the clock */
-#define WORTH_NS (ASX_MS / 2) /* work that takes so long is worth asking for */
+#define WORTH 64         /* work of so many executions is worth asking for */
 #define PAUSE_NS (ASX_MS / 16)
 #define PAUSE_MOST_NS (16 * ASX_MS)
 #define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
@@ -32,7 +32,7 @@ typedef struct worker {
     pid_t pid;           /* 0: there is none */
     int fd;
     bool busy;
-    uint64_t since_ns;   /* it is */
+    uint64_t before;     /* how many executions it had done when it got its work */
     asx__pool_place place;
     batch *samples;
 } worker;
@@ -413,7 +413,7 @@ static void hand_out(keeper *k)
             k->broken = ASX_E_RESOURCE_EXHAUSTED;
         } else {
             asx__store_release(&k->common->slots[i].want, ASX__GIVE_NOTHING);
-            w->since_ns = now_ns();
+            w->before = asx__load_relaxed(&k->common->slots[i].executions);
             w->busy = asx__message_send(w->fd, ASX__MESSAGE_WORK, work.at, work.len);
             if (!w->busy)
                 k->broken = ASX_E_SYSTEM;
@@ -443,7 +443,8 @@ static void on_given(keeper *k, worker *w)
 static void on_done(keeper *k, worker *w)
 {
     w->busy = false;
-    if (now_ns() - w->since_ns >= WORTH_NS)
+    uint64_t executions = asx__load_relaxed(&k->common->slots[w - k->workers].executions);
+    if (executions >= w->before + WORTH)
         k->pause_ns = k->ask_ns = 0;
     if (w->samples != NULL) {
         w->samples->done = true;

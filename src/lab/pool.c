@@ -297,9 +297,9 @@ static asx_status give_found(asx__pool *pool, const asx__pool_place *place, asx_
 static void share_alike(asx__pool *pool)
 {
     asx__alikes alikes;
-    if (pool->source || !asx__branches_are_many(&pool->branches, ASX__SHARE_FROM_POOL) ||
+    if (pool->source || pool->branches.count + 1 <= ASX__SHARE_FROM_POOL ||
         !asx__branches_begin(&pool->branches, &alikes))
-        return;
+        return; /* else each time: it is told to others */
     for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next)
         asx__branches_share(&pool->branches, &alikes, &node->rest);
     asx__branches_end(&pool->branches, &alikes);
