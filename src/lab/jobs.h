@@ -8,7 +8,8 @@
  *
  *   worker                                    keeper
  *   GIVEN   work, or what it found       ->   into the pool
- *                                        <-   TOLD    what the pool makes of it, if asked for
+ *                                        <-   TOLD    what the pool makes of it, if asked for;
+ *                                                     the worker goes on meanwhile
  *   FAILURE an execution was not good    ->   to the caller; samples: in their order
  *   REPORT  counters and classes         ->   added up
  *   DONE    nothing left of its work     ->
@@ -80,6 +81,9 @@ typedef struct asx__tie {
     bool reporting;      /* when its work is done */
     bool refund;         /* an execution was allowed that may not come */
     uint32_t kept;       /* executions since something was found that was not told yet */
+    bool awaits;         /* what the pool makes of what was given last */
+    bool has_told;       /* ... and it is here: */
+    asx__bytes told;
 } asx__tie;
 
 /* The counters of a report. */

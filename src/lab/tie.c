@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -71,9 +72,21 @@ bool asx__message_receive(int fd, asx__message *ret_kind, asx__bytes *bytes)
 
 /* ---- a worker ------------------------------------------------------------------------------- */
 
-/* Without its keeper it is nothing. */
+/* Whoever sends must be able to hear, or both would wait for the other to read. Without its keeper
+ * it is nothing, here and below. */
+static void receive_told(asx__tie *tie)
+{
+    asx__message kind;
+    if (!asx__message_receive(tie->fd, &kind, &tie->told) || kind != ASX__MESSAGE_TOLD)
+        _exit(1);
+    tie->awaits = false;
+    tie->has_told = true;
+}
+
 static void tell(asx__explorer *x, asx__message kind, const asx__bytes *bytes)
 {
+    if (x->tie->awaits)
+        receive_told(x->tie);
     if (!asx__message_send(x->tie->fd, kind, bytes != NULL ? bytes->at : "",
                            bytes != NULL ? bytes->len : 0))
         _exit(1);
@@ -219,7 +232,29 @@ static bool can_wait(const asx__explorer *x)
 {
     return x->more && asx__dpor_is_wide(x->dpor) &&
            asx__load_relaxed(&x->tie->slot->want) == ASX__GIVE_NOTHING &&
-           asx__dpor_given(x->dpor)->len < KEPT_BYTES_MOST && x->tie->kept < KEPT_MOST;
+           asx__dpor_given(x->dpor)->len < KEPT_BYTES_MOST &&
+           (x->tie->kept < KEPT_MOST || x->tie->awaits);
+}
+
+static bool has_come(int fd)
+{
+    struct pollfd waits = { .fd = fd, .events = POLLIN };
+    return poll(&waits, 1, 0) > 0;
+}
+
+/* What the pool has made of it, if that is known by now; or it is of no use any more. */
+static void hear(asx__explorer *x)
+{
+    asx__tie *tie = x->tie;
+    if (tie->awaits && (!x->more || has_come(tie->fd)))
+        receive_told(tie);
+    if (tie->has_told && x->more) {
+        asx__reader r = { tie->told.at, tie->told.len, false };
+        asx_status st = asx__dpor_hear(x->dpor, &r);
+        if (st < 0)
+            x->status = st;
+    }
+    tie->has_told = false;
 }
 
 /* What the engine has given; the pool's answer is needed while the work goes on. */
@@ -227,7 +262,6 @@ static void give(asx__explorer *x)
 {
     asx__bytes *given = asx__dpor_given(x->dpor);
     asx__bytes bytes = { 0 };
-    asx__message kind;
     if (given->len == 0)
         return;
     x->tie->kept++;
@@ -242,14 +276,8 @@ static void give(asx__explorer *x)
     if (asx__load_relaxed(&x->tie->slot->want) == ASX__GIVE_TOP)
         asx__store_relaxed(&x->tie->slot->want, ASX__GIVE_NOTHING);
     tell(x, ASX__MESSAGE_GIVEN, &bytes);
-    if (x->more && asx__dpor_is_wide(x->dpor)) {
-        if (!asx__message_receive(x->tie->fd, &kind, &bytes) || kind != ASX__MESSAGE_TOLD)
-            _exit(1);
-        asx__reader r = { bytes.at, bytes.len, false };
-        asx_status st = asx__dpor_hear(x->dpor, &r);
-        if (st < 0)
-            x->status = st;
-    }
+    hear(x); /* of what was given before, if that was still to come */
+    x->tie->awaits = x->more && asx__dpor_is_wide(x->dpor);
     free(bytes.at);
 }
 
@@ -259,6 +287,7 @@ void asx__tie_after(asx__explorer *x)
     if (x->status < 0 || x->stop)
         return;
     show(x);
+    hear(x);
     give(x);
     if (x->more || x->status < 0)
         return;
