@@ -400,7 +400,8 @@ void asx__classes_clear(asx__classes *c);
 typedef enum asx__giving {
     ASX__GIVE_NOTHING,
     ASX__GIVE_TOP,   /* what lies highest in the tree, and is likely to be most of it */
-    ASX__GIVE_ALL
+    ASX__GIVE_ALL,
+    ASX__TAKE_BACK   /* of the process: what it gave, and nobody took, is its own again */
 } asx__giving;
 
 typedef struct asx__dpor_options {
@@ -533,7 +534,7 @@ asx_status asx__dpor_take(asx__dpor *d, asx__reader *work);
  * for asx__pool_give(). */
 void asx__dpor_ask(asx__dpor *d, asx__giving giving);
 asx__bytes *asx__dpor_given(asx__dpor *d);
-/* What the pool says of its nodes (asx__pool_tell()). */
+/* What the pool says of its nodes (asx__pool_tell()); some of them may be ours again. */
 asx_status asx__dpor_hear(asx__dpor *d, asx__reader *told);
 /* Moves the counters and the set of classes out. */
 void asx__dpor_report(asx__dpor *d, asx__dpor_stats *ret_stats, asx__bytes *classes);

@@ -154,6 +154,7 @@ typedef struct asx__node {
     uint64_t number;     /* no other node has or had it; 0: it is the pool's */
     uint32_t answered;   /* 0, or a task + 1: each of its answers is a branch here, or was */
     uint32_t branches;   /* what it is on, what was tried, what is to be tried */
+    bool heard;          /* it was the pool's: some of `done` are not among the sleepers */
 } asx__node;
 
 /* What became of a sequence; see dpor_seen.c. */

@@ -150,26 +150,68 @@ static void give_untried(asx__dpor *d)
 
 /* ---- giving: several objects ---------------------------------------------------------------- */
 
+static size_t end_of_sleepers(const asx__dpor *d, size_t node)
+{
+    return node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
+}
+
+/* Is it among our sleepers there? */
+static bool is_known_to_sleep(const asx__dpor *d, size_t node, const asx__branch *step)
+{
+    size_t to = end_of_sleepers(d, node);
+    for (size_t i = d->nodes.at[node].sleepers; i < to; i++)
+        if (d->sleepers.at[i]->task == step->task && d->sleepers.at[i]->choice == step->choice)
+            return true;
+    return false;
+}
+
 /* A node of ours, for the pool: who sleeps there, the branch that we are on, what is left. */
 static void put_node(asx__dpor *d, asx__bytes *b, size_t node)
 {
-    size_t from = d->nodes.at[node].sleepers;
-    size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
-    asx__bytes_u32(b, (uint32_t)(to - from));
+    size_t from = d->nodes.at[node].sleepers, to = end_of_sleepers(d, node), more = 0;
+    const asx__branch *done = d->nodes.at[node].heard ? d->nodes.at[node].done : NULL;
+    for (const asx__branch *s = done; s != NULL; s = s->next)
+        more += !is_known_to_sleep(d, node, s);
+    asx__bytes_u32(b, (uint32_t)(to - from + more));
     for (size_t i = from; i < to; i++)
         asx__branch_put(b, d->sleepers.at[i]->task, d->sleepers.at[i]->choice,
-                   &d->sleepers.at[i]->prints);
+                        &d->sleepers.at[i]->prints);
+    for (const asx__branch *s = done; s != NULL; s = s->next)
+        if (!is_known_to_sleep(d, node, s))
+            asx__branch_put(b, s->task, s->choice, &s->prints);
     asx__prints prints = asx__wide_prints(d, (uint32_t)node);
     asx__branch_put(b, d->events[node].task, d->events[node].choice, &prints);
     asx__branch_put_tree(&d->branches, b, d->nodes.at[node].rest);
 }
 
+/* So many nodes at which nobody can take anything may become the pool's for the sake of one where
+ * somebody can: what is found for them has to be told, and there is the less below a node the lower
+ * it is. */
+enum { GIVEN_IN_VAIN_MOST = 4 };
+
+/* Is something left at the node that somebody else could do while we are at work below it? See
+ * pool.h. */
+static bool can_be_taken(const asx__dpor *d, size_t node)
+{
+    const asx__branch *first = d->nodes.at[node].rest;
+    asx__prints prints = asx__wide_prints(d, (uint32_t)node);
+    return d->options.mode == ASX__DPOR_SOURCE || first->task == d->events[node].task ||
+           asx__prints_conflict(&first->prints, &prints);
+}
+
 static void give_nodes(asx__dpor *d)
 {
     size_t end = 0; /* behind the last node that is given */
-    for (size_t i = d->shared; i < d->nodes.len && i < d->events_len; i++)
-        if (d->nodes.at[i].rest != NULL && (end == 0 || d->giving == ASX__GIVE_ALL))
+    bool all = d->giving == ASX__GIVE_ALL;
+    uint32_t in_vain = 0;
+    for (size_t i = d->shared; i < d->nodes.len && i < d->events_len && (all || end == 0); i++) {
+        if (d->nodes.at[i].rest == NULL)
+            continue;
+        if (all || can_be_taken(d, i))
             end = i + 1;
+        else if (++in_vain > GIVEN_IN_VAIN_MOST)
+            return;
+    }
     if (end == 0)
         return;
     double given = (d->share - d->used) / (d->giving == ASX__GIVE_ALL ? 1 : 2);
@@ -331,7 +373,7 @@ static bool take_branch(asx__dpor *d, asx__reader *r)
             return false;
         asx__node *node = &d->nodes.at[d->nodes.len++];
         /* What its event could have done earlier may depend on what comes now. */
-        *node = (asx__node){ NULL, NULL, d->sleepers.len, true, 0, 0, 0 };
+        *node = (asx__node){ NULL, NULL, d->sleepers.len, true, 0, 0, 0, false };
         if (i + 1 < nodes) {
             d->plan.at[d->plan.len++] = read_step(r);
             know(d, r, d->plan.at[d->plan.len - 1].task);
@@ -362,17 +404,15 @@ static bool take_branch(asx__dpor *d, asx__reader *r)
     return d->status == ASX_OK;
 }
 
-/* Who sleeps there according to the pool; those that we did not know of are kept in `done`. */
+/* Who sleeps there according to the pool; those that we did not know of are kept in `done`, but not
+ * the step that we are on. */
 static bool hear_sleeper(asx__dpor *d, asx__reader *r, size_t at)
 {
     asx__branch *told = read_branch(d, r);
-    bool known = false;
     if (told == NULL)
         return false;
-    size_t to = at + 1 < d->nodes.len ? d->nodes.at[at + 1].sleepers : d->sleepers.len;
-    for (size_t i = d->nodes.at[at].sleepers; i < to; i++)
-        known = known || (d->sleepers.at[i]->task == told->task &&
-                          d->sleepers.at[i]->choice == told->choice);
+    bool known = is_known_to_sleep(d, at, told) ||
+                 (told->task == d->plan.at[at].task && told->choice == d->plan.at[at].choice);
     for (const asx__branch *b = d->nodes.at[at].done; b != NULL; b = b->next)
         known = known || (b->task == told->task && b->choice == told->choice);
     if (known) {
@@ -384,11 +424,26 @@ static bool hear_sleeper(asx__dpor *d, asx__reader *r, size_t at)
     return true;
 }
 
+/* A node of the pool is ours again. */
+static void own_again(asx__dpor *d, asx__node *node)
+{
+    if (node->number == 0) /* else what was seen there is still covered */
+        node->number = ++d->nodes_made;
+    node->heard = true;
+    node->branches = 1;
+    for (const asx__branch *b = node->done; b != NULL; b = b->next)
+        node->branches++;
+    for (const asx__branch *b = node->rest; b != NULL; b = b->next)
+        node->branches++;
+}
+
 asx_status asx__dpor_hear(asx__dpor *d, asx__reader *r)
 {
+    uint32_t shared = asx__read_u32(r);
+    double share = asx__read_double(r);
     while (r->len != 0 && !r->bad) {
         uint32_t at = asx__read_u32(r), count = asx__read_count(r, 16);
-        if (at >= d->shared || at >= d->nodes.len)
+        if (at >= d->shared || at >= d->nodes.len || at >= d->plan.len)
             return ASX_E_TRACE_CORRUPT;
         for (uint32_t i = 0; i < count; i++)
             if (!hear_sleeper(d, r, at))
@@ -396,6 +451,11 @@ asx_status asx__dpor_hear(asx__dpor *d, asx__reader *r)
         asx__branch_drop(&d->branches, d->nodes.at[at].rest);
         d->nodes.at[at].rest = read_tree(d, r);
     }
+    for (uint32_t i = shared; i < d->shared && !r->bad; i++)
+        own_again(d, &d->nodes.at[i]);
+    if (shared < d->shared)
+        d->shared = shared;
+    d->share += share;
     return d->status < 0 ? d->status : r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
 }
 

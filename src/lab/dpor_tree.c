@@ -81,7 +81,7 @@ void asx__tree_enter(asx__dpor *d)
     uint32_t step = d->events_len;
     if (step < d->nodes.len || !ASX__VEC_ROOM(d, d->nodes, 1))
         return;
-    asx__node node = { NULL, NULL, d->sleepers.len, false, ++d->nodes_made, 0, 1 };
+    asx__node node = { NULL, NULL, d->sleepers.len, false, ++d->nodes_made, 0, 1, false };
     if (step != 0)
         inherit_sleepers(d, step);
     if (d->chain != NULL) { /* the head of the list is what is done here */
@@ -385,15 +385,14 @@ void asx__tree_insert(asx__dpor *d, uint32_t node, asx__clock needs, asx__step l
             note_late(&s, at);
             return;
         }
-    if (node < d->shared) {
+    if (node < d->shared || d->nodes.at[node].heard)
         for (const asx__branch *b = d->nodes.at[node].done; b != NULL; b = b->next)
             if (covers(&s, b, &at)) {
                 note_late(&s, at);
                 return;
             }
-        if (!keep_whole(d))
-            return;
-    }
+    if (node < d->shared && !keep_whole(d))
+        return;
     asx__branch **list = &d->nodes.at[node].rest;
     bool below = false; /* one of the branches of the node */
     asx__branch_begin(&d->branches);
@@ -447,6 +446,9 @@ bool asx__tree_has_task(const asx__dpor *d, uint32_t node, uint32_t task)
     for (const asx__branch *b = d->nodes.at[node].rest; b != NULL; b = b->next)
         if (b->task == task)
             return true;
+    for (const asx__branch *b = d->nodes.at[node].done; b != NULL; b = b->next)
+        if (b->task == task)
+            return true;
     return false;
 }
 
@@ -490,6 +492,20 @@ bool asx__tree_add_answers(asx__dpor *d, uint32_t node, uint32_t choice, uint32_
 
 /* ---- the next execution --------------------------------------------------------------------- */
 
+/* What others have tried there while it was the pool's sleeps too. The node is the last. */
+static void hear_of_done(asx__dpor *d, asx__node *node)
+{
+    node->heard = false;
+    for (asx__branch *b = node->done; b != NULL; b = b->next) {
+        size_t i = node->sleepers;
+        while (i < d->sleepers.len && (d->sleepers.at[i]->task != b->task ||
+                                       d->sleepers.at[i]->choice != b->choice))
+            i++;
+        if (i == d->sleepers.len && ASX__VEC_ROOM(d, d->sleepers, 1))
+            d->sleepers.at[d->sleepers.len++] = b;
+    }
+}
+
 /* The step that was taken at the node is done there: it sleeps. */
 static void put_to_sleep(asx__dpor *d, uint32_t step)
 {
@@ -503,6 +519,8 @@ static void put_to_sleep(asx__dpor *d, uint32_t step)
     node->done = branch;
     if (ASX__VEC_ROOM(d, d->sleepers, 1))
         d->sleepers.at[d->sleepers.len++] = branch;
+    if (node->heard)
+        hear_of_done(d, node);
 }
 
 /* With source sets a sequence is one step; and it may be put into the middle of a list. */

@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #define TICK_MS 20       /* between two looks at the clock */
-#define WORTH 64         /* work of so many executions is worth asking for */
+#define WORTH 32         /* work of so many executions is worth asking for */
 #define PAUSE_NS (ASX_MS / 16)
+#define SPENT_MOST 32    /* ... or so often what it takes the keeper */
 #define PAUSE_MOST_NS (16 * ASX_MS)
 #define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
 #define SAMPLES_EACH 32
@@ -32,6 +33,8 @@ typedef struct worker {
     pid_t pid;           /* 0: there is none */
     int fd;
     bool busy;
+    bool gave;           /* something, since it was asked, or has taken it back */
+    bool beside;         /* it got its work while others were at work */
     uint64_t before;     /* how many executions it had done when it got its work */
     asx__pool_place place;
     batch *samples;
@@ -62,7 +65,10 @@ typedef struct keeper {
     uint32_t unsupported;
     bool unsaved;        /* a checkpoint was wanted, and there cannot be one */
     uint64_t started_ns, before_ns, saved_ns;
-    uint64_t pause_ns, ask_ns; /* between two times that others are asked for work; the next one */
+    uint64_t pause_ns, ask_ns; /* others are not asked for work for so long; until then */
+    bool asked;          /* they were, and somebody still has none */
+    bool tells;          /* those who give are told what becomes of it */
+    uint64_t spent_ns;   /* on that, since the last pause */
     asx__bytes message;
 } keeper;
 
@@ -372,25 +378,70 @@ static void may_not_begin(keeper *k)
         (void)asx__fetch_add_relaxed(&k->common->allowed, 1);
 }
 
-/* What was asked for was soon done, or not worth the asking: next time later. Who gives shares his
- * nodes from then on, and tells of all that he finds for them. */
-static void pause_longer(keeper *k)
+/* What was asked for was soon done, or nobody could take it: next time later. Who gives shares his
+ * nodes from then on, and tells of all that he finds for them; so he takes them back meanwhile. */
+static void pause_asking(keeper *k)
 {
     k->pause_ns = k->pause_ns < PAUSE_NS ? PAUSE_NS : 2 * k->pause_ns;
     if (k->pause_ns > PAUSE_MOST_NS)
         k->pause_ns = PAUSE_MOST_NS;
+    if (k->pause_ns < SPENT_MOST * k->spent_ns)
+        k->pause_ns = SPENT_MOST * k->spent_ns;
+    k->ask_ns = now_ns() + k->pause_ns;
+    k->spent_ns = 0;
+    k->asked = false;
 }
 
+static bool is_pausing(const keeper *k)
+{
+    return k->ask_ns != 0 && count_busy(k) != 0 && now_ns() < k->ask_ns;
+}
+
+static void let_take_back(keeper *k)
+{
+    for (uint32_t i = 0; i < k->jobs; i++) {
+        worker *w = &k->workers[i];
+        if (w->busy && w->gave && w->place.node != NULL)
+            asx__store_release(&k->common->slots[i].want, ASX__TAKE_BACK);
+        w->gave = false;
+    }
+}
+
+/* Somebody has no work. */
 static void ask_for_work(keeper *k)
 {
-    uint64_t now = now_ns();
-    if (now < k->ask_ns)
+    bool given = false;
+    for (uint32_t i = 0; i < k->jobs; i++)
+        given = given || k->workers[i].gave;
+    if (k->tells && k->asked && given && !is_pausing(k))
+        pause_asking(k);
+    if (is_pausing(k)) {
+        let_take_back(k);
         return;
-    want(k, ASX__GIVE_TOP);
-    if (k->wide) {
-        pause_longer(k); /* unless it comes to something */
-        k->ask_ns = now + k->pause_ns;
     }
+    want(k, ASX__GIVE_TOP);
+    k->asked = true;
+}
+
+/* While others are not asked for work, who is alone gets all that he can have. */
+static void send_work(keeper *k, uint32_t i, const asx__bytes *work)
+{
+    worker *w = &k->workers[i];
+    asx__bytes message = { 0 };
+    size_t hole = asx__bytes_hole(&message);
+    (void)asx__bytes_keep(&message, work->at, work->len);
+    asx__bytes_fill(&message, hole);
+    if (w->place.node != NULL && count_busy(k) == 0 && now_ns() < k->ask_ns)
+        asx__pool_tell(k->pool, &w->place, true, &message);
+    asx__store_release(&k->common->slots[i].want, ASX__GIVE_NOTHING);
+    w->before = asx__load_relaxed(&k->common->slots[i].executions);
+    w->gave = false;
+    w->beside = count_busy(k) != 0;
+    w->busy = !message.bad &&
+              asx__message_send(w->fd, ASX__MESSAGE_WORK, message.at, message.len);
+    if (!w->busy)
+        k->broken = ASX_E_SYSTEM;
+    free(message.at);
 }
 
 /* Gives work to those who have none. */
@@ -405,18 +456,14 @@ static void hand_out(keeper *k)
         if (!may_begin(k))
             return;
         bool any = k->sampling ? take_samples(k, w, &work)
-                               : asx__pool_take(k->pool, &work, &w->place);
+                               : !is_pausing(k) && asx__pool_take(k->pool, &work, &w->place);
         if (!any) {
             may_not_begin(k);
             hungry = true;
         } else if (work.bad) {
             k->broken = ASX_E_RESOURCE_EXHAUSTED;
         } else {
-            asx__store_release(&k->common->slots[i].want, ASX__GIVE_NOTHING);
-            w->before = asx__load_relaxed(&k->common->slots[i].executions);
-            w->busy = asx__message_send(w->fd, ASX__MESSAGE_WORK, work.at, work.len);
-            if (!w->busy)
-                k->broken = ASX_E_SYSTEM;
+            send_work(k, i, &work);
         }
         free(work.at);
     }
@@ -426,15 +473,19 @@ static void hand_out(keeper *k)
 
 static void on_given(keeper *k, worker *w)
 {
+    uint64_t began = now_ns();
     asx__reader r = { k->message.at, k->message.len, false };
-    bool asked = asx__read_u32(&r) != 0;
+    bool asked = asx__read_u32(&r) != 0, back = asx__read_u32(&r) != 0;
     asx_status st = asx__pool_give(k->pool, &w->place, &r);
     if (st < 0)
         k->broken = st;
+    w->gave = !back;
     if (!asked)
         return;
+    k->tells = true;
     asx__bytes told = { 0 };
-    asx__pool_tell(k->pool, &w->place, &told);
+    asx__pool_tell(k->pool, &w->place, back, &told);
+    k->spent_ns += now_ns() - began;
     if (told.bad || !asx__message_send(w->fd, ASX__MESSAGE_TOLD, told.at, told.len))
         k->broken = ASX_E_SYSTEM;
     free(told.at);
@@ -444,8 +495,12 @@ static void on_done(keeper *k, worker *w)
 {
     w->busy = false;
     uint64_t executions = asx__load_relaxed(&k->common->slots[w - k->workers].executions);
-    if (executions >= w->before + WORTH)
-        k->pause_ns = k->ask_ns = 0;
+    if (w->beside && executions >= w->before + WORTH) {
+        k->pause_ns /= 8;
+        k->ask_ns = 0;
+    } else if (w->beside && k->tells) {
+        pause_asking(k);
+    }
     if (w->samples != NULL) {
         w->samples->done = true;
         w->samples = NULL;

@@ -214,17 +214,24 @@ static void insert(asx__pool *pool, asx__pool_node *node, asx__branch *sequence)
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
+static void remove_node(asx__pool *pool, asx__pool_node *node)
+{
+    asx__pool_node **at = &pool->nodes;
+    while (*at != node)
+        at = &(*at)->next;
+    *at = node->next;
+    drop(pool, node->asleep);
+    drop(pool, node->rest);
+    free(node);
+}
+
 static void drop_if_done(asx__pool *pool, asx__pool_node *node)
 {
     while (node != NULL && node->users == 0 && node->rest == NULL) {
-        asx__pool_node **at = &pool->nodes, *parent = node->parent;
-        while (*at != node)
-            at = &(*at)->next;
-        *at = node->next;
+        asx__pool_node *parent = node->parent;
         if (node->via != NULL)
             node->via->busy = false;
-        drop(pool, node->asleep);
-        free(node);
+        remove_node(pool, node);
         if (parent != NULL)
             parent->users--;
         node = parent;
@@ -332,18 +339,46 @@ asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *
     return given->bad ? ASX_E_TRACE_CORRUPT : st;
 }
 
-void asx__pool_tell(asx__pool *pool, const asx__pool_place *place, asx__bytes *told)
+static void put_node(asx__pool *pool, asx__pool_node *node, asx__bytes *b)
 {
-    for (asx__pool_node *node = place->node; node != NULL; node = node->parent) {
-        if (!node->touched)
-            continue;
-        node->touched = false;
-        asx__bytes_u32(told, node->depth);
-        asx__bytes_u32(told, count_of(node->asleep));
-        for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
-            put_one(told, s);
-        asx__branch_put_tree(&pool->branches, told, node->rest);
-    }
+    node->touched = false;
+    asx__bytes_u32(b, node->depth);
+    asx__bytes_u32(b, count_of(node->asleep));
+    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
+        put_one(b, s);
+    asx__branch_put_tree(&pool->branches, b, node->rest);
+}
+
+/* The lowest node is no longer the pool's. Returns what share of the whole is left there. */
+static double give_up(asx__pool *pool, asx__pool_place *place, asx__bytes *b)
+{
+    asx__pool_node *node = place->node;
+    uint64_t len = asx__pool_len(pool);
+    double share = len != 0 ? pool->share * count_of(node->rest) / (double)len : 0;
+    put_node(pool, node, b);
+    *place = (asx__pool_place){ node->parent, node->via };
+    if (node->parent != NULL)
+        node->parent->workers++; /* a user less, and one more */
+    pool->share -= share;
+    remove_node(pool, node);
+    return share;
+}
+
+void asx__pool_tell(asx__pool *pool, asx__pool_place *place, bool back, asx__bytes *told)
+{
+    asx__bytes nodes = { 0 };
+    double share = 0;
+    while (back && !pool->source && place->node != NULL && place->node->users == 1)
+        share += give_up(pool, place, &nodes);
+    for (asx__pool_node *node = place->node; node != NULL; node = node->parent)
+        if (node->touched)
+            put_node(pool, node, &nodes);
+    uint32_t shared = place->node != NULL ? place->node->depth + 1 : 0;
+    asx__bytes_u32(told, back && !pool->source ? shared : UINT32_MAX);
+    asx__bytes_double(told, share);
+    (void)asx__bytes_keep(told, nodes.at, nodes.len);
+    told->bad = told->bad || nodes.bad;
+    free(nodes.at);
 }
 
 void asx__pool_done(asx__pool *pool, const asx__pool_place *place)

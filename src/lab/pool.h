@@ -55,8 +55,9 @@ asx_status asx__pool_put(asx__pool *pool, const void *work, size_t len);
 /* What somebody at work there has given; where he is from now on. ASX_E_TRACE_CORRUPT,
  * ASX_E_RESOURCE_EXHAUSTED. */
 asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *given);
-/* What has changed because of what was given, for asx__dpor_hear(). */
-void asx__pool_tell(asx__pool *pool, const asx__pool_place *place, asx__bytes *told);
+/* What has changed because of what was given, for asx__dpor_hear(). `back`: the nodes above him at
+ * which nobody else is at work become his own; then he must have given all that he found. */
+void asx__pool_tell(asx__pool *pool, asx__pool_place *place, bool back, asx__bytes *told);
 /* He is done there. */
 void asx__pool_done(asx__pool *pool, const asx__pool_place *place);
 /* The next piece of work, appended to `work`, and where it is. False: there is none, or no memory

@@ -100,8 +100,10 @@ static bool receive_work(asx__explorer *x)
     if (!asx__message_receive(x->tie->fd, &kind, &bytes))
         _exit(1);
     if (kind == ASX__MESSAGE_WORK) {
-        asx__reader r = { bytes.at, bytes.len, false };
-        asx_status st = asx__dpor_take(x->dpor, &r);
+        asx__reader r = { bytes.at, bytes.len, false }, work = asx__read_part(&r);
+        asx_status st = asx__dpor_take(x->dpor, &work);
+        if (st >= 0 && r.len != 0)
+            st = asx__dpor_hear(x->dpor, &r);
         if (st < 0)
             x->status = st;
     }
@@ -183,7 +185,7 @@ void asx__tie_before(asx__explorer *x)
         giving = ASX__GIVE_ALL;
     tie->reporting = tie->reporting || giving == ASX__GIVE_ALL;
     tie->refund = tie->limited && allowed;
-    asx__dpor_ask(x->dpor, giving);
+    asx__dpor_ask(x->dpor, giving != ASX__TAKE_BACK ? giving : ASX__GIVE_NOTHING);
 }
 
 static void report(asx__explorer *x)
@@ -262,22 +264,29 @@ static void give(asx__explorer *x)
 {
     asx__bytes *given = asx__dpor_given(x->dpor);
     asx__bytes bytes = { 0 };
-    if (given->len == 0)
+    bool asks = x->more && asx__dpor_is_wide(x->dpor);
+    bool back = asks && asx__load_relaxed(&x->tie->slot->want) == ASX__TAKE_BACK;
+    if (given->len == 0 && !back)
         return;
     x->tie->kept++;
     if (can_wait(x))
         return;
     x->tie->kept = 0;
-    asx__bytes_u32(&bytes, x->more && asx__dpor_is_wide(x->dpor));
+    asx__bytes_u32(&bytes, asks);
+    asx__bytes_u32(&bytes, back);
     (void)asx__bytes_keep(&bytes, given->at, given->len);
     given->len = 0;
     if (bytes.bad)
         _exit(1);
-    if (asx__load_relaxed(&x->tie->slot->want) == ASX__GIVE_TOP)
+    if (back || asx__load_relaxed(&x->tie->slot->want) == ASX__GIVE_TOP)
         asx__store_relaxed(&x->tie->slot->want, ASX__GIVE_NOTHING);
     tell(x, ASX__MESSAGE_GIVEN, &bytes);
     hear(x); /* of what was given before, if that was still to come */
-    x->tie->awaits = x->more && asx__dpor_is_wide(x->dpor);
+    x->tie->awaits = asks;
+    if (back) { /* whose nodes they are has to be known */
+        receive_told(x->tie);
+        hear(x);
+    }
     free(bytes.at);
 }
 

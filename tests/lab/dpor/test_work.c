@@ -104,7 +104,7 @@ static bool run(crew *c, int i, const model *m, uint64_t *objects, asx__giving g
     give(c, i, asx__dpor_given(d));
     if (more) {
         asx__bytes told = { 0 };
-        asx__pool_tell(c->pool, &c->place[i], &told);
+        asx__pool_tell(c->pool, &c->place[i], (before.steps + after.steps) % 3 == 0, &told);
         asx__reader r = { told.at, told.len, false };
         CHECK_STATUS(asx__dpor_hear(d, &r), ASX_OK);
         free(told.at);
