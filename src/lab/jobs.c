@@ -15,9 +15,12 @@
 
 #define TICK_MS 20       /* between two looks at the clock */
 #define WORTH 32         /* work of so many executions is worth asking for */
+/* If not, nobody is asked for so long, then twice as long, up to the second; or so many times what
+ * it takes the keeper, up to the last. */
 #define PAUSE_NS (ASX_MS / 16)
-#define SPENT_MOST 32    /* ... or so often what it takes the keeper */
-#define PAUSE_MOST_NS (16 * ASX_MS)
+#define PAUSE_FREE_NS (16 * ASX_MS)
+#define SPENT_TIMES 32
+#define PAUSE_MOST_NS (500 * ASX_MS)
 #define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
 #define SAMPLES_EACH 32
 
@@ -383,10 +386,12 @@ static void may_not_begin(keeper *k)
 static void pause_asking(keeper *k)
 {
     k->pause_ns = k->pause_ns < PAUSE_NS ? PAUSE_NS : 2 * k->pause_ns;
+    if (k->pause_ns > PAUSE_FREE_NS)
+        k->pause_ns = PAUSE_FREE_NS;
+    if (k->pause_ns < SPENT_TIMES * k->spent_ns)
+        k->pause_ns = SPENT_TIMES * k->spent_ns;
     if (k->pause_ns > PAUSE_MOST_NS)
         k->pause_ns = PAUSE_MOST_NS;
-    if (k->pause_ns < SPENT_MOST * k->spent_ns)
-        k->pause_ns = SPENT_MOST * k->spent_ns;
     k->ask_ns = now_ns() + k->pause_ns;
     k->spent_ns = 0;
     k->asked = false;
@@ -575,7 +580,9 @@ static void wait_for_messages(keeper *k)
             fds[count++] = (struct pollfd){ .fd = k->workers[i].fd, .events = POLLIN };
         }
     uint64_t now = now_ns();
-    uint64_t wait = k->ask_ns > now ? k->ask_ns - now : TICK_MS * ASX_MS;
+    uint64_t wait = TICK_MS * ASX_MS;
+    if (k->ask_ns > now && k->ask_ns - now < wait)
+        wait = k->ask_ns - now;
     if (ppoll(fds, count, &(struct timespec){ .tv_nsec = (long)wait }, NULL) <= 0)
         return;
     for (nfds_t i = 0; i < count && k->broken >= 0 && !k->restart; i++)
