@@ -328,19 +328,34 @@ static bool has_clock(const model *m)
     return false;
 }
 
-/* A task gives back only what it has: an unlock whose lock was left out is left out too. */
+/* A task gives back only what it has: an unlock whose lock was left out is left out too, as is what
+ * becomes of a permit or an ack. */
 typedef struct model_held {
-    uint8_t reads[2], writes[2], requests[2];
+    uint8_t reads[2], writes[2], requests[2], permits[MODEL_CHANNELS], acks[MODEL_CHANNELS];
 } model_held;
+
+static bool is_held(const model_step *s, const model_held *held)
+{
+    switch (s->kind) {
+    case ASX__OP_READ_UNLOCK:
+        return held->reads[s->object] != 0;
+    case ASX__OP_WRITE_UNLOCK:
+        return held->writes[s->object] != 0;
+    case ASX__OP_PERMIT_SEND:
+    case ASX__OP_PERMIT_ABORT:
+        return held->permits[s->object] != 0 || s->must; /* it had one from the beginning */
+    case ASX__OP_ACK_COMMIT:
+    case ASX__OP_ACK_NACK:
+        return held->acks[s->object] != 0;
+    default:
+        return true;
+    }
+}
 
 static uint32_t skip_unheld(const model *m, uint32_t task, uint32_t pc, const model_held *held)
 {
-    for (; pc < m->len[task]; pc++) {
-        const model_step *s = &m->code[task][pc];
-        if ((s->kind != ASX__OP_READ_UNLOCK || held->reads[s->object] != 0) &&
-            (s->kind != ASX__OP_WRITE_UNLOCK || held->writes[s->object] != 0))
-            break;
-    }
+    while (pc < m->len[task] && !is_held(&m->code[task][pc], held))
+        pc++;
     return pc;
 }
 
@@ -357,6 +372,14 @@ static void note_held(const model_step *s, uint64_t found, model_held *held)
         held->requests[s->object] = 0;
     } else if (s->kind == ASX__OP_WRITE_UNLOCK)
         held->writes[s->object]--;
+    else if (s->kind == ASX__OP_RESERVE || s->kind == ASX__OP_TRY_RESERVE)
+        held->permits[s->object] = (uint8_t)(held->permits[s->object] + (found == ASX__FOUND_DONE));
+    else if (s->kind == ASX__OP_PERMIT_SEND || s->kind == ASX__OP_PERMIT_ABORT)
+        held->permits[s->object] = (uint8_t)(held->permits[s->object] - !s->must);
+    else if (s->kind == ASX__OP_RECV_ACK)
+        held->acks[s->object] = (uint8_t)(held->acks[s->object] + (found == ASX__FOUND_DONE));
+    else if (s->kind == ASX__OP_ACK_COMMIT || s->kind == ASX__OP_ACK_NACK)
+        held->acks[s->object]--;
 }
 
 static void announce(const model *m, asx__dpor *d, uint32_t task, uint32_t *pc, uint64_t *objects,

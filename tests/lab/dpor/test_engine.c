@@ -331,7 +331,7 @@ ASX_TEST(what_is_remembered_of_a_sequence_rests_on_its_way_through_the_tree)
         .tasks = 4, .len = { 2, 1, 1, 2 }, .start = { 0, 0, 0, 0, 2 }, .capacity = { 1, 1 },
         .cancels = true,
         .code = { { STEP(FETCH_ADD, 1, 1, 2, 0, 2), STEP(TRY_SEND, 0, 0, 0, 0, 1) },
-                  { STEP(PERMIT_SEND, 0) },
+                  { STEP(PERMIT_SEND, 0, 0, 0, 0, 0, true) },
                   { STEP(CAS, 1, 0, 1, 1, 2) },
                   { STEP(CHOOSE, 0, 2), STEP(EVICT, 0) } }
     };
