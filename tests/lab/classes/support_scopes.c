@@ -227,10 +227,10 @@ static void spare_behind(state *s, int number, bool ends)
         for (int k = i; s->task[i].scope != 0 && k >= 0; k = owner_around(s, k)) {
             if (k != number)
                 continue;
+            uint8_t *spared = &s->task[s->task[i].scope].spared, before = *spared;
             if (ends)
                 spare(s, s->task[i].scope, i);
-            else
-                s->task[s->task[i].scope].spared &= (uint8_t)~around;
+            *spared = (uint8_t)((before & ~around) | (*spared & around & (ends ? 255 : 0)));
         }
 }
 
