@@ -159,7 +159,7 @@ if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
     "${engine_rare};ASX__CLOCK_LANES=2u;ASX__CLOCK_FAN_BITS=1u" ${engine_sources})
   # What trees have in common is looked for after each execution (src/lab/dpor_branch.h).
   asx_add_engine_test(lab-dpor-shared dpor/test_work.c lab-dpor-support several_engines
-    ASX__SHARE_FROM=0 ${engine_sources} "${PROJECT_SOURCE_DIR}/src/lab/pool.c")
+    "ASX__SHARE_FROM=0;ASX__TOLD_MOST=1" ${engine_sources} "${PROJECT_SOURCE_DIR}/src/lab/pool.c")
   set_tests_properties(lab-classes-seen lab-classes-trees PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
   set_tests_properties(lab-dpor-rare PROPERTIES ENVIRONMENT "ASX_DENSE_PROGRAMS=3000")

@@ -7,7 +7,7 @@
  *   dfs       a prefix and a next step: that step, those after it in order, and all below
  *   branch    several objects: a branch at a node. Below it, everything is explored that begins
  *             with it, apart from what begins with a step that sleeps at the node. What is found
- *             there for nodes further up goes to the pool at once
+ *             there for nodes further up goes to the pool
  *   samples   a range of numbers
  *
  * Sharing. The nodes before `shared` belong to the pool. An engine that gives away what is left at
@@ -150,34 +150,20 @@ static void give_untried(asx__dpor *d)
 
 /* ---- giving: several objects ---------------------------------------------------------------- */
 
-static size_t end_of_sleepers(const asx__dpor *d, size_t node)
-{
-    return node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
-}
-
-/* Is it among our sleepers there? */
-static bool is_known_to_sleep(const asx__dpor *d, size_t node, const asx__branch *step)
-{
-    size_t to = end_of_sleepers(d, node);
-    for (size_t i = d->nodes.at[node].sleepers; i < to; i++)
-        if (d->sleepers.at[i]->task == step->task && d->sleepers.at[i]->choice == step->choice)
-            return true;
-    return false;
-}
-
 /* A node of ours, for the pool: who sleeps there, the branch that we are on, what is left. */
 static void put_node(asx__dpor *d, asx__bytes *b, size_t node)
 {
-    size_t from = d->nodes.at[node].sleepers, to = end_of_sleepers(d, node), more = 0;
+    size_t from = d->nodes.at[node].sleepers, more = 0;
+    size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
     const asx__branch *done = d->nodes.at[node].heard ? d->nodes.at[node].done : NULL;
     for (const asx__branch *s = done; s != NULL; s = s->next)
-        more += !is_known_to_sleep(d, node, s);
+        more += !asx__tree_knows(d, node, s);
     asx__bytes_u32(b, (uint32_t)(to - from + more));
     for (size_t i = from; i < to; i++)
         asx__branch_put(b, d->sleepers.at[i]->task, d->sleepers.at[i]->choice,
                         &d->sleepers.at[i]->prints);
     for (const asx__branch *s = done; s != NULL; s = s->next)
-        if (!is_known_to_sleep(d, node, s))
+        if (!asx__tree_knows(d, node, s))
             asx__branch_put(b, s->task, s->choice, &s->prints);
     asx__prints prints = asx__wide_prints(d, (uint32_t)node);
     asx__branch_put(b, d->events[node].task, d->events[node].choice, &prints);
@@ -411,7 +397,7 @@ static bool hear_sleeper(asx__dpor *d, asx__reader *r, size_t at)
     asx__branch *told = read_branch(d, r);
     if (told == NULL)
         return false;
-    bool known = is_known_to_sleep(d, at, told) ||
+    bool known = asx__tree_knows(d, at, told) ||
                  (told->task == d->plan.at[at].task && told->choice == d->plan.at[at].choice);
     for (const asx__branch *b = d->nodes.at[at].done; b != NULL; b = b->next)
         known = known || (b->task == told->task && b->choice == told->choice);

@@ -26,8 +26,8 @@
  */
 #include "lab/dpor_int.h"
 
-/* A sequence of so many events is not gone through to find where a step is. The test
- * lab-classes-trees has 0. */
+/* A sequence of so many events is not gone through to find where a step is. The tests
+ * lab-classes-trees and lab-dpor-rare have 0. */
 #ifndef ASX__FIND_FROM
 #define ASX__FIND_FROM 48
 #endif
@@ -97,6 +97,15 @@ bool asx__tree_sleeps(const asx__dpor *d, uint32_t task)
 {
     for (size_t i = d->nodes.at[d->nodes.len - 1].sleepers; i < d->sleepers.len; i++)
         if (d->sleepers.at[i]->task == task)
+            return true;
+    return false;
+}
+
+bool asx__tree_knows(const asx__dpor *d, size_t node, const asx__branch *step)
+{
+    size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
+    for (size_t i = d->nodes.at[node].sleepers; i < to; i++)
+        if (d->sleepers.at[i]->task == step->task && d->sleepers.at[i]->choice == step->choice)
             return true;
     return false;
 }
@@ -496,14 +505,9 @@ bool asx__tree_add_answers(asx__dpor *d, uint32_t node, uint32_t choice, uint32_
 static void hear_of_done(asx__dpor *d, asx__node *node)
 {
     node->heard = false;
-    for (asx__branch *b = node->done; b != NULL; b = b->next) {
-        size_t i = node->sleepers;
-        while (i < d->sleepers.len && (d->sleepers.at[i]->task != b->task ||
-                                       d->sleepers.at[i]->choice != b->choice))
-            i++;
-        if (i == d->sleepers.len && ASX__VEC_ROOM(d, d->sleepers, 1))
+    for (asx__branch *b = node->done; b != NULL; b = b->next)
+        if (!asx__tree_knows(d, d->nodes.len - 1, b) && ASX__VEC_ROOM(d, d->sleepers, 1))
             d->sleepers.at[d->sleepers.len++] = b;
-    }
 }
 
 /* The step that was taken at the node is done there: it sleeps. */
