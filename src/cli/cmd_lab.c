@@ -95,16 +95,13 @@ int cli_explore(int argc, char **argv)
 
 /* ---- replay ---- */
 
-/* The value of a line of the head of a pack, malloc'd; NULL: no such line. */
+/* The value of a line of the head of a pack, malloc'd; NULL: no such line, or none that ends. */
 static char *pack_value(const char *text, const char *word)
 {
     size_t len = strlen(word);
-    while (text != NULL && *text != '\0') {
+    for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
         if (strncmp(text, word, len) == 0 && text[len] == ' ')
-            return strndup(text + len + 1, strcspn(text + len + 1, "\n"));
-        text = strchr(text, '\n');
-        text += text != NULL;
-    }
+            return strndup(text + len + 1, (size_t)(end - text) - len - 1);
     return NULL;
 }
 

@@ -53,6 +53,8 @@ head -c -1 asx-account_bad.pack >cut.pack
 expect cut-trace 2 'is damaged: its end is missing' "$asx" replay cut.pack
 grep -a -v '^program' asx-account_bad.pack >nobody.pack
 expect no-program 2 'names no program' "$asx" replay nobody.pack
+sed '/^test/,$d' asx-account_bad.pack | head -c -3 >half.pack
+expect half-a-program 2 'names no program' "$asx" replay half.pack
 sed 's,^program .*,program ./no-such-program,' asx-account_bad.pack >gone.pack
 expect program-gone 2 'no-such-program' "$asx" replay gone.pack
 if command -v gdb >/dev/null 2>&1; then
