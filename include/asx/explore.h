@@ -39,9 +39,9 @@
  * explored; what is seen of it ends the exploration with ASX_E_NOT_SUPPORTED.
  *
  * A cell is known by its address, or by its place on the stack of a task or in memory of a region
- * (asx_region_alloc()). Elsewhere it must not be at another address in the next execution (memory
- * that tasks allocate), and such a test is explored by one process whatever `jobs` says, without
- * checkpoints, if its tasks do more than access cells.
+ * (asx_region_alloc(), the copy of an argument). Elsewhere it must not be at another address in the
+ * next execution (memory that tasks allocate), and such a test is explored by one process whatever
+ * `jobs` says, without checkpoints, if its tasks do more than access cells.
  */
 #ifndef ASX_EXPLORE_H
 #define ASX_EXPLORE_H

@@ -442,15 +442,10 @@ static uint32_t choose(asx__explorer *x)
 /* It stands for the first time in this execution. */
 static OUTSIDE void know(asx__explorer *x, uint32_t id, asx__task *task)
 {
-    const asx__stack *stack = task->u.fiber.stack;
     x->known[id].standing = task;
     x->known[id].name = task->name;
     x->known[id].serial = asx__serial(task->generation);
     asx__dpor_role(x->dpor, id, task->name != NULL && *task->name != 0 ? task->name : task->site);
-    if ((uintptr_t)stack->base < x->stacks_from)
-        x->stacks_from = (uintptr_t)stack->base;
-    if ((uintptr_t)stack->base + stack->size > x->stacks_to)
-        x->stacks_to = (uintptr_t)stack->base + stack->size;
 }
 
 uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op)
@@ -688,8 +683,6 @@ static void begin(asx__explorer *x)
     x->links_len = x->bare_len = x->shots_len = x->aiming_len = x->open_len = 0;
     x->search = 0;
     x->timed_tasks = x->timed_regions = 0;
-    x->stacks_from = UINTPTR_MAX;
-    x->stacks_to = 0;
     asx__explorer_forget_targets(x);
     x->advancing = x->timed = x->limits = false;
     x->began = x->rt->now;

@@ -159,7 +159,6 @@ typedef struct asx__explorer {
     size_t timed_tasks, timed_regions; /* so many were asked for their deadlines */
     uint32_t *open;      /* numbers of regions that have one, without some that are closed */
     size_t open_len, open_cap;
-    uintptr_t stacks_from, stacks_to; /* all stacks of tasks that have stood are in here */
     asx__lab_link *links;
     size_t links_len, links_cap;
     size_t bare_len;     /* regions whose shield was down */

@@ -107,20 +107,30 @@ static uint64_t name_in_memory(const asx__explorer *x, uint64_t at)
     return 0;
 }
 
+/* The stack that it is on; NULL: it is on none. */
+static const asx__stack *stack_around(const asx_runtime *rt, const void *cell)
+{
+    for (int i = 0; i < ASX__STACK_CLASSES; i++) {
+        asx__stack *stack;
+        bool in_guard;
+        if (rt->pool_ready[i] &&
+            asx__stack_pool_owns(&rt->pools[i], cell, &stack, &in_guard))
+            return stack;
+    }
+    return NULL;
+}
+
+/* The place is counted from the top: where a stack ends in its slot differs from slot to slot. */
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell)
 {
-    bool on_stack = (uintptr_t)cell >= x->stacks_from && (uintptr_t)cell < x->stacks_to;
-    for (size_t i = 0; i < x->tasks_len && on_stack; i++) {
-        uint32_t id = x->tasks[i].id;
-        const asx__task *task = id < x->known_cap ? x->known[id].standing : NULL;
-        if (task == NULL || x->known[id].serial != x->first_serial + i ||
-            (task->flags & (ASX__T_POLL | ASX__T_STARTED)) != ASX__T_STARTED ||
-            asx__serial(task->generation) != x->known[id].serial)
-            continue;
-        const asx__stack *stack = task->u.fiber.stack;
-        if ((const char *)cell >= stack->base && (const char *)cell < stack->base + stack->size)
-            return ASX__NAME(ASX__NAME_STACK, id, 0) +
-                   (uint64_t)((const char *)cell - stack->base);
+    const asx__stack *stack = stack_around(x->rt, cell);
+    for (size_t i = 0; i < x->tasks_len && stack != NULL; i++) {
+        const asx__task *task = x->tasks[i].record;
+        if (task != NULL && asx__serial(task->generation) == x->first_serial + i &&
+            (task->flags & (ASX__T_POLL | ASX__T_STARTED)) == ASX__T_STARTED &&
+            task->u.fiber.stack == stack)
+            return ASX__NAME(ASX__NAME_STACK, x->tasks[i].id, 0) +
+                   (uint64_t)((const char *)stack - (const char *)cell);
     }
     return name_in_memory(x, (uintptr_t)cell);
 }

@@ -265,6 +265,8 @@ static bool spawn_belongings(asx_runtime *rt, asx__region *region, asx__task *ta
         if (task->u.fresh.arg == NULL)
             return false;
         memcpy(task->u.fresh.arg, options->copy, options->copy_size);
+        (void)asx__turn_on(rt, rt->current, ASX__TURN_MADE, (uintptr_t)task->u.fresh.arg,
+                           options->copy_size, ASX__MADE_MEMORY);
     }
     if (request->cleanup != NULL) {
         if (asx__task_extra(rt, task) == NULL)

@@ -152,6 +152,97 @@ ASX_TEST(two_cells_in_memory_of_a_region_are_two_however_much_is_between)
     }
 }
 
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+typedef struct shared {
+    program *p;
+    int *cell;
+} shared;
+
+static asx_status adds_and_sends(asx_cx *cx, void *arg)
+{
+    const shared *s = arg;
+    (void)asx_lab_fetch_add(cx, s->cell, 1);
+    return send(cx, s->p, 0);
+}
+
+/* Has a cell on its stack, and need not have come to an operation when others access it. */
+static asx_status shares_a_cell(asx_cx *cx, program *p)
+{
+    asx_region r;
+    int cell = 0;
+    shared s = { .p = p, .cell = &cell };
+    asx_status st = asx_region_open(cx, &r, NULL);
+    (void)asx_spawn(&r, "a", adds_and_sends, &s);
+    (void)asx_spawn(&r, "b", adds_and_sends, &s);
+    return asx_region_close(&r, st);
+}
+
+static asx_status shares(asx_cx *cx, void *arg) { return shares_a_cell(cx, arg); }
+
+static asx_status looks_and_shares(asx_cx *cx, void *arg)
+{
+    program *p = arg;
+    (void)asx_lab_load(cx, &p->between);
+    return shares_a_cell(cx, p);
+}
+
+typedef struct copied {
+    program *p;
+    int cell;
+} copied;
+
+static asx_status shares_its_argument(asx_cx *cx, void *arg)
+{
+    copied *c = arg;
+    asx_region r;
+    shared s = { .p = c->p, .cell = &c->cell };
+    asx_status st = asx_region_open(cx, &r, NULL);
+    (void)asx_spawn(&r, "a", adds_and_sends, &s);
+    (void)asx_spawn(&r, "b", adds_and_sends, &s);
+    return asx_region_close(&r, st);
+}
+
+static asx_status gives_a_copy(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    copied c = { .p = arg };
+    asx_status st = asx_region_open(cx, &r, NULL);
+    (void)asx_spawn_copy(&r, "copy", shares_its_argument, &c, sizeof c);
+    return asx_region_close(&r, st);
+}
+
+static void two_stacks(asx_cx *cx, void *arg)
+{
+    static const asx_task_fn how[] = { shares, looks_and_shares, gives_a_copy };
+    program *p = arg;
+    asx_task_fn fn = how[p->between];
+    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 4, &p->tx[0], &p->rx[0]) ==
+                          ASX_OK);
+    run(cx, p, fn, fn);
+}
+
+/* Four sends in any order, and two additions in any order to each of the two cells. A task has
+ * another stack next time, which ends at another place of its slot, and the copy of its argument is
+ * elsewhere. */
+ASX_TEST(a_cell_of_a_task_is_the_same_one_wherever_its_stack_and_its_argument_are)
+{
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        program p = { .between = (int)(seed % 3) };
+        asx_explore_options options = { .seed = seed };
+        asx_explore_result result;
+        if (seed >= 15)
+            options.mode = ASX_EXPLORE_SOURCE;
+        CHECK_STATUS(asx_explore(&options, two_stacks, &p, &result), ASX_OK);
+        CHECK_STATUS(result.status, ASX_OK);
+        CHECK_EQ(result.totals.classes, 24 * 2 * 2);
+        CHECK_EQ(result.totals.redundant, 0);
+        CHECK_EQ(result.totals.blocked, 0);
+        CHECK(result.complete);
+    }
+}
+
 /* ---- regions -------------------------------------------------------------------------------- */
 
 static asx_status waits(asx_cx *cx, program *p, int which)
