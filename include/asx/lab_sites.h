@@ -112,6 +112,7 @@
 #define asx_region_cancel(...) ASX_LAB_AT_(asx_region_cancel(__VA_ARGS__))
 #define asx_checkpoint(...) ASX_LAB_AT_(asx_checkpoint(__VA_ARGS__))
 #define asx_is_cancelled(...) ASX_LAB_AT_(asx_is_cancelled(__VA_ARGS__))
+#define asx_cx_cancel_reason(...) ASX_LAB_AT_(asx_cx_cancel_reason(__VA_ARGS__))
 #define asx_yield(...) ASX_LAB_AT_(asx_yield(__VA_ARGS__))
 #define asx_sleep(...) ASX_LAB_AT_(asx_sleep(__VA_ARGS__))
 #define asx_sleep_until(...) ASX_LAB_AT_(asx_sleep_until(__VA_ARGS__))

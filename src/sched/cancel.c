@@ -403,6 +403,7 @@ asx_status asx_cx_cancel_reason(const asx_cx *cx, const asx_cancel_reason **ret_
     }
     if (ret_reason == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    asx__turn(rt, task, ASX__TURN_IS_CANCELLED, 0, 0);
     if (task->reason == NULL)
         return ASX_E_NOT_FOUND;
     *ret_reason = task->reason;

@@ -9,6 +9,7 @@
  *   d w        read-write lock: read and unlock; write and unlock
  *   a e        semaphore: acquire, release
  *   c h j i    cancel the first task; checkpoint; join the first task; join the second
+ *   y          ask why it is cancelled
  *   x X        load a cell, store into it; z: add to it
  *   n N        sleep for one millisecond, for two
  *   2 3        choose among so many; ?: choose among two, and go on or end
@@ -111,11 +112,14 @@ static asx_status lock_op(asx_cx *cx, world *w, hand *h, char op)
 
 static asx_status other_op(asx_cx *cx, world *w, char op)
 {
+    const asx_cancel_reason *reason;
     switch (op) {
     case 'c':
         return asx_task_cancel(&w->first, NULL);
     case 'h':
         return asx_checkpoint(cx);
+    case 'y':
+        return asx_cx_cancel_reason(cx, &reason);
     case 'j':
         return asx_join(cx, &w->first, NULL);
     case 'i':
@@ -288,6 +292,14 @@ ASX_TEST(a_cancel_meets_each_point_and_other_cancels)
     COUNT(3, T("lu", "c", "lu")); /* told; or it has it, before the other or after */
     COUNT(3, T("hx", "c", "X"));  /* told; or not, and the load is before the store or after */
     COUNT(3, T("w", "c"));        /* told before it has asked, before it has it, or not */
+}
+
+/* Each cancel may have made the reason another one. */
+ASX_TEST(who_asks_why_it_is_cancelled_may_ask_before_or_after)
+{
+    COUNT(2, T("y", "c"));
+    COUNT(3, T("y", "cc"));
+    COUNT(6, T("yy", "cc"));
 }
 
 ASX_TEST(a_join_comes_after_the_end)
