@@ -1,0 +1,193 @@
+/* Whom a cancel reaches, and what it asks on the way: the shields of regions that were opened under
+ * a mask. Who is called `b` comes to one checkpoint. Counted by hand. */
+#define ASX_LAB 1
+#include <asx/asx.h>
+
+#include "harness.h"
+#include "support_classes.h"
+
+typedef struct fixture {
+    asx_region home, outer, inner;
+    asx_task task;
+    asx_task_fn owner;
+    int x;
+} fixture;
+
+static asx_status open_region(asx_cx *cx, asx_region *ret)
+{
+    return asx_region_open(cx, ret, &(asx_region_options){ .policy = ASX_POLICY_COLLECT });
+}
+
+static asx_status check_once(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_checkpoint(cx);
+}
+
+static asx_status cancel_first(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    return asx_task_cancel(&((fixture *)arg)->task, NULL);
+}
+
+static asx_status cancel_home(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    return asx_region_cancel(&((fixture *)arg)->home, NULL);
+}
+
+static asx_status cancel_outer(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    return asx_region_cancel(&((fixture *)arg)->outer, NULL);
+}
+
+static void owner_and(asx_cx *cx, fixture *f, asx_task_fn other)
+{
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, NULL, f->owner, f, &f->task), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "other", other, f), ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+static void cancelled_itself(asx_cx *cx, void *arg)
+{
+    owner_and(cx, arg, cancel_first);
+}
+
+static void cancelled_from_around(asx_cx *cx, void *arg)
+{
+    owner_and(cx, arg, cancel_home);
+}
+
+/* ---- what a task has opened ----------------------------------------------------------------- */
+
+static asx_status one_of_two_is_shielded(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    (void)open_region(cx, &f->outer);
+    (void)asx_spawn(&f->outer, "b", check_once, f);
+    CHECK_STATUS(asx_mask_begin(cx, 3), ASX_OK);
+    (void)open_region(cx, &f->inner);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
+    return ASX_OK;
+}
+
+/* The cancel comes before all, and there is no b. Then before the end of the mask, the first close
+ * or the second one, each before the checkpoint or after it; or last. The end of the mask has
+ * nothing to do with b. */
+ASX_TEST(the_end_of_a_mask_concerns_what_was_opened_under_it)
+{
+    fixture f = { .owner = one_of_two_is_shielded };
+    CHECK_EQ(classes_of(cancelled_itself, &f), 1 + 3 * 2 + 1);
+    CHECK_EQ(classes_of(cancelled_from_around, &f), 1 + 3 * 2 + 1);
+}
+
+static asx_status opened_between_masks(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(asx_mask_begin(cx, 3), ASX_OK);
+    (void)open_region(cx, &f->outer);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    (void)open_region(cx, &f->inner);
+    (void)asx_spawn(&f->inner, "b", check_once, f);
+    CHECK_STATUS(asx_mask_begin(cx, 3), ASX_OK);
+    asx_lab_store(cx, &f->x, 1);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
+    return ASX_OK;
+}
+
+/* What is opened between two masks is reached through its owner, also while the shield of the
+ * region around it is up. The cancel comes before the first mask ends or before b is there; before
+ * the second mask, its end or the first close, each before the checkpoint or after it; before the
+ * second close; or last. */
+ASX_TEST(a_shield_is_not_in_front_of_what_was_opened_without_a_mask)
+{
+    fixture f = { .owner = opened_between_masks };
+    CHECK_EQ(classes_of(cancelled_itself, &f), 2 + 3 * 2 + 1 + 1);
+    CHECK_EQ(classes_of(cancelled_from_around, &f), 2 + 3 * 2 + 1 + 1);
+}
+
+/* ---- what a region has in it ---------------------------------------------------------------- */
+
+static void shielded_in_outer(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->outer), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "c", cancel_outer, f), ASX_OK);
+    CHECK_STATUS(asx_mask_begin(cx, 3), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->inner, "b", check_once, f), ASX_OK);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Before the end of the mask it does not come in, nor later; then before the checkpoint, after it,
+ * after the first close, or last. */
+ASX_TEST(the_cancel_of_a_region_races_with_the_end_of_a_mask_in_it)
+{
+    fixture f;
+    CHECK_EQ(classes_of(shielded_in_outer, &f), 5);
+}
+
+static void shielded_and_closed(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->outer), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "c", cancel_outer, f), ASX_OK);
+    CHECK_STATUS(asx_mask_begin(cx, 3), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Before the close of the region or after it. The mask ends later, for another one. */
+ASX_TEST(the_end_of_a_mask_has_nothing_to_do_with_what_was_closed_before)
+{
+    fixture f;
+    CHECK_EQ(classes_of(shielded_and_closed, &f), 2);
+}
+
+static asx_status cancel_own(asx_cx *cx, void *arg)
+{
+    asx_region around, within;
+    (void)open_region(cx, &around);
+    (void)open_region(cx, &within);
+    (void)asx_spawn(&within, "b", check_once, arg);
+    (void)asx_region_cancel(&around, NULL);
+    (void)asx_region_close(&within, ASX_OK);
+    (void)asx_region_close(&around, ASX_OK);
+    return ASX_OK;
+}
+
+static void cancelled_behind_a_shield(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(asx_mask_begin(cx, 3), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "o", cancel_own, f), ASX_OK);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    CHECK_STATUS(asx_mask_begin(cx, 3), ASX_OK);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Before the checkpoint or after it; the shield of the region where all this is has nothing to do
+ * with it. */
+ASX_TEST(who_cancels_behind_a_shield_does_not_ask_for_it)
+{
+    fixture f;
+    CHECK_EQ(classes_of(cancelled_behind_a_shield, &f), 2);
+}
