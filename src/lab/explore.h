@@ -307,12 +307,14 @@ bool asx__explorer_aim_deadline(asx__explorer *x, uint32_t timer, asx__op *op);
 void asx__explorer_aim_deadlines(asx__explorer *x);
 
 /* explore_aim.c */
-/* Whom a cancel, a time-out, a failure or the end of a mask reaches, or a close waits for. */
+/* Whom a cancel, a time-out, a failure or the end of a mask reaches, or a close or a race waits
+ * for. */
 typedef struct asx__lab_aim {
     uint64_t task;       /* serial of a task; 0: none */
     uint64_t region;     /* of a region; 0: none */
     asx__name_tag tag;   /* their cancel flags or their ends */
     bool unmasks;        /* only what the shields of the task have kept it from */
+    bool near;           /* only who lives in the region itself */
     const asx__lab_task *by; /* who does it; NULL: a deadline */
 } asx__lab_aim;
 

@@ -141,7 +141,7 @@ static void find_falling(search *s)
         reach_task(s, (uint32_t)(s->task - x->tasks));
     if (top != NULL)
         reach_region(s, (uint32_t)(top - x->regions));
-    for (size_t at = 0; at < s->len; at++) {
+    for (size_t at = 0; at < (s->aim->near ? 1 : s->len); at++) {
         uint64_t name = s->reached[at].name;
         if ((name & REGION) == 0) {
             for (uint32_t i = x->tasks[name].regions; i != 0; i = x->regions[i - 1].opened_before)

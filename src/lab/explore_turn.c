@@ -478,7 +478,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
         return make_close(x, object, a, op);
     case ASX__TURN_FIRST_OF:
         asx__explorer_expect_cancels(x);
-        at = (asx__lab_aim){ .region = object, .tag = ASX__NAME_FIN };
+        at = (asx__lab_aim){ .region = object, .tag = ASX__NAME_FIN, .near = true };
         op->targets = asx__aim_find(x, &at, &op->targets_len);
         return true;
     case ASX__TURN_LINK:

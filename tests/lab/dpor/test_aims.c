@@ -24,6 +24,13 @@ static asx_status check_once(asx_cx *cx, void *arg)
     return asx_checkpoint(cx);
 }
 
+static asx_status nothing(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    return ASX_OK;
+}
+
 static asx_status cancel_first(asx_cx *cx, void *arg)
 {
     (void)cx;
@@ -190,4 +197,29 @@ ASX_TEST(who_cancels_behind_a_shield_does_not_ask_for_it)
 {
     fixture f;
     CHECK_EQ(classes_of(cancelled_behind_a_shield, &f), 2);
+}
+
+/* ---- races ---------------------------------------------------------------------------------- */
+
+static asx_status with_helper(asx_cx *cx, void *arg)
+{
+    asx_region own;
+    asx_status st = open_region(cx, &own);
+    if (st >= 0)
+        (void)asx_spawn(&own, "helper", nothing, arg);
+    return st < 0 ? st : asx_region_close(&own, ASX_OK);
+}
+
+static void race_with_helper(asx_cx *cx, void *arg)
+{
+    const asx_branch branches[] = { { "a", with_helper, arg }, { "b", nothing, arg } };
+    (void)asx_race(cx, branches, 2, NULL, NULL);
+}
+
+/* The first branch may have started its helper, who may have ended, before the second one is there
+ * and the race is waited for. */
+ASX_TEST(the_end_of_who_helps_a_branch_is_not_that_of_the_branch)
+{
+    fixture f;
+    CHECK(classes_with(race_with_helper, &f, ASX_EXPLORE_QUIESCENT, ASX_EXPLORE_FAULT_STACK) > 1);
 }
