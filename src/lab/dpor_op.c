@@ -501,7 +501,13 @@ static void run_task(asx__work *w)
         if ((state & 1) == 0)
             asx__work_writes(w, asx__work_part(w, ASX__PART_STOPPED), state | 1);
         break;
-    default: /* CHECKPOINT, OPEN_REGION */
+    case ASX__OP_OPEN_REGION: /* name: the flag of the region around it; 0: nobody else sets it */
+        if (asx__work_reads(w, w->op->cx) != 0)
+            asx__work_finds(w, ASX__FOUND_CANCELLED);
+        if (name != 0)
+            (void)asx__work_reads(w, name);
+        break;
+    default: /* CHECKPOINT */
         break;
     }
 }
@@ -548,11 +554,12 @@ static void run_wide(asx__work *w)
         run_task(w);
 }
 
-/* These look at the cancel flag only if they have to go on waiting. */
+/* These look at the cancel flag only if they have to go on waiting, or not at it alone. */
 static bool looks_late(asx__op_kind kind)
 {
     return kind == ASX__OP_CONDITION_GO_ON || kind == ASX__OP_GO_ON ||
-           kind == ASX__OP_MPMC_TAKEN || kind == ASX__OP_FIRST_OF || kind == ASX__OP_SPAWN;
+           kind == ASX__OP_MPMC_TAKEN || kind == ASX__OP_FIRST_OF || kind == ASX__OP_SPAWN ||
+           kind == ASX__OP_OPEN_REGION;
 }
 
 bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed)

@@ -508,8 +508,11 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     case ASX__TURN_SHIELD:
         op->name = cancel_flag(self->id);
         return x->cancels && asx__aim_shields(x, self, a != 0, op);
-    case ASX__TURN_IS_CANCELLED:
     case ASX__TURN_OPEN_REGION:
+        op->name = x->far_cancels ? asx__aim_flag(x, object) : 0;
+        op->cx = cancel_flag(self->id);
+        return x->cancels;
+    case ASX__TURN_IS_CANCELLED:
         op->cx = cancel_flag(self->id);
         return x->cancels;
     default:

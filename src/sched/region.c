@@ -276,6 +276,14 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
     return ASX_OK;
 }
 
+asx__region *asx__task_scope(const asx__task *task)
+{
+    asx__region *region = task->extra != NULL ? task->extra->scopes : NULL;
+    while (region != NULL && region->state == ASX_REGION_CLOSED)
+        region = region->owner_next; /* a poll task has not fetched its result yet */
+    return region;
+}
+
 static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
                              const asx_region_options *options, const char *site)
 {
@@ -286,9 +294,7 @@ static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
         ASX__GATE_CX(cx, open_scope(&in, ret_region, options, site));
         return st;
     }
-    asx__region *parent = task->extra != NULL ? task->extra->scopes : NULL;
-    while (parent != NULL && parent->state == ASX_REGION_CLOSED)
-        parent = parent->owner_next; /* a poll task has not fetched its result yet */
+    asx__region *parent = asx__task_scope(task);
     if (parent == NULL)
         parent = task->region;
     return open_region(cx, parent, true, ret_region, options, site);
@@ -297,7 +303,7 @@ static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
 asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
                               const asx_region_options *options, const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && !asx__region_opens_in_turn(cx))
+    if (cx != NULL && cx->rt_ != NULL && !asx__region_opens_in_turn(cx, true))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
     return bury(ret_region, open_scope(cx, ret_region, options, site));
 }
@@ -330,7 +336,7 @@ static asx_status open_in(const asx_cx *cx, const asx_region *handle, asx_region
 asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_region *ret_region,
                                  const asx_region_options *options, const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && !asx__region_opens_in_turn(cx))
+    if (cx != NULL && cx->rt_ != NULL && !asx__region_opens_in_turn(cx, false))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
     asx__counted_in_turn(handle, ASX__SPAWN_OPENS);
     return bury(ret_region, open_in(cx, handle, ret_region, options, site));

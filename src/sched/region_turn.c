@@ -4,16 +4,20 @@
  */
 #include "sched/region_turn.h"
 
-/* Explored: what a cancelled task opens is cancelled at once. False: there is no memory for it. */
-bool asx__region_opens_in_turn(const asx_cx *cx)
+/* Explored: what a cancelled task opens is cancelled at once, and who cancels the region around it
+ * later reaches it. False: there is no memory for it. */
+bool asx__region_opens_in_turn(const asx_cx *cx, bool scoped)
 {
     const asx_runtime *rt = cx->rt_;
     if (ASX__LIKELY(rt->seam == NULL))
         return true;
     if (asx__fails(rt, ASX__TURN_NO_MEMORY))
         return false;
-    if (rt->current != NULL && !asx__task_masked(rt->current))
-        asx__turn(rt, rt->current, ASX__TURN_OPEN_REGION, 0, 0);
+    if (rt->current == NULL || asx__task_masked(rt->current))
+        return true;
+    const asx__region *around = scoped ? asx__task_scope(rt->current) : NULL;
+    asx__turn(rt, rt->current, ASX__TURN_OPEN_REGION,
+              around != NULL ? asx__serial(around->generation) : 0, 0);
     return true;
 }
 

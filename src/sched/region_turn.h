@@ -4,8 +4,9 @@
 
 #include "sched/sched.h"
 
-/* Before the running task opens a region; false: there is no memory for it. */
-bool asx__region_opens_in_turn(const asx_cx *cx);
+/* Before the running task opens a region, in the innermost that it has open if it is `scoped`;
+ * false: there is no memory for it. */
+bool asx__region_opens_in_turn(const asx_cx *cx, bool scoped);
 /* Before its owner closes it; `cancels`: and cancels what is in it. */
 void asx__region_stop_in_turn(asx_runtime *rt, asx__region *region, bool cancels);
 /* Before it is closed, which region->busy has kept it from. */

@@ -882,6 +882,8 @@ void asx__budget_exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind)
 
 asx_status asx__region_resolve(const asx_region *region, uint16_t endpoint_mask,
                                asx__region **ret_region);
+/* The innermost region that the task has open; NULL: none. */
+asx__region *asx__task_scope(const asx__task *task);
 asx_status asx__region_create(asx_runtime *rt, asx__region *parent, asx__task *owner,
                               const asx_region_options *options, const char *site,
                               asx__region **ret_region);

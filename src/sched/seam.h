@@ -59,7 +59,7 @@ struct asx__task;
     X(TRY_ACQUIRE)                                                                                 \
     X(RELEASE)                                                                                     \
     X(IS_CANCELLED)  /* - */                                                                       \
-    X(OPEN_REGION)   /* - */                                                                       \
+    X(OPEN_REGION)   /* serial of the region around it, if the task has opened that; else 0 */     \
     X(SHIELD)        /* -; 1: the last mask ends, 0: one begins; it has opened regions masked */   \
     X(NO_MEMORY)     /* - ; as a fault, a call that allocates fails: not 0 */                      \
     X(NO_STACK)      /* - ; likewise, a task that is started now will have none */                 \

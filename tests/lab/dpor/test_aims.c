@@ -1,5 +1,5 @@
-/* Whom a cancel reaches, and what it asks on the way: the shields of regions that were opened under
- * a mask. Who is called `b` comes to one checkpoint. Counted by hand. */
+/* Whom a cancel or a deadline reaches, and what it asks on the way: the shields of regions that
+ * were opened under a mask. Who is called `b` comes to one checkpoint. */
 #define ASX_LAB 1
 #include <asx/asx.h>
 
@@ -120,6 +120,27 @@ ASX_TEST(a_shield_is_not_in_front_of_what_was_opened_without_a_mask)
 }
 
 /* ---- what a region has in it ---------------------------------------------------------------- */
+
+static void opened_in_outer(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->outer), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "c", cancel_outer, f), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->inner, "b", check_once, f), ASX_OK);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* The cancel comes before there is a region in it, which then is not cancelled; before the
+ * checkpoint there, after it, after the first close, or last. */
+ASX_TEST(the_cancel_of_a_region_races_with_what_its_owner_opens_in_it)
+{
+    fixture f;
+    CHECK_EQ(classes_of(opened_in_outer, &f), 5);
+}
 
 static void shielded_in_outer(asx_cx *cx, void *arg)
 {
