@@ -244,3 +244,182 @@ ASX_TEST(the_end_of_who_helps_a_branch_is_not_that_of_the_branch)
     fixture f;
     CHECK(classes_with(race_with_helper, &f, ASX_EXPLORE_QUIESCENT, ASX_EXPLORE_FAULT_STACK) > 1);
 }
+
+/* ---- deadlines that may come at any time ---------------------------------------------------- */
+
+static uint64_t classes_at_any_time(asx_lab_fn fn, fixture *f)
+{
+    return classes_with(fn, f, ASX_EXPLORE_ADVERSARIAL, 0);
+}
+
+static asx_status open_timed(asx_cx *cx, asx_region *ret)
+{
+    return asx_region_open(cx, ret, &(asx_region_options){ .policy = ASX_POLICY_COLLECT,
+                                                           .timeout_ns = ASX_MS });
+}
+
+static asx_budget until_soon(const asx_cx *cx)
+{
+    asx_budget budget = ASX_BUDGET_INFINITE;
+    budget.deadline = asx_now(cx) + ASX_MS;
+    return budget;
+}
+
+static asx_status check_why(asx_cx *cx, void *arg)
+{
+    const asx_cancel_reason *why = NULL;
+    if (asx_checkpoint(cx) == ASX_E_CANCELLED && asx_cx_cancel_reason(cx, &why) == ASX_OK)
+        ((fixture *)arg)->x += why->kind == ASX_CANCEL_DEADLINE;
+    return ASX_OK;
+}
+
+static void region_with_a_budget(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_budget budget = until_soon(cx);
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT, .budget = &budget };
+    CHECK_STATUS(asx_region_open(cx, &f->home, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "b", check_why, f), ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Before the checkpoint, after it, or too late. It is the region's, and nobody's in there. */
+ASX_TEST(the_deadline_of_a_region_may_be_that_of_its_budget)
+{
+    fixture f = { .x = 0 };
+    CHECK_EQ(classes_at_any_time(region_with_a_budget, &f), 3);
+    CHECK(f.x != 0);
+}
+
+static void task_with_a_budget(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_budget budget = until_soon(cx);
+    asx_spawn_options options = { .budget = &budget };
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, &options, f->owner, f, &f->task), ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+static asx_status timed_scope(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    (void)open_timed(cx, &f->inner);
+    asx_lab_store(cx, &f->x, 1);
+    (void)asx_spawn(&f->inner, "b", check_once, f);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    return ASX_OK;
+}
+
+ASX_TEST(a_task_and_the_first_region_that_it_opens_have_a_deadline_each)
+{
+    fixture f = { .owner = timed_scope };
+    CHECK(classes_at_any_time(task_with_a_budget, &f) > 1);
+}
+
+static void opened_in_timed(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    (void)open_timed(cx, &f->outer);
+    (void)open_region(cx, &f->inner);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
+}
+
+/* Before there is a region in it, before the first close, before the second one, or too late. */
+ASX_TEST(a_deadline_races_with_what_the_owner_of_the_region_opens_in_it)
+{
+    fixture f;
+    CHECK_EQ(classes_at_any_time(opened_in_timed, &f), 4);
+}
+
+static asx_status scope_of_b(asx_cx *cx, void *arg)
+{
+    asx_region own;
+    (void)open_region(cx, &own);
+    (void)asx_spawn(&own, "b", check_once, arg);
+    (void)asx_region_close(&own, ASX_OK);
+    return ASX_OK;
+}
+
+static asx_status shielded_twice(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(asx_mask_begin(cx, 3), ASX_OK);
+    (void)open_region(cx, &f->inner);
+    (void)asx_spawn(&f->inner, "s", scope_of_b, f);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    CHECK_STATUS(asx_mask_begin(cx, 3), ASX_OK);
+    asx_lab_store(cx, &f->x, 1);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    return ASX_OK;
+}
+
+static void shield_in_timed(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    (void)open_timed(cx, &f->home);
+    (void)asx_spawn(&f->home, "o", shielded_twice, f);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* What is opened behind the shield that has stopped it is reached when it comes before that. */
+ASX_TEST(a_deadline_that_a_shield_has_stopped_might_have_come_before)
+{
+    fixture f = { .owner = shielded_twice };
+    uint64_t around = classes_at_any_time(shield_in_timed, &f);
+    CHECK_EQ(classes_at_any_time(task_with_a_budget, &f), around);
+}
+
+static asx_status open_and_close_timed(asx_cx *cx, void *arg)
+{
+    asx_region own;
+    (void)arg;
+    (void)open_timed(cx, &own);
+    (void)asx_region_close(&own, ASX_OK);
+    return ASX_OK;
+}
+
+static void timed_and_cancelled(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "t", open_and_close_timed, f), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, NULL, timed_scope, f, &f->task), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "c", cancel_first, f), ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Whom the deadline would have reached is known when the cancel has come, also if another deadline
+ * was taken off the list just then. */
+ASX_TEST(a_deadline_that_a_cancel_has_forestalled_might_have_come_before)
+{
+    fixture f;
+    asx_explore_options options = { .clock = ASX_EXPLORE_ADVERSARIAL };
+    uint64_t classes = classes_explore(timed_and_cancelled, &f, &options).totals.executions;
+    for (options.seed = 1; options.seed < 20; options.seed++)
+        CHECK_EQ(classes_explore(timed_and_cancelled, &f, &options).totals.executions, classes);
+}
+
+/* ---- the clock ------------------------------------------------------------------------------ */
+
+static void stuck_after_a_deadline_that_is_gone(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_lab_semaphore none = { 0 };
+    (void)open_timed(cx, &f->inner);
+    asx_lab_store(cx, &f->x, 1);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_lab_semaphore_acquire(cx, &none, 1);
+}
+
+/* The store is the only step. */
+ASX_TEST(the_clock_does_not_move_for_a_deadline_that_is_gone)
+{
+    fixture f;
+    asx_explore_options options = { 0 };
+    asx_explore_result result = classes_explore(stuck_after_a_deadline_that_is_gone, &f, &options);
+    CHECK_EQ(result.totals.deadlocks, 1);
+    CHECK_EQ(result.totals.steps, 1);
+}
