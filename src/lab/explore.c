@@ -469,8 +469,9 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
         x->due = is_time ? chosen : ASX__DPOR_NONE;
         if (chosen != x->due) {
             /* From here to the chosen task, which stands at the end of this function, nothing
-             * happens that we would want to hear of. */
-            x->rt->tracing = x->options->sink != NULL;
+             * happens that we would want to hear of; in a trace it would look as if one task had
+             * waited for the other. */
+            x->rt->tracing = false;
             wake(x, chosen);
         }
     }

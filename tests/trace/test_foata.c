@@ -217,3 +217,40 @@ ASX_TEST(tasks_that_meet_have_several)
     count(&digests, &forms);
     CHECK_GE(forms, 3);
 }
+
+static void explored(asx_cx *cx, void *arg)
+{
+    (void)three_senders(cx, arg);
+}
+
+static asx__foata run_in_order(const char *schedule)
+{
+    kept k = { 0 };
+    asx_explore_options options = { .schedule = schedule, .sink = keep, .ctx = &k };
+    asx_explore_result result;
+    asx_trace_reader reader;
+    asx__foata f;
+    CHECK_STATUS(asx_explore(&options, explored, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK_STATUS(asx_trace_reader_init(&reader, k.bytes, k.len), ASX_OK);
+    CHECK_STATUS(asx__foata_make(&reader, &f), ASX_OK);
+    free(k.bytes);
+    return f;
+}
+
+/* That one task is given its turn when another has come to its next operation orders nothing. */
+ASX_TEST(executions_of_one_class_have_one_normal_form)
+{
+    static const char *const orders[] = { "1 1 1 2 2 2 3 3 3", "3 2 1 3 2 1 3 2 1",
+                                          "2 3 3 1 2 1 1 3 2" };
+    for (int together = 0; together < 2; together++) {
+        one_channel = together != 0;
+        asx__foata first = run_in_order(orders[0]);
+        for (size_t i = 1; i < COUNT(orders); i++) {
+            asx__foata other = run_in_order(orders[i]);
+            CHECK_EQ(same(&first, &other), !one_channel);
+            asx__foata_deinit(&other);
+        }
+        asx__foata_deinit(&first);
+    }
+}
