@@ -59,6 +59,7 @@ static struct {
 } watched;
 
 static char schedule[1 << 16], lanes[1 << 16], said[1 << 17];
+static char alternate[1 << 18]; /* a stack for who has come to the end of his own */
 static char program[4096], packed[4096], recorded[4096 + 8], copied[4096];
 
 static uint64_t now_ns(void)
@@ -340,6 +341,9 @@ void watch_deaths(void)
     void *shared = mmap(NULL, sizeof *watched.told, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     watched.told = shared != MAP_FAILED ? shared : NULL;
+    stack_t stack;
+    if (sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_DISABLE) != 0)
+        (void)sigaltstack(&(stack_t){ .ss_sp = alternate, .ss_size = sizeof alternate }, NULL);
     struct sigaction action;
     memset(&action, 0, sizeof action);
     (void)sigemptyset(&action.sa_mask);

@@ -22,7 +22,7 @@ has_trace() {
     [ ! -e "asx-$1.pack.trace" ] || fail "$1: a file is left over"
 }
 
-for one in "faults SIGSEGV" "aborts SIGABRT" "exits exit() was called" \
+for one in "faults SIGSEGV" "overflows SIGSEGV" "aborts SIGABRT" "exits exit() was called" \
     "stays a task runs and comes to no operation"; do
     test=${one%% *}
     why=${one#* }

@@ -35,6 +35,22 @@ static asx_status faults_at_two(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+static int deeper(volatile char *above, int levels)
+{
+    volatile char frame[512];
+    frame[0] = above[0];
+    return levels != 0 ? deeper(frame, levels - 1) + frame[0] : 0;
+}
+
+static asx_status overflows_at_two(asx_cx *cx, void *arg)
+{
+    volatile char none = 0;
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2)
+        return deeper(&none, 1 << 20) == 0 ? ASX_OK : ASX_E_SYSTEM;
+    return ASX_OK;
+}
+
 static asx_status aborts_at_two(asx_cx *cx, void *arg)
 {
     (void)arg;
@@ -69,6 +85,7 @@ static asx_status only_reads(asx_cx *cx, void *arg)
 
 ASX_LAB_TEST(lives) { read_by(cx, only_reads); }
 ASX_LAB_TEST(faults) { read_by(cx, faults_at_two); }
+ASX_LAB_TEST(overflows) { read_by(cx, overflows_at_two); }
 ASX_LAB_TEST(aborts) { read_by(cx, aborts_at_two); }
 ASX_LAB_TEST(exits) { read_by(cx, exits_at_two); }
 ASX_LAB_TEST(stays) { read_by(cx, stays_at_two); }
