@@ -33,7 +33,7 @@
 #define PLACES_MAX 256
 
 typedef struct place {
-    uint64_t name;             /* address, or kind << 56 | serial */
+    uint64_t name;             /* address, or NAME() */
     uint32_t clock[TASKS_MAX];
 } place;
 
@@ -60,8 +60,18 @@ struct asx__races {
 };
 
 /* Names of places that are not addresses. */
-enum { OF_CHANNEL = 1, OF_REGION = 2, OF_OBJECT = 3, OF_CANCEL = 11 };
+enum { OF_CHANNEL = 1, OF_REGION, OF_CANCEL, OF_OBJECT, OF_MOST = 15 };
 #define NAME(kind, serial) ((uint64_t)(kind) << 60 | (serial))
+
+/* The first event of each sort of object: those that follow are of the same sort. */
+static const uint32_t sorts[] = {
+    ASX_EVENT_MPMC_CREATE,      ASX_EVENT_MUTEX_CREATE,     ASX_EVENT_RWLOCK_CREATE,
+    ASX_EVENT_SEMAPHORE_CREATE, ASX_EVENT_CONDITION_CREATE, ASX_EVENT_NOTIFY_CREATE,
+    ASX_EVENT_BARRIER_CREATE,   ASX_EVENT_ONCE_CREATE,      ASX_EVENT_ONESHOT_CREATE,
+    ASX_EVENT_BROADCAST_CREATE, ASX_EVENT_WATCH_CREATE,
+};
+enum { SORTS = sizeof sorts / sizeof sorts[0] };
+_Static_assert((int)OF_OBJECT + (int)SORTS - 1 <= (int)OF_MOST, "a name has room for so many");
 
 static uint32_t *clock_of(struct asx__races *r, uint64_t task)
 {
@@ -114,6 +124,14 @@ static void tell(struct asx__races *r, uint64_t from, uint64_t to)
     teller[from - r->base]++;
 }
 
+static unsigned sort_of(uint32_t kind)
+{
+    unsigned i = SORTS - 1;
+    while (kind < sorts[i])
+        i--;
+    return i;
+}
+
 void asx__races_hear(asx__oracles *o, const asx_event *e)
 {
     struct asx__races *r = o->races;
@@ -143,8 +161,8 @@ void asx__races_hear(asx__oracles *o, const asx_event *e)
         meet(r, e->task, NAME(OF_CHANNEL, e->object));
         break;
     default:
-        if (e->kind > ASX_EVENT_USER && e->task != 0) /* mutexes and their like */
-            meet(r, e->task, NAME(OF_OBJECT + e->kind / 4 % 8, e->object));
+        if (e->kind >= sorts[0] && e->kind <= ASX_EVENT_WATCH_CLOSE && e->task != 0)
+            meet(r, e->task, NAME(OF_OBJECT + sort_of(e->kind), e->object));
         break;
     }
 }

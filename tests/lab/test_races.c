@@ -181,6 +181,154 @@ ASX_TEST(plain_accesses_are_not_scheduled)
     CHECK_EQ(result.totals.steps, 0);
 }
 
+/* ---- objects that order ---------------------------------------------------------------------- */
+
+typedef enum thing {
+    RWLOCK,
+    SEMAPHORE,
+    CONDITION,
+    NOTIFY,
+    BARRIER,
+    ONESHOT,
+    WATCH,
+    BROADCAST,
+    MPMC,
+    THINGS
+} thing;
+
+static struct {
+    thing which;
+    bool ready;
+    asx_mutex mutex;
+    asx_rwlock rwlock;
+    asx_semaphore semaphore;
+    asx_condition condition;
+    asx_notify notify;
+    asx_barrier barrier;
+    asx_oneshot_sender one_tx;
+    asx_oneshot_receiver one_rx;
+    asx_watch watch;
+    asx_broadcast cast;
+    asx_broadcast_receiver cast_rx;
+    asx_mpmc_sender many_tx;
+    asx_mpmc_receiver many_rx;
+} by;
+
+static void make(asx_region *r)
+{
+    int zero = 0;
+    CHECK_STATUS(asx_mutex_create(r, NULL, &by.mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(r, NULL, &by.rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(r, NULL, 0, &by.semaphore), ASX_OK);
+    CHECK_STATUS(asx_condition_create(r, NULL, &by.condition), ASX_OK);
+    CHECK_STATUS(asx_notify_create(r, NULL, &by.notify), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(r, NULL, 2, &by.barrier), ASX_OK);
+    CHECK_STATUS(asx_oneshot_create(r, sizeof(int), NULL, &by.one_tx, &by.one_rx), ASX_OK);
+    CHECK_STATUS(asx_watch_create(r, NULL, sizeof(int), &zero, &by.watch), ASX_OK);
+    CHECK_STATUS(asx_broadcast_create(r, NULL, sizeof(int), 1, &by.cast), ASX_OK);
+    CHECK_STATUS(asx_broadcast_subscribe(&by.cast, &by.cast_rx), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(r, sizeof(int), 1, &by.many_tx, &by.many_rx), ASX_OK);
+    by.ready = false;
+}
+
+static asx_status says_so(asx_cx *cx, void *arg)
+{
+    asx_rwlock_guard held = { 0 };
+    asx_mutex_guard guard;
+    int message = 1;
+    (void)arg;
+    if (by.which == RWLOCK)
+        CHECK_STATUS(asx_rwlock_write(&by.rwlock, cx, &held), ASX_OK);
+    asx_lab_write(cx, &data, 1);
+    switch (by.which) {
+    case RWLOCK:
+        return asx_rwlock_unlock(&held);
+    case SEMAPHORE:
+        return asx_semaphore_add(&by.semaphore, 1);
+    case CONDITION:
+        CHECK_STATUS(asx_mutex_lock(&by.mutex, cx, &guard), ASX_OK);
+        by.ready = true;
+        CHECK_STATUS(asx_condition_signal(&by.condition), ASX_OK);
+        return asx_mutex_unlock(&guard);
+    case NOTIFY:
+        return asx_notify_one(&by.notify);
+    case BARRIER:
+        return asx_barrier_wait(&by.barrier, cx, NULL);
+    case ONESHOT:
+        return asx_oneshot_send(&by.one_tx, &message);
+    case WATCH:
+        return asx_watch_send(&by.watch, &message);
+    case BROADCAST:
+        return asx_broadcast_send(&by.cast, &message, NULL);
+    default:
+        return asx_mpmc_send(&by.many_tx, cx, &message);
+    }
+}
+
+static asx_status wait_for_it(asx_cx *cx, asx_rwlock_guard *held)
+{
+    asx_mutex_guard guard;
+    asx_semaphore_permit permit;
+    uint64_t seen = 1;
+    int message;
+    switch (by.which) {
+    case RWLOCK:
+        return asx_rwlock_read(&by.rwlock, cx, held);
+    case SEMAPHORE:
+        return asx_semaphore_acquire(&by.semaphore, cx, 1, &permit);
+    case CONDITION:
+        CHECK_STATUS(asx_mutex_lock(&by.mutex, cx, &guard), ASX_OK);
+        while (!by.ready)
+            CHECK_STATUS(asx_condition_wait(&by.condition, cx, &guard), ASX_OK);
+        return asx_mutex_unlock(&guard);
+    case NOTIFY:
+        return asx_notify_wait(&by.notify, cx);
+    case BARRIER:
+        return asx_barrier_wait(&by.barrier, cx, NULL);
+    case ONESHOT:
+        return asx_oneshot_recv(&by.one_rx, cx, &message);
+    case WATCH:
+        return asx_watch_changed(&by.watch, cx, &seen, &message);
+    case BROADCAST:
+        return asx_broadcast_recv(&by.cast_rx, cx, &message, NULL);
+    default:
+        return asx_mpmc_recv(&by.many_rx, cx, &message);
+    }
+}
+
+static asx_status hears_of_it(asx_cx *cx, void *arg)
+{
+    asx_rwlock_guard held = { 0 };
+    (void)arg;
+    CHECK_STATUS(wait_for_it(cx, &held), ASX_OK);
+    (void)asx_lab_read(cx, &data);
+    return by.which == RWLOCK ? asx_rwlock_unlock(&held) : ASX_OK;
+}
+
+static void two_with_an_object(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    asx_lab_write(cx, &data, 0);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    make(&r);
+    CHECK_STATUS(asx_spawn(&r, "reader", hears_of_it, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "writer", says_so, NULL), ASX_OK);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(every_object_orders_what_was_done_before_it)
+{
+    for (by.which = RWLOCK; by.which < THINGS; by.which++) {
+        asx_explore_options options = { .on_failure = on_failure };
+        asx_explore_result result;
+        told[0] = '\0';
+        CHECK_STATUS(asx_explore(&options, two_with_an_object, NULL, &result), ASX_OK);
+        if (result.totals.bugs != 0 || !result.complete)
+            asx_test_fail(__FILE__, __LINE__, "case %d: %s", (int)by.which, told);
+    }
+}
+
 /* ---- a lab run, without an explorer ---------------------------------------------------------- */
 
 static asx_status lab_main(asx_cx *cx, void *arg)
