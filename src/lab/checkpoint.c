@@ -114,6 +114,7 @@ static void put_identity(const asx_explore_options *o, asx__bytes *b)
     asx__bytes_u32(b, o->faults);
     asx__bytes_u32(b, o->bound);
     asx__bytes_u32(b, o->delays);
+    asx__bytes_u32(b, o->weak);
     asx__bytes_u32(b, o->depth);
     asx__bytes_u32(b, o->unchecked);
     asx__bytes_fill(b, hole);

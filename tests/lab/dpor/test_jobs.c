@@ -472,8 +472,17 @@ ASX_TEST_TIMEOUT(a_checkpoint_that_is_damaged_or_of_something_else_is_refused, 6
     CHECK_STR_EQ(refusal(&k, options, channels, ASX_E_DIVERGED), "it was made in another mode");
     options = (asx_explore_options){ .program = "channels", .seed = 4 };
     CHECK_STR_EQ(refusal(&k, options, channels, ASX_E_DIVERGED), "it was made with another seed");
-    options = (asx_explore_options){ .program = "channels", .faults = ASX_EXPLORE_FAULT_CANCEL };
-    CHECK_STR_EQ(refusal(&k, options, channels, ASX_E_DIVERGED), "it was made with other options");
+    const asx_explore_options others[] = {
+        { .faults = ASX_EXPLORE_FAULT_CANCEL }, { .clock = ASX_EXPLORE_ADVERSARIAL },
+        { .steps_max = 77 }, { .bound = 2 }, { .delays = 2 }, { .weak = 2 }, { .depth = 7 },
+        { .unchecked = true },
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        options = others[i];
+        options.program = "channels";
+        CHECK_STR_EQ(refusal(&k, options, channels, ASX_E_DIVERGED),
+                     "it was made with other options");
+    }
     options = (asx_explore_options){ .program = "other" };
     CHECK_STR_EQ(refusal(&k, options, channels, ASX_E_DIVERGED), "it is of another test");
     options.program = "channels";
