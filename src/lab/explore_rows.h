@@ -121,9 +121,7 @@ enum {
     MAKES_CLAIMS = 2,   /* there can be more, or less, claims after it than messages were sent */
     GIVES_TICKETS = 4,
     LEFT_BEHIND = 8,    /* by a task: given back without a call of it */
-    AIMS_AT_TASKS = 16, /* those that came since it was announced may be among its targets */
-    LINKS = 32,
-    SHIELDS = 64
+    AIMS_AT_TASKS = 16  /* those that came since it was announced may be among its targets */
 };
 
 static const uint8_t traits[ASX__TURN_COUNT] = {
@@ -152,8 +150,8 @@ static const uint8_t traits[ASX__TURN_COUNT] = {
     [ASX__TURN_CANCEL_REGION] = AIMS_AT_TASKS,
     [ASX__TURN_END] = AIMS_AT_TASKS,
     [ASX__TURN_CLOSE_REGION] = AIMS_AT_TASKS,
-    [ASX__TURN_LINK] = AIMS_AT_TASKS | LINKS,
-    [ASX__TURN_SHIELD] = AIMS_AT_TASKS | SHIELDS,
+    [ASX__TURN_LINK] = AIMS_AT_TASKS,
+    [ASX__TURN_SHIELD] = AIMS_AT_TASKS,
 };
 
 #endif

@@ -14,7 +14,6 @@ struct asx__pool_node {
     uint32_t depth;
     asx__branch *via;  /* the step from its parent to it, which sleeps there */
     uint32_t users;    /* nodes below, and workers */
-    uint32_t workers;  /* those who work there */
     uint32_t number;   /* in a file */
     bool touched;      /* something was found for it that its finder could not place */
 };
@@ -272,11 +271,8 @@ static asx_status give_nodes(asx__pool *pool, asx__pool_place *place, asx__reade
         node->asleep = on;
         node->rest = asx__branch_read_tree(&pool->branches, r);
         node->users++;
-        node->workers++;
-        if (place->node != NULL) {
+        if (place->node != NULL)
             place->node->users--;
-            place->node->workers--;
-        }
         *place = (asx__pool_place){ node, on };
     }
     return r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
@@ -356,9 +352,7 @@ static double give_up(asx__pool *pool, asx__pool_place *place, asx__bytes *b)
     uint64_t len = asx__pool_len(pool);
     double share = len != 0 ? pool->share * count_of(node->rest) / (double)len : 0;
     put_node(pool, node, b);
-    *place = (asx__pool_place){ node->parent, node->via };
-    if (node->parent != NULL)
-        node->parent->workers++; /* a user less, and one more */
+    *place = (asx__pool_place){ node->parent, node->via }; /* there: a user less, and one more */
     pool->share -= share;
     remove_node(pool, node);
     return share;
@@ -387,7 +381,6 @@ void asx__pool_done(asx__pool *pool, const asx__pool_place *place)
         return;
     place->step->busy = false;
     place->node->users--;
-    place->node->workers--;
     drop_if_done(pool, place->node);
 }
 
@@ -433,7 +426,6 @@ static void take_branch(asx__pool *pool, asx__pool_node *node, double share, asx
     branch->busy = true;
     node->asleep = branch;
     node->users++;
-    node->workers++;
     *ret_place = (asx__pool_place){ node, branch };
 }
 
