@@ -1,0 +1,263 @@
+/* Rooms for so many, links, and starts that come late: what has to be told apart when somebody else
+ * was there before. Counted by hand. */
+#define ASX_LAB 1
+#include <asx/asx.h>
+
+#include "harness.h"
+#include "support_classes.h"
+
+typedef struct fixture {
+    asx_region home, room, inner;
+    asx_task task[3];
+    int x;
+} fixture;
+
+static asx_status open_region(asx_cx *cx, asx_region *ret)
+{
+    return asx_region_open(cx, ret, &(asx_region_options){ .policy = ASX_POLICY_COLLECT });
+}
+
+static asx_status nothing(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    return ASX_OK;
+}
+
+static asx_status fail(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    return ASX_E_NOT_FOUND;
+}
+
+static asx_status check_once(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_checkpoint(cx);
+}
+
+/* ---- rooms ---------------------------------------------------------------------------------- */
+
+static asx_status open_there(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region own;
+    if (asx_region_open_in(cx, &f->room, &own, NULL) == ASX_OK)
+        (void)asx_region_close(&own, ASX_OK);
+    return ASX_OK;
+}
+
+static asx_status open_with_finalizer(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region own;
+    if (asx_region_open_in(cx, &f->room, &own, NULL) == ASX_OK) {
+        (void)asx_defer(&own, nothing, f);
+        (void)asx_region_close(&own, ASX_OK);
+    }
+    return ASX_OK;
+}
+
+static asx_status promise_there(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_obligation promise;
+    (void)cx;
+    if (asx_obligation_reserve(&f->room, ASX_OBLIGATION_KIND_PLAIN, &promise) == ASX_OK)
+        (void)asx_obligation_commit(&promise);
+    return ASX_OK;
+}
+
+static void room_for_one(asx_cx *cx, fixture *f, asx_task_fn a, asx_task_fn b)
+{
+    asx_region_options one = { .policy = ASX_POLICY_COLLECT, .regions_max = 1,
+                               .obligations_max = 1 };
+    CHECK_STATUS(asx_region_open(cx, &f->room, &one), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->room, "a", a, f), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->room, "b", b, f), ASX_OK);
+    (void)asx_region_close(&f->room, ASX_OK);
+}
+
+static void finalizer_and_other(asx_cx *cx, void *arg)
+{
+    room_for_one(cx, arg, open_with_finalizer, open_there);
+}
+
+/* One after the other, either way round, or the second finds no place; and one of them, or both,
+ * may come when the room is being closed. */
+ASX_TEST(the_place_of_a_region_with_finalizers_is_free_after_them)
+{
+    fixture f;
+    CHECK_EQ(classes_of(finalizer_and_other, &f), 4 + 2 + 1);
+}
+
+static void region_and_promise(asx_cx *cx, void *arg)
+{
+    room_for_one(cx, arg, open_there, promise_there);
+}
+
+/* Each comes before the room is being closed or after that. */
+ASX_TEST(a_region_takes_no_place_of_a_promise)
+{
+    fixture f;
+    CHECK_EQ(classes_of(region_and_promise, &f), 2 * 2);
+}
+
+static asx_status start_there(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)asx_spawn(&((fixture *)arg)->room, "late", nothing, arg);
+    return ASX_OK;
+}
+
+static void room_with_finalizer(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region_options one = { .policy = ASX_POLICY_COLLECT, .tasks_max = 1 };
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &f->room, &one), ASX_OK);
+    CHECK_STATUS(asx_defer(&f->room, nothing, f), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "s", start_there, f), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "s", start_there, f), ASX_OK);
+    (void)asx_region_close(&f->room, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Two starts: one after the other, either way round, or the second finds no place. Who is refused
+ * because the room is being closed comes before the finalizers, before their end, or after it: one
+ * of the two, or both. */
+ASX_TEST(finalizers_take_no_place)
+{
+    fixture f;
+    CHECK_EQ(classes_of(room_with_finalizer, &f), 4 + 2 * 3 + 3 * 3);
+}
+
+/* ---- links ---------------------------------------------------------------------------------- */
+
+static asx_status scope_of_b(asx_cx *cx, void *arg)
+{
+    asx_region own;
+    (void)open_region(cx, &own);
+    (void)asx_spawn(&own, "b", check_once, arg);
+    (void)asx_region_close(&own, ASX_OK);
+    return ASX_OK;
+}
+
+static void start(fixture *f, int i, asx_task_fn fn)
+{
+    CHECK_STATUS(asx_spawn_task(&f->home, NULL, fn, f, &f->task[i]), ASX_OK);
+}
+
+static void linked_to_a_scope(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    start(f, 0, scope_of_b);
+    start(f, 1, fail);
+    (void)asx_task_link(&f->task[0], &f->task[1]);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+static void scope_is_linked(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    start(f, 0, scope_of_b);
+    start(f, 1, fail);
+    (void)asx_task_link(&f->task[1], &f->task[0]);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Linked in time: the failure comes before there is a scope, before its checkpoint, after it, or
+ * after the close. Linked after the failure: likewise, or when the other has ended. Linked when it
+ * has ended and nobody has failed yet. */
+ASX_TEST(a_link_that_comes_after_the_failure_reaches_what_the_other_has_opened)
+{
+    fixture f;
+    CHECK_EQ(classes_of(linked_to_a_scope, &f), 4 + 5 + 1);
+    CHECK_EQ(classes_of(scope_is_linked, &f), 4 + 5 + 1);
+}
+
+static void linked_twice(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    start(f, 0, fail);
+    start(f, 1, check_once);
+    start(f, 2, check_once);
+    (void)asx_task_link(&f->task[0], &f->task[1]);
+    (void)asx_task_link(&f->task[0], &f->task[2]);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* The failure is before the links, between them or after them. With each of the two it makes three
+ * ways: linked in time, the checkpoint is before the failure or after it, or all is over before the
+ * link; linked later, the checkpoint is after the link, before it, or all is over. */
+ASX_TEST(a_failure_goes_through_every_link)
+{
+    fixture f;
+    CHECK_EQ(classes_of(linked_twice, &f), 3 * (3 * 3));
+}
+
+static void fails_fast_and_linked(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    start(f, 1, check_once);
+    CHECK_STATUS(asx_region_open(cx, &f->inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->inner, NULL, fail, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->inner, "b", check_once, f), ASX_OK);
+    (void)asx_task_link(&f->task[0], &f->task[1]);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Linked in time or later, three ways each, as above; and b is told or not. */
+ASX_TEST(a_failure_that_cancels_its_region_goes_through_links_too)
+{
+    fixture f;
+    CHECK_EQ(classes_of(fails_fast_and_linked, &f), 2 * 3 * 2);
+}
+
+/* ---- late starts ---------------------------------------------------------------------------- */
+
+static asx_status cancel_home(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    return asx_region_cancel(&((fixture *)arg)->home, NULL);
+}
+
+static void start_after_a_step(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "c", cancel_home, f), ASX_OK);
+    asx_lab_store(cx, &f->x, 1);
+    (void)asx_spawn(&f->home, "b", check_once, f);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Before the start, the checkpoint, or after it. */
+ASX_TEST(a_start_after_a_step_may_find_its_region_cancelled)
+{
+    fixture f;
+    CHECK_EQ(classes_of(start_after_a_step, &f), 3);
+}
+
+static void alone_with_a_deadline(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region_options timed = { .policy = ASX_POLICY_COLLECT, .timeout_ns = ASX_MS };
+    CHECK_STATUS(asx_region_open(cx, &f->home, &timed), ASX_OK);
+    asx_lab_store(cx, &f->x, 1);
+    (void)asx_spawn(&f->home, "b", check_once, f);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Before the start, the checkpoint, the close, or too late. */
+ASX_TEST(who_is_alone_is_not_alone_with_a_deadline)
+{
+    fixture f;
+    CHECK_EQ(classes_with(alone_with_a_deadline, &f, ASX_EXPLORE_ADVERSARIAL, 0), 4);
+}
