@@ -206,6 +206,8 @@ ASX_MUST_USE asx_status asx__timer_wheel_init(asx_timer_wheel *wheel,
                                               const asx__timer_memory *memory);
 /* Gives all memory back; pending timers are dropped unfired. */
 void asx__timer_wheel_deinit(asx_timer_wheel *wheel);
+/* No timer may be live. From now on it is `start`, earlier or later than it was. */
+void asx__timer_wheel_restart(asx_timer_wheel *wheel, asx_time start);
 
 /* After this, registrations ask for no memory as long as at most `live_max` timers are live.
  *   ASX_E_INVALID_ARGUMENT    live_max > 2^32 - 2

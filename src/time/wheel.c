@@ -283,6 +283,14 @@ void asx__timer_wheel_deinit(asx_timer_wheel *wheel)
     memset(wheel, 0, offsetof(asx_timer_wheel, slot));
 }
 
+void asx__timer_wheel_restart(asx_timer_wheel *wheel, asx_time start)
+{
+    ASX__ASSERT(wheel->live == 0 && wheel->dead == 0 && wheel->quiet_until == ASX_TIME_NEVER);
+    wheel->now = start;
+    wheel->origin = start;
+    wheel->cursor = start / ASX_MS;
+}
+
 /* ---------------------------------------------------------------- register, cancel ---- */
 
 /* Returns what the call says on the wheel behind the gate, or `refused` if there is no gate. */

@@ -17,6 +17,29 @@ ASX_TEST(timer_fires_at_its_deadline_and_once)
     asx_timer_wheel_destroy(wheel);
 }
 
+/* Timers of every level, one that is cancelled, and then the same again from the beginning. */
+ASX_TEST(a_wheel_that_is_empty_can_begin_anew_at_an_earlier_time)
+{
+    asx_timer_wheel *wheel = kit_create(NULL);
+    for (int round = 0; round < 3; round++) {
+        asx_timer_handle gone = kit_add(wheel, 3 * ASX_MS, 9);
+        kit_add(wheel, 5 * ASX_MS, 1);
+        kit_add(wheel, 7 * ASX_SEC, 2);
+        CHECK(asx_timer_cancel(wheel, &gone));
+        FIRES_NONE(wheel, 5 * ASX_MS - 1);
+        FIRES(wheel, 5 * ASX_MS, 1);
+        kit_add(wheel, 30 * ASX_SEC * 3600, 3);
+        CHECK_EQ(asx_timer_next_deadline(wheel), 7 * ASX_SEC);
+        FIRES(wheel, 7 * ASX_SEC, 2);
+        FIRES_NONE(wheel, 29 * ASX_SEC * 3600);
+        FIRES(wheel, 30 * ASX_SEC * 3600, 3);
+        asx__timer_wheel_restart(wheel, 0);
+        CHECK(asx__timer_wheel_is_valid(wheel));
+        CHECK_EQ(asx_timer_next_deadline(wheel), ASX_TIME_NEVER);
+    }
+    asx_timer_wheel_destroy(wheel);
+}
+
 ASX_TEST(try_register_is_register)
 {
     asx_timer_wheel *wheel = kit_create(NULL);

@@ -11,7 +11,7 @@
  *   c h j i    cancel the first task; checkpoint; join the first task; join the second
  *   y          ask why it is cancelled
  *   x X        load a cell, store into it; z: add to it
- *   n N        sleep for one millisecond, for two
+ *   n N        sleep for one millisecond, for two; U: until the second millisecond of the clock
  *   2 3        choose among so many; ?: choose among two, and go on or end
  */
 #define ASX_LAB 1
@@ -137,6 +137,8 @@ static asx_status other_op(asx_cx *cx, world *w, char op)
         return asx_sleep(cx, ASX_MS);
     case 'N':
         return asx_sleep(cx, 2 * ASX_MS);
+    case 'U':
+        return asx_sleep_until(cx, 2 * ASX_MS);
     case '?':
         return asx_lab_choose(cx, 2) == 1 ? ASX_E_CANCELLED : ASX_OK;
     default:
@@ -331,6 +333,15 @@ ASX_TEST(time_that_waits_for_everybody)
     COUNT(1, T("nx", "X"));
     COUNT(1, T("n", "c"));
     COUNT(2, T("nX", "nx", "Nx"));
+}
+
+/* Each execution begins when the first one did. */
+ASX_TEST(a_time_of_the_clock_is_the_same_in_every_execution)
+{
+    COUNT(2, T("nX", "nX", "Ux"));
+    COUNT(2, T("NX", "UX"));
+    COUNT(4, T("nX", "nX", "NX", "UX"));
+    COUNT(6, T("nX", "nX", "Ux"), .clock = ASX_EXPLORE_ADVERSARIAL);
 }
 
 ASX_TEST(time_that_comes_whenever_it_likes)
