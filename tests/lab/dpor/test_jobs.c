@@ -29,6 +29,8 @@ static void same(const asx_explore_result *a, const asx_explore_result *b, bool 
     CHECK_EQ(a->totals.compared, b->totals.compared);
     CHECK_EQ(a->totals.deadlocks, b->totals.deadlocks);
     CHECK_EQ(a->totals.bugs, b->totals.bugs);
+    CHECK_EQ(a->totals.too_long, b->totals.too_long);
+    CHECK_EQ(a->totals.tasks, b->totals.tasks);
     CHECK_EQ(a->totals.steps_longest, b->totals.steps_longest);
     CHECK_EQ(a->totals.left_out, b->totals.left_out);
     if (blocked_too) { /* source sets: how many depends on the order */
@@ -111,13 +113,70 @@ static void cancelled(asx_cx *cx, void *arg)
     channel_program(cx, true);
 }
 
+/* What one process meets first and all have to be prepared for: a cancel of what others have
+ * opened, a start where others live, ends that are dropped, and permits. */
+
+static asx_status checks(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_checkpoint(cx);
+}
+
+static asx_status has_a_scope(asx_cx *cx, void *arg)
+{
+    asx_region own;
+    if (asx_region_open(cx, &own, NULL) == ASX_OK) {
+        (void)asx_spawn(&own, "b", checks, arg);
+        (void)asx_region_close(&own, ASX_OK);
+    }
+    return ASX_OK;
+}
+
+static asx_status starts_another(asx_cx *cx, void *arg)
+{
+    asx_region home;
+    if (asx_cx_region(cx, &home) == ASX_OK)
+        (void)asx_spawn(&home, "late", checks, arg);
+    return ASX_OK;
+}
+
+static asx_status gives_up(asx_cx *cx, void *arg)
+{
+    pipes *p = arg;
+    asx_send_permit permit;
+    asx_channel_sender other;
+    if (asx_channel_try_reserve(&p->tx, cx, &permit) == ASX_OK)
+        (void)asx_send_permit_abort(&permit);
+    if (asx_channel_sender_clone(&p->tx, &other) == ASX_OK)
+        (void)asx_channel_sender_drop(&other);
+    return ASX_OK;
+}
+
+static void all_sorts(asx_cx *cx, void *arg)
+{
+    asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
+    asx_region r;
+    pipes p;
+    int message = 1;
+    (void)arg;
+    cell = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, &collect), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, NULL, has_a_scope, &p, &p.stubborn), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "c", cancels, &p), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "s", starts_another, &p), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "g", gives_up, &p), ASX_OK);
+    (void)asx_channel_try_send(&p.tx, cx, &message);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
 static const struct {
     const char *name;
     asx_lab_fn fn; /* NULL: a published one */
 } programs[] = {
     { "readers_8", NULL },      { "lastzero_10", NULL }, { "fib_3", NULL }, { "casrot_6", NULL },
     { "philosophers_5", NULL }, { "indexer_13", NULL },  { "channels", channels },
-    { "cancelled", cancelled },
+    { "cancelled", cancelled }, { "all_sorts", all_sorts },
 };
 enum { PROGRAMS = sizeof programs / sizeof programs[0] };
 
