@@ -383,6 +383,18 @@ ASX_TEST(samples_are_the_same_whoever_draws_them)
         }
 }
 
+/* Each process reports more than once. */
+ASX_TEST(samples_that_are_too_long_are_counted_once)
+{
+    asx_explore_options options = { .mode = ASX_EXPLORE_RANDOM, .executions_max = 500,
+                                    .steps_max = 4 };
+    asx_explore_result one = run(&options, adders);
+    CHECK(one.totals.too_long != 0);
+    options.jobs = 3;
+    asx_explore_result three = run(&options, adders);
+    same(&three, &one, true);
+}
+
 ASX_TEST(the_first_failure_ends_all_processes)
 {
     seen s = { 0 };
