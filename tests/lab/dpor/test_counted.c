@@ -325,6 +325,15 @@ ASX_TEST(joins_in_a_circle_are_a_deadlock)
     }
 }
 
+/* Who has a lock is refused it, and goes on. */
+ASX_TEST(a_lock_that_its_holder_asks_for_is_no_deadlock)
+{
+    counted c = { T("llX"), .classes = 1 };
+    asx_explore_result r = classes_explore(run, &c, &(asx_explore_options){ .seed = 0 });
+    CHECK_EQ(r.totals.executions, 1);
+    CHECK_EQ(r.totals.deadlocks, 0);
+}
+
 /* Equal deadlines come at once; those of later ones come after all that comes before. */
 ASX_TEST(time_that_waits_for_everybody)
 {

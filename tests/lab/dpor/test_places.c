@@ -1,5 +1,5 @@
-/* Rooms for so many, links, and starts that come late: what has to be told apart when somebody else
- * was there before. Counted by hand. */
+/* Rooms for so many, links, joins, and starts that come late: what has to be told apart when
+ * somebody else was there before. Counted by hand. */
 #define ASX_LAB 1
 #include <asx/asx.h>
 
@@ -260,4 +260,38 @@ ASX_TEST(who_is_alone_is_not_alone_with_a_deadline)
 {
     fixture f;
     CHECK_EQ(classes_with(alone_with_a_deadline, &f, ASX_EXPLORE_ADVERSARIAL, 0), 4);
+}
+
+/* ---- joins ---------------------------------------------------------------------------------- */
+
+static asx_status join_owner(asx_cx *cx, void *arg)
+{
+    (void)asx_join(cx, &((fixture *)arg)->task[0], NULL);
+    return ASX_OK;
+}
+
+static asx_status waits_for_who_joins_it(asx_cx *cx, void *arg)
+{
+    asx_region own;
+    (void)open_region(cx, &own);
+    (void)asx_spawn(&own, "j", join_owner, arg);
+    (void)asx_region_close(&own, ASX_OK);
+    return ASX_OK;
+}
+
+static void joined_from_within(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    start(f, 0, waits_for_who_joins_it);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+ASX_TEST(who_joins_the_owner_of_its_region_waits_for_ever)
+{
+    fixture f;
+    asx_explore_options options = { .seed = 0 };
+    asx_explore_result result = classes_explore(joined_from_within, &f, &options);
+    CHECK_EQ(result.totals.executions, 1);
+    CHECK_EQ(result.totals.deadlocks, 1);
 }
