@@ -571,6 +571,27 @@ static asx_status cannot_keep(void *ctx, const void *bytes, size_t len)
     return ASX_E_SYSTEM;
 }
 
+static void spins(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    (void)asx_lab_choose(cx, 2);
+    while (asx_yield(cx) >= 0)
+        continue;
+}
+
+/* Whoever was in it has not told what was left of its work. */
+ASX_TEST(a_livelock_in_one_process_is_not_the_end_of_all_work)
+{
+    kept k = { 0 };
+    asx_explore_options options = { .jobs = 2, .on_checkpoint = keep, .ctx = &k };
+    asx_explore_result result = run(&options, spins);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK(!result.complete);
+    CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_FIRST);
+    CHECK_GE(result.totals.bugs, 1);
+    CHECK_EQ(k.count, 0);
+}
+
 static bool stop_now(void *ctx, const asx_explore_progress *progress)
 {
     (void)ctx;
