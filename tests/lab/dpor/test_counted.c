@@ -376,3 +376,36 @@ ASX_TEST(a_close_writes_also_when_it_is_the_second)
     COUNT(6, T("C", "C", "W"), .many = 1);
     COUNT(6, T("C", "C", "T"), .many = 1);
 }
+
+/* ---- what is in a cell ---------------------------------------------------------------------- */
+
+static asx_status change_negative(asx_cx *cx, void *arg)
+{
+    int *cell = arg;
+    asx_lab_check(cx, asx_lab_cas(cx, cell, -1, -2));
+    asx_lab_check(cx, asx_lab_load(cx, cell) == -2);
+    asx_lab_check(cx, asx_lab_fetch_add(cx, cell, -1) == -2);
+    asx_lab_check(cx, !asx_lab_cas(cx, cell, -2, 0));
+    asx_lab_store(cx, cell, -5);
+    asx_lab_check(cx, asx_lab_cas(cx, cell, -5, 0));
+    return ASX_OK;
+}
+
+static void negative(asx_cx *cx, void *arg)
+{
+    static int cell;
+    asx_region r;
+    (void)arg;
+    cell = -1;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "n", change_negative, &cell), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    CHECK_EQ(cell, 0);
+}
+
+ASX_TEST(a_cell_of_four_bytes_holds_what_is_negative)
+{
+    asx_explore_result r = classes_explore(negative, NULL, &(asx_explore_options){ .seed = 0 });
+    CHECK_EQ(r.totals.executions, 1);
+    CHECK_EQ(r.totals.bugs, 0);
+}
