@@ -146,7 +146,7 @@ static bool shape_of(const asx_runtime *rt, size_t element_size, size_t capacity
 {
     shape sh = { .element_size = element_size, .capacity = capacity };
     size_t marks = 0;
-    sh.slots = element_size == 8 ? round_up(capacity) : capacity;
+    sh.slots = element_size <= ASX__SHORT_MESSAGE ? round_up(capacity) : capacity;
     if (sh.slots == 0 || __builtin_mul_overflow(sh.slots, element_size, &sh.ring_bytes) ||
         sh.ring_bytes > SIZE_MAX / 4 || element_size > SIZE_MAX / 4)
         return false;

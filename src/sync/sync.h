@@ -46,8 +46,8 @@
  * A poll task with a grant points to the channel's waitable until it runs again. A channel that
  * retires before that keeps its record until the last grant has come back.
  *
- * The slot of a message follows from its number. Rings of messages of 8 bytes have a power of two
- * of slots, so that this takes no division; others have `capacity`.
+ * The slot of a message follows from its number. Rings of messages of up to 8 bytes have a power of
+ * two of slots, so that this takes no division; others have `capacity`.
  *
  * Rejected: counters of queued and reserved slots (two of them change with every message); letting
  * a woken sender take its capacity itself (others could pass it, and the wake would have to be
@@ -138,12 +138,13 @@ typedef struct asx__sender {
 /* What outings of senders write, what those of the receiver write, and what nobody writes lie in
  * cache lines of their own: see outside.c. */
 #define ASX__CHANNEL_GAP 56
+#define ASX__SHORT_MESSAGE 8 /* bytes */
 
 typedef struct asx__channel {
     asx__resident resident;
     asx_runtime *rt;
     char *ring;             /* I */
-    uint64_t mask;          /* I: slots of the ring - 1, for messages of 8 bytes */
+    uint64_t mask;          /* I: slots of the ring - 1, for short messages */
     size_t element_size;    /* I */
     uint64_t capacity;      /* I */
     uint64_t first_obligation; /* I: permits and acks have higher numbers */
@@ -361,7 +362,7 @@ static inline void asx__message_copy(void *to, const void *from, size_t size)
 /* Where a message is while it is queued, by its number: 0 is the first ever sent. */
 static inline uint64_t asx__slot_index(const asx__channel *ch, uint64_t number)
 {
-    return ch->element_size == 8 ? number & ch->mask : number % ch->capacity;
+    return ch->element_size <= ASX__SHORT_MESSAGE ? number & ch->mask : number % ch->capacity;
 }
 
 static inline char *asx__slot(const asx__channel *ch, uint64_t number)
