@@ -358,7 +358,8 @@ static uint32_t choose_awake(asx__dpor *d)
         if (d->options.seed == 0)
             break;
     }
-    d->blocked = d->blocked && chosen == ASX__DPOR_NONE;
+    if (ASX__UNLIKELY(d->blocked))
+        d->blocked = chosen == ASX__DPOR_NONE;
     return chosen;
 }
 
@@ -522,11 +523,12 @@ uint32_t asx__dpor_choose(asx__dpor *d)
         }
     } else {
         chosen = choose_free(d);
-        if (ASX__UNLIKELY(chosen == ASX__DPOR_NONE) && !d->blocked && d->clock != ASX__DPOR_NONE &&
-            d->tasks[d->clock].present && d->tasks[d->clock].pending)
+        if (ASX__UNLIKELY(chosen == ASX__DPOR_NONE)) {
             chosen = d->clock;
-        if (chosen == ASX__DPOR_NONE)
-            return chosen;
+            if (d->blocked || chosen == ASX__DPOR_NONE || !d->tasks[chosen].present ||
+                !d->tasks[chosen].pending)
+                return ASX__DPOR_NONE;
+        }
         if (ASX__UNLIKELY(d->events_len >= d->options.steps_max) && d->options.steps_max != 0) {
             d->too_long = true;
             return ASX__DPOR_NONE;

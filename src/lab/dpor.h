@@ -278,7 +278,10 @@ typedef uint64_t asx__state_fn(void *ctx, uint64_t name, const asx__op *op);
 bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed);
 /* More than one object, or one that only the engine knows: not for asx__op_eval(). */
 bool asx__op_is_wide(const asx__op *op);
-uint64_t asx__op_name(const asx__op *op);
+static inline uint64_t asx__op_name(const asx__op *op)
+{
+    return op->name != 0 ? op->name : (uint64_t)(uintptr_t)op->object;
+}
 /* It may access any part of what `name` names. */
 bool asx__op_has_parts(const asx__op *op);
 /* Something that was opened under a mask is among its targets. */

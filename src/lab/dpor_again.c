@@ -152,10 +152,13 @@ static void redo_wide(asx__dpor *d, uint32_t step, const asx__op *op)
         const asx__access *access = &d->accesses.at[i];
         asx__dpor_object *object = &d->objects.at[access->object];
         object->last = i;
-        object->last_write = access->writes ? i : object->last_write;
-        if (access->writes || access->change != 0)
-            object->last_change = i;
-        object->state = access->writes ? access->after : access->before + access->change;
+        if (ASX__LIKELY(access->writes)) {
+            object->last_write = object->last_change = i;
+            object->state = access->after;
+        } else {
+            object->last_change = access->change != 0 ? i : object->last_change;
+            object->state = access->before + access->change;
+        }
         asx__dpor_changed(d, object);
         if (ASX__UNLIKELY(name != 0) && object->name == name && object->state != access->before)
             asx__state_write(op->object, op->size, object->state);

@@ -13,7 +13,7 @@ static int compare_words(const void *x, const void *y)
 
 bool asx__prints_sort(uint64_t *at, uint32_t len)
 {
-    if (len <= PRINTS_MANY)
+    if (ASX__LIKELY(len <= PRINTS_MANY))
         return false;
     for (uint32_t i = 1; i < len; i++)
         if (at[i - 1] > at[i]) {

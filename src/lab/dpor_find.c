@@ -73,7 +73,7 @@ static void mark_all(asx__dpor *d)
 static void take_away(asx__dpor *d, uint32_t event)
 {
     const asx__dpor_event *e = &d->events[event];
-    if (!d->marked && d->away_len < ASX__AWAY_FEW) {
+    if (ASX__LIKELY(!d->marked) && ASX__LIKELY(d->away_len < ASX__AWAY_FEW)) {
         d->away[d->away_len].task = e->task;
         d->away[d->away_len++].ordinal = e->ordinal;
         return;
@@ -115,7 +115,8 @@ static asx__prints prints_of(asx__dpor *d, const mover *m, const asx__deed *deed
 /* `about`: where it mostly is, if it is there. */
 static uint64_t print_in(const asx__prints *prints, uint64_t print, uint32_t about)
 {
-    if (about < prints->len && (prints->at[about] | 1) == (print | 1) && prints->at[about] >= print)
+    if (ASX__LIKELY(about < prints->len) &&
+        ASX__LIKELY((prints->at[about] | 1) == (print | 1) && prints->at[about] >= print))
         return prints->at[about];
     for (uint32_t i = 0; i < prints->len; i++)
         if ((prints->at[i] ^ print) <= 1)
@@ -295,7 +296,7 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
 static bool turn_round(asx__dpor *d, const mover *m, uint32_t early)
 {
     take_away(d, early);
-    if (m->at < d->events_len) {
+    if (ASX__LIKELY(m->at < d->events_len)) {
         if (!asx__is_away(d, m->at)) /* if it comes after e, so does the rest */
             take_away(d, m->at);
         d->moving = m->at;
@@ -322,10 +323,10 @@ static bool is_related(const asx__dpor *d, const asx__op *op, uint32_t event)
     bool parts = asx__op_has_parts(op);
     for (uint32_t i = w->len; i-- > 0;) { /* if there are many, it wrote the last */
         uint64_t other = at[i] >> 1;
-        if ((at[i] & 1) == 0 && (other == op->cx || op->kind == ASX__OP_SLEEP))
+        if (ASX__UNLIKELY((at[i] & 1) == 0 && (other == op->cx || op->kind == ASX__OP_SLEEP)))
             continue; /* both only look */
-        if (other == name || other == op->cx || other == op->other ||
-            (parts && (other ^ name) >> ASX__NAME_PART_BITS == 0))
+        if (ASX__LIKELY((other ^ name) >> (parts ? ASX__NAME_PART_BITS : 0) == 0) ||
+            other == op->cx || other == op->other)
             return true;
         for (uint32_t k = 0; k < count_targets(op); k++)
             if (other == op->targets[k])
@@ -452,10 +453,11 @@ static uint32_t walk_back(const asx__dpor *d)
 {
     uint32_t last = ASX__DPOR_NONE;
     size_t whose = 0;
-    const uint32_t *past = d->levels == 1 ? asx__clock_row(d, d->past) : NULL;
+    const uint32_t *past = ASX__LIKELY(d->levels == 1) ? asx__clock_row(d, d->past) : NULL;
     for (size_t i = 0; i < d->stands.len; i++) {
         const asx__stand *s = &d->stands.at[i];
-        if (s->ordinal <= (past != NULL ? past[s->task] : asx__clock_get(d, d->past, s->task)))
+        if (s->ordinal <= (ASX__LIKELY(past != NULL) ? past[s->task]
+                                                     : asx__clock_get(d, d->past, s->task)))
             continue;
         uint32_t k = d->by_task.at[d->starts.at[s->task] + s->ordinal - 1];
         if (last == ASX__DPOR_NONE || k > last) {
@@ -475,7 +477,7 @@ static uint32_t begin_walk(asx__dpor *d, const mover *m)
     const uint32_t *after = asx__clock_row(d, m->after), *before = asx__clock_row(d, m->before);
     uint32_t count = 0;
     d->stands.len = 0;
-    if (!asx__dpor_sort(d) || !ASX__VEC_ROOM(d, d->stands, d->tasks_len))
+    if ((!d->sorted && !asx__dpor_sort(d)) || !ASX__VEC_ROOM(d, d->stands, d->tasks_len))
         return 0;
     asx__stand *at = d->stands.at;
     for (uint32_t t = 0; t < d->tasks_len; t++) {
@@ -510,7 +512,7 @@ static uint32_t begin_walk_far(asx__dpor *d, const mover *m)
 /* What comes before e can wait until f has come before e. */
 static void try_before(asx__dpor *d, const mover *m, uint32_t e)
 {
-    if (!d->wide_events[e].all && is_related(d, m->op, e) && turn_round(d, m, e))
+    if (ASX__LIKELY(!d->wide_events[e].all) && is_related(d, m->op, e) && turn_round(d, m, e))
         d->past = asx__clock_join(d, d->past, d->events[e].clock);
 }
 
@@ -521,7 +523,7 @@ static void find_hard(asx__dpor *d, const mover *m)
     if (!m->all) {
         if (d->wide_events[m->at].alone)
             return;
-        count = d->levels == 1 ? begin_walk(d, m) : begin_walk_far(d, m);
+        count = ASX__LIKELY(d->levels == 1) ? begin_walk(d, m) : begin_walk_far(d, m);
     }
     if (m->all || ASX__UNLIKELY(count > ASX__WALK_MOST)) {
         add_cursors(d, m);
@@ -643,7 +645,7 @@ static void find_of_event(asx__dpor *d, uint32_t event)
         return;
     if (f->plain)
         find_plain(d, &m);
-    else if (!f->all)
+    else if (ASX__LIKELY(!f->all))
         find_hard(d, &m);
 }
 

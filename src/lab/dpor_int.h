@@ -315,7 +315,7 @@ struct asx__dpor {
 /* Makes room for `need` elements; false: no memory, and the engine's status says so. */
 bool asx__dpor_grow(asx__dpor *d, void **memory, size_t *cap, size_t need, size_t size);
 #define ASX__VEC_ROOM(d, vec, more)                                                                \
-    ((vec).len + (more) <= (vec).cap ||                                                            \
+    (ASX__LIKELY((vec).len + (more) <= (vec).cap) ||                                               \
      asx__dpor_grow((d), (void **)&(vec).at, &(vec).cap, (vec).len + (more), sizeof *(vec).at))
 
 #include "lab/dpor_clocks.h" /* which needs the above */
@@ -324,7 +324,7 @@ bool asx__dpor_grow(asx__dpor *d, void **memory, size_t *cap, size_t need, size_
 static inline asx__place *asx__dpor_place(const asx__dpor *d, uint64_t name)
 {
     size_t slot = (size_t)(name * ASX__HASH_M1 >> d->places_shift);
-    while (d->places[slot].stamp == d->stamp && d->places[slot].name != name)
+    while (ASX__UNLIKELY(d->places[slot].name != name) && d->places[slot].stamp == d->stamp)
         slot = (slot + 1) & (d->places_cap - 1);
     return &d->places[slot];
 }

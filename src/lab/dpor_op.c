@@ -44,11 +44,6 @@ const char *asx__op_str(unsigned kind)
     return kind < ASX__OP_COUNT ? op_names[kind] : "unknown";
 }
 
-uint64_t asx__op_name(const asx__op *op)
-{
-    return op->name != 0 ? op->name : (uint64_t)(uintptr_t)op->object;
-}
-
 bool asx__op_is_wide(const asx__op *op)
 {
     return op->kind > ASX__OP_CHOOSE || op->cx != 0 || op->name != 0 || op->other != 0;
@@ -166,9 +161,17 @@ void asx__state_write(void *object, uint32_t size, uint64_t state)
 
 /* ---- several objects ------------------------------------------------------------------------ */
 
-static uint64_t slot(const asx__work *w, uint64_t number)
+/* The slot of a number; before the ring is full for the first time nothing has to be divided. */
+static inline uint64_t slot(const asx__work *w, uint64_t number)
 {
-    return w->op->name + ASX__PART_SLOT + number % w->op->a;
+    uint64_t at = ASX__LIKELY(number < w->op->a) ? number : number % w->op->a;
+    return w->op->name + ASX__PART_SLOT + at;
+}
+
+/* How often the ring was full before that number. */
+static inline uint64_t round_of(const asx__work *w, uint64_t number)
+{
+    return ASX__LIKELY(number < w->op->a) ? 0 : number / w->op->a;
 }
 
 /* What is said about the ends of the channel; 0 if that can be nothing else. */
@@ -179,20 +182,25 @@ static uint64_t closed_state(asx__work *w)
                : asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED));
 }
 
-/* Is there room for one more claim? Its number is *ret_claim. */
-static bool has_room(asx__work *w, uint64_t *ret_claim)
+/* Is there room for one more claim? Its number is *ret_claim; the state of its slot. */
+static bool has_room(asx__work *w, uint64_t *ret_claim, uint64_t *ret_state)
 {
     bool plain = (w->op->b & ASX__CHANNEL_IS_PLAIN) != 0;
     uint64_t claim = asx__work_reads(w, asx__work_part(w, plain ? ASX__PART_TAIL
                                                                 : ASX__PART_CLAIMS));
     *ret_claim = claim;
-    return asx__work_reads(w, slot(w, claim)) / 2 == claim / w->op->a;
+    *ret_state = asx__work_reads(w, slot(w, claim));
+    return *ret_state / 2 == round_of(w, claim);
 }
 
-/* Puts a message at the end. */
-static void put(asx__work *w, uint64_t number)
+static uint64_t slot_state(const asx__work *w, uint64_t number)
 {
-    uint64_t state = w->state(w->ctx, slot(w, number), w->op);
+    return w->state(w->ctx, slot(w, number), w->op);
+}
+
+/* Puts a message at the end, where the slot has that state. */
+static void put(asx__work *w, uint64_t number, uint64_t state)
+{
     asx__work_writes(w, asx__work_part(w, ASX__PART_TAIL), number + 1);
     asx__work_writes(w, slot(w, number), state | 1);
 }
@@ -208,7 +216,7 @@ static bool is_dropped(asx__work *w)
 
 static void run_send(asx__work *w)
 {
-    uint64_t claim;
+    uint64_t claim, state;
     if (is_dropped(w))
         return;
     if (closed_state(w) & RX_GONE) {
@@ -216,12 +224,12 @@ static void run_send(asx__work *w)
         return;
     }
     bool plain = (w->op->b & ASX__CHANNEL_IS_PLAIN) != 0;
-    bool some = has_room(w, &claim);
+    bool some = has_room(w, &claim, &state);
     uint64_t tail = plain ? claim : asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL));
     if (some && !plain)
         asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claim + 1);
-    if (some) {
-        put(w, tail);
+    if (ASX__LIKELY(some)) {
+        put(w, tail, plain ? state : slot_state(w, tail));
         return;
     }
     if (w->op->kind == ASX__OP_SEND) {
@@ -237,7 +245,7 @@ static void run_send(asx__work *w)
         asx__work_finds(w, ASX__FOUND_NOTHING);
         return;
     }
-    uint64_t oldest = w->state(w->ctx, slot(w, head), w->op);
+    uint64_t oldest = slot_state(w, head);
     asx__work_writes(w, asx__work_part(w, ASX__PART_HEAD), (head + 1) * 2);
     asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claim + 1);
     asx__work_writes(w, asx__work_part(w, ASX__PART_TAIL), tail + 1);
@@ -245,19 +253,19 @@ static void run_send(asx__work *w)
     if (slot(w, head) == slot(w, tail))
         asx__work_writes(w, slot(w, tail), ((oldest & ~UINT64_C(1)) + 2) | 1);
     else
-        put(w, tail);
+        put(w, tail, slot_state(w, tail));
 }
 
 static void run_reserve(asx__work *w)
 {
-    uint64_t claim;
+    uint64_t claim, state;
     if (is_dropped(w))
         return;
     if (closed_state(w) & RX_GONE) {
         asx__work_finds(w, ASX__FOUND_CLOSED);
         return;
     }
-    if (has_room(w, &claim))
+    if (has_room(w, &claim, &state))
         asx__work_writes(w, asx__work_part(w, ASX__PART_CLAIMS), claim + 1);
     else if (w->op->kind == ASX__OP_RESERVE)
         w->deed->enabled = false;
@@ -269,7 +277,8 @@ static void run_permit(asx__work *w)
 {
     if (w->op->kind == ASX__OP_PERMIT_SEND) {
         if ((closed_state(w) & RX_GONE) == 0) {
-            put(w, asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL)));
+            uint64_t tail = asx__work_reads(w, asx__work_part(w, ASX__PART_TAIL));
+            put(w, tail, slot_state(w, tail));
             return;
         }
         asx__work_finds(w, ASX__FOUND_CLOSED); /* whoever claims next is told so, not how many do */
@@ -314,7 +323,7 @@ static void run_recv(asx__work *w)
     }
     asx__work_writes(w, asx__work_part(w, ASX__PART_HEAD), head + 2);
     asx__work_writes(w, slot(w, head / 2), state + 1); /* one more taken, none in it */
-    if (w->op->kind != ASX__OP_RECV_ACK)
+    if (ASX__LIKELY(w->op->kind != ASX__OP_RECV_ACK))
         return;
     uint64_t claims = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
     uint64_t unacked = asx__work_reads(w, asx__work_part(w, ASX__PART_UNACKED));
@@ -528,7 +537,11 @@ static void run_one(asx__work *w)
 static void run_wide(asx__work *w)
 {
     asx__op_kind kind = w->op->kind;
-    if (kind >= ASX__OP_FIRST_OF)
+    if (kind >= ASX__OP_SEND && kind <= ASX__OP_EVICT)
+        run_send(w);
+    else if (kind >= ASX__OP_RECV && kind <= ASX__OP_RECV_ACK)
+        run_recv(w);
+    else if (kind >= ASX__OP_FIRST_OF)
         asx__op_run_sync(w);
     else if (kind >= ASX__OP_FENCE)
         asx__op_run_memory(w);
@@ -538,14 +551,10 @@ static void run_wide(asx__work *w)
         run_one(w);
     else if (kind <= ASX__OP_READ_UNLOCK && kind != ASX__OP_CHOOSE)
         run_read_lock(w);
-    else if (kind <= ASX__OP_EVICT && kind >= ASX__OP_SEND)
-        run_send(w);
     else if (kind == ASX__OP_RESERVE || kind == ASX__OP_TRY_RESERVE)
         run_reserve(w);
     else if (kind == ASX__OP_PERMIT_SEND || kind == ASX__OP_PERMIT_ABORT)
         run_permit(w);
-    else if (kind >= ASX__OP_RECV && kind <= ASX__OP_RECV_ACK)
-        run_recv(w);
     else if (kind == ASX__OP_ACK_COMMIT || kind == ASX__OP_ACK_NACK)
         run_ack(w);
     else if (kind >= ASX__OP_CLONE && kind <= ASX__OP_CLOSE)
@@ -569,7 +578,7 @@ bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *
     ret_deed->enabled = true;
     ret_deed->all = ret_deed->short_cut = false;
     ret_deed->found = 0;
-    if (op->cx != 0 && !looks_late(op->kind) && asx__work_reads(&w, op->cx) != 0) {
+    if (ASX__UNLIKELY(op->cx != 0) && !looks_late(op->kind) && asx__work_reads(&w, op->cx) != 0) {
         asx__work_finds(&w, ASX__FOUND_CANCELLED);
         if (op->kind == ASX__OP_WRITE_LOCK && op->a != 0) /* the request goes too */
             asx__work_writes(&w, asx__op_name(op), w.state(ctx, asx__op_name(op), op) - REQUEST);

@@ -46,8 +46,10 @@ static void drop_nodes(asx__dpor *d, size_t from)
 {
     while (d->nodes.len > from) {
         asx__node *node = &d->nodes.at[--d->nodes.len];
-        asx__branch_drop(&d->branches, node->rest);
-        asx__branch_drop(&d->branches, node->done);
+        if (node->rest != NULL)
+            asx__branch_drop(&d->branches, node->rest);
+        if (node->done != NULL)
+            asx__branch_drop(&d->branches, node->done);
         d->sleepers.len = node->sleepers;
     }
 }
@@ -82,7 +84,7 @@ void asx__tree_enter(asx__dpor *d)
     if (step < d->nodes.len || !ASX__VEC_ROOM(d, d->nodes, 1))
         return;
     asx__node node = { NULL, NULL, d->sleepers.len, false, ++d->nodes_made, 0, 1, false };
-    if (step != 0)
+    if (ASX__LIKELY(step != 0))
         inherit_sleepers(d, step);
     if (d->chain != NULL) { /* the head of the list is what is done here */
         node.rest = d->chain;

@@ -34,7 +34,7 @@ uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op)
         first = a;
         if (asx__is_away(d, access->event))
             continue;
-        if (access->writes)
+        if (ASX__LIKELY(access->writes))
             return access->after + added;
         added += access->change;
     }
@@ -57,14 +57,14 @@ bool asx__wide_enabled(asx__dpor *d, const asx__op *op)
 {
     if (op->kind == ASX__OP_CHOOSE || asx__op_is_plain(op))
         return true;
-    if (op->aims != 0 && op->kind == ASX__OP_FIRE) {
+    if (ASX__LIKELY(op->aims == 0))
+        return asx__wide_deed(d, op) && d->deed.enabled;
+    if (op->kind == ASX__OP_FIRE) {
         asx__op alone = *op; /* whom it reaches is not asked */
         alone.targets_len = 0;
         return asx__op_run(&alone, state_now, d, &d->other) && d->other.enabled;
     }
-    if (op->aims != 0 && op->kind != ASX__OP_CLOSE_REGION)
-        return true;
-    return asx__wide_deed(d, op) && d->deed.enabled;
+    return op->kind != ASX__OP_CLOSE_REGION || (asx__wide_deed(d, op) && d->deed.enabled);
 }
 
 uint64_t asx__dpor_state(asx__dpor *d, uint64_t name)
@@ -149,7 +149,8 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
     uint32_t self = (uint32_t)d->accesses.len++;
     uint64_t pasts = touch->writes;
     if (touch->writes)
-        for (uint32_t a = object->last; a != object->last_write; a = d->accesses.at[a].prev) {
+        for (uint32_t a = object->last; ASX__UNLIKELY(a != object->last_write);
+             a = d->accesses.at[a].prev) {
             clock = join_event(d, clock, a);
             pasts += d->wide_events[d->accesses.at[a].event].history;
         }
@@ -169,11 +170,13 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
     };
     d->prints.at[d->prints.len++] = touch->name * 2 + touch->writes;
     object->last = self;
-    if (touch->writes)
-        object->last_write = self;
-    if (touch->writes || touch->change != 0)
-        object->last_change = self;
-    object->state = touch->writes ? touch->after : before + touch->change;
+    if (ASX__LIKELY(touch->writes)) {
+        object->last_write = object->last_change = self;
+        object->state = touch->after;
+    } else {
+        object->last_change = touch->change != 0 ? self : object->last_change;
+        object->state = before + touch->change;
+    }
     asx__dpor_changed(d, object);
     if (ASX__UNLIKELY(cell != NULL) && object->state != before)
         asx__state_write(cell->object, cell->size, object->state);
@@ -234,7 +237,7 @@ static void note_accesses(asx__dpor *d, uint32_t step, uint64_t choice)
         wide->written |= touch->writes ? bit : 0;
     }
     wide->len = (uint32_t)d->accesses.len - wide->accesses;
-    if (wide->len != 0) {
+    if (ASX__LIKELY(wide->len != 0)) {
         const asx__access *first = &d->accesses.at[wide->accesses + wide->len - 1];
         event->object = first->object;
         event->before = first->before;
@@ -262,7 +265,7 @@ uint64_t asx__wide_commit(asx__dpor *d, uint32_t task)
     *wide = (asx__wide_event){ .op = k->op, .answers = 1, .plain = asx__op_is_plain(&k->op),
                                .past = k->clock, .before = k->history };
     asx__clock_share(d);
-    bool known = d->deed_of == &k->op && d->deed_at == step; /* since it was chosen */
+    bool known = (d->deed_of == &k->op) & (d->deed_at == step); /* since it was chosen */
     d->deed_of = NULL;
     wide->several = k->op.answers != NULL || k->op.kind == ASX__OP_CHOOSE;
     if (ASX__UNLIKELY(k->op.answers != NULL)) {

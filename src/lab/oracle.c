@@ -498,8 +498,8 @@ static void hear_send(asx__oracles *o, const asx_event *e)
     if (c == NULL)
         return;
     c->sent++;
-    if (ASX__UNLIKELY(e->a != c->sent ||
-                      (!c->gone && (e->b != queued(c) || e->b > c->capacity))))
+    bool other = (e->b != queued(c)) | (e->b > c->capacity);
+    if (ASX__UNLIKELY((e->a != c->sent) | (!c->gone & other)))
         asx__oracles_complain(o, ASX_ORACLE_CHANNEL,
                               "channel %llu: message %llu sent, %llu queued; it should be %llu, "
                               "%llu of %llu", (ull)e->object, (ull)e->a, (ull)e->b, (ull)c->sent,
