@@ -2,6 +2,7 @@
 #include "lab/explore.h"
 
 #include "lab/jobs.h"
+#include "sched/hot.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,31 +17,9 @@
  * branch, do not pay for the long ones. */
 #define OUTSIDE __attribute__((noinline))
 
-static const char *const mode_names[] = {
-#define MODE_NAME(name, text) text,
-    ASX_EXPLORE_MODE_LIST(MODE_NAME)
-#undef MODE_NAME
-};
-
-static const char *const stop_texts[] = {
-#define STOP_TEXT(name, text) text,
-    ASX_EXPLORE_STOP_LIST(STOP_TEXT)
-#undef STOP_TEXT
-};
-
 __attribute__((noinline)) void asx_lab_failed_here(const char *text, const char *site)
 {
     __asm__ volatile("" : : "r"(text), "r"(site) : "memory"); /* not to be optimized away */
-}
-
-const char *asx_explore_mode_str(unsigned mode)
-{
-    return mode < ASX_EXPLORE_MODE_COUNT ? mode_names[mode] : NULL;
-}
-
-const char *asx_explore_stop_str(unsigned stop)
-{
-    return stop < ASX_EXPLORE_STOP_COUNT ? stop_texts[stop] : NULL;
 }
 
 static uint64_t now_ns(void)
@@ -112,16 +91,18 @@ static void comes_after(asx__explorer *x, uint32_t task, uint64_t outer)
  * region. NONE: no memory. */
 static uint32_t number_of(asx__explorer *x, const asx_event *event, bool finalizes)
 {
-    const asx__lab_region *region = asx__explorer_region(x, event->a);
-    const asx__lab_task *owner = region != NULL ? asx__explorer_task(x, region->owner) : NULL;
     const asx__lab_task *parent = asx__explorer_task(x, event->task);
-    if (owner != NULL && finalizes) {
-        uint32_t id = asx__dpor_finalizer_task(x->dpor, owner->id, region->nth);
-        if (id != ASX__DPOR_NONE)
-            comes_after(x, id, event->a);
-        return id;
+    if (ASX__UNLIKELY(finalizes)) {
+        const asx__lab_region *region = asx__explorer_region(x, event->a);
+        const asx__lab_task *owner = asx__explorer_task(x, region->owner);
+        if (owner != NULL) {
+            uint32_t id = asx__dpor_finalizer_task(x->dpor, owner->id, region->nth);
+            if (id != ASX__DPOR_NONE)
+                comes_after(x, id, event->a);
+            return id;
+        }
     }
-    if (parent != NULL && parent->id != ASX__DPOR_NONE)
+    if (ASX__LIKELY(parent != NULL) && ASX__LIKELY(parent->id != ASX__DPOR_NONE))
         return asx__dpor_spawn(x->dpor, parent->id);
     x->unsupported = event->kind;
     return ASX__DPOR_NONE;
@@ -144,11 +125,13 @@ static OUTSIDE void on_spawn(asx__explorer *x, const asx_event *event)
     if (x->tasks_len == 1)
         x->alone_until = asx__dpor_done(x->dpor, x->tasks->id);
     if (index != 0)
-        id = event->b == ASX__VEHICLE_POLL ? ASX__DPOR_NONE : number_of(x, event, finalizes);
-    for (; x->tasks_len < index; x->tasks_len++)
+        id = ASX__LIKELY(event->b != ASX__VEHICLE_POLL) ? number_of(x, event, finalizes)
+                                                        : ASX__DPOR_NONE;
+    for (; ASX__UNLIKELY(x->tasks_len < index); x->tasks_len++)
         x->tasks[x->tasks_len] = (asx__lab_task){ .id = ASX__DPOR_NONE, .timer = ASX__DPOR_NONE };
     x->tasks_len += x->tasks_len == index;
-    if (x->rt->timed_tasks != 0 && x->options->clock == ASX_EXPLORE_ADVERSARIAL && !x->cancels)
+    if (ASX__UNLIKELY(x->rt->timed_tasks != 0) && !x->cancels &&
+        x->options->clock == ASX_EXPLORE_ADVERSARIAL)
         asx__explorer_prepare(x, &x->cancels); /* its deadline may come at any point */
     x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id, .finalizes = finalizes,
                                        .timer = ASX__DPOR_NONE,
@@ -461,6 +444,7 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
     if (ASX__UNLIKELY(op->kind == ASX__OP_SLEEP || op->kind == ASX__OP_RELAX))
         asx__explorer_sleeps(x, id, op);
     asx__dpor_announce(x->dpor, id, op);
+    asx__task *next = NULL;
     if (is_alone(x->rt)) {
         uint32_t chosen = choose(x);
         if (chosen == id)
@@ -472,10 +456,17 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
              * happens that we would want to hear of; in a trace it would look as if one task had
              * waited for the other. */
             x->rt->tracing = false;
-            wake(x, chosen);
+            next = x->known[chosen].standing;
+            if (ASX__UNLIKELY(!asx__passes_directly(x->rt, task, next))) {
+                wake(x, chosen);
+                next = NULL;
+            }
         }
     }
-    (void)asx__park(x->rt, task, &x->turn, NULL);
+    if (next != NULL)
+        (void)asx__pass_directly(x->rt, task, &x->turn, next);
+    else
+        (void)asx__park(x->rt, task, &x->turn, NULL);
     x->rt->tracing = true;
     x->advancing = false;
     return asx__dpor_commit(x->dpor, id);
@@ -789,6 +780,25 @@ static bool decide(asx__explorer *x)
     }
     finish(x, true);
     clear_away(x);
+    return true;
+}
+
+/* Where that needs nobody else; nor does anybody hear how it comes to the chosen task. */
+bool asx__explorer_goes_on(void *ctx)
+{
+    asx__explorer *x = ctx;
+    asx_runtime *rt = x->rt;
+    if (x->clearing || x->unsupported != 0 || x->timed || x->options->sink != NULL ||
+        x->oracles.complaint.oracle != ASX_ORACLE_NONE || rt->timers.live != 0 ||
+        rt->unarmed != NULL || rt->finished || !is_alone(rt))
+        return false;
+    uint32_t chosen = choose(x);
+    if (chosen == ASX__DPOR_NONE || (x->known[chosen].standing->flags & ASX__T_CANCEL) != 0) {
+        x->due = chosen;
+        return false;
+    }
+    rt->tracing = false;
+    wake(x, chosen);
     return true;
 }
 

@@ -247,6 +247,9 @@ static inline bool asx__explorer_room(asx__explorer *x, void **memory, size_t *c
 /* The running task, one of the test's, waits for its turn and does it; as asx__explorer_do(). */
 uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op);
 
+/* Of the seam. */
+bool asx__explorer_goes_on(void *ctx);
+
 /* explore_ops.c */
 /* The running task is about to say something of the object, or to ask what was said. */
 void asx__explorer_ghost(asx_cx *cx, const void *object, bool asks);

@@ -19,6 +19,28 @@
 #define SHOWN_FIRST 60
 #define SHOWN_LAST 140
 
+static const char *const mode_names[] = {
+#define MODE_NAME(name, text) text,
+    ASX_EXPLORE_MODE_LIST(MODE_NAME)
+#undef MODE_NAME
+};
+
+static const char *const stop_texts[] = {
+#define STOP_TEXT(name, text) text,
+    ASX_EXPLORE_STOP_LIST(STOP_TEXT)
+#undef STOP_TEXT
+};
+
+const char *asx_explore_mode_str(unsigned mode)
+{
+    return mode < ASX_EXPLORE_MODE_COUNT ? mode_names[mode] : NULL;
+}
+
+const char *asx_explore_stop_str(unsigned stop)
+{
+    return stop < ASX_EXPLORE_STOP_COUNT ? stop_texts[stop] : NULL;
+}
+
 void asx__text_clear(asx__text *text)
 {
     text->len = 0;

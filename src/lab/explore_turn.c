@@ -212,7 +212,7 @@ void asx__explorer_opened(asx__explorer *x, asx__lab_region *region)
     asx__region *newest = by != NULL && by->extra != NULL ? by->extra->scopes : NULL;
     if (newest != NULL && is_record_of(newest, region))
         region->record = newest;
-    for (uint32_t i = 0; i < x->rt->regions.carved && region->record == NULL; i++) {
+    for (uint32_t i = 0; ASX__UNLIKELY(region->record == NULL) && i < x->rt->regions.carved; i++) {
         asx__region *record = asx__slab_at(&x->rt->regions, i);
         if (is_record_of(record, region))
             region->record = record;
@@ -228,7 +228,7 @@ void asx__explorer_opened(asx__explorer *x, asx__lab_region *region)
 bool asx__explorer_finalizes(const asx__lab_region *region, uint64_t serial)
 {
     const asx__region *record = asx__explorer_record(region);
-    return record != NULL && record->finalizing && record->finalizer_task != NULL &&
+    return record != NULL && ASX__UNLIKELY(record->finalizing) && record->finalizer_task != NULL &&
            asx__serial(record->finalizer_task->generation) == serial;
 }
 
@@ -702,13 +702,13 @@ static void complete_settle(asx__explorer *x, const asx__lab_task *self, uint64_
 /* As with cancellation: what a test never does, nobody has to look for. */
 static void complete_channel_op(asx__explorer *x, asx__turn_kind kind, uint64_t sender, asx__op *op)
 {
-    if ((traits[kind] & DROPS_AN_END) != 0 && !x->drops)
+    if (ASX__UNLIKELY((traits[kind] & DROPS_AN_END) != 0) && !x->drops)
         asx__explorer_prepare(x, &x->drops);
-    if ((traits[kind] & MAKES_CLAIMS) != 0 && !x->claims)
+    if (ASX__UNLIKELY((traits[kind] & MAKES_CLAIMS) != 0) && !x->claims)
         asx__explorer_prepare(x, &x->claims);
     op->b = (x->drops ? 0u : ASX__CHANNEL_STAYS) | (x->claims ? 0u : ASX__CHANNEL_IS_PLAIN);
-    bool sends = kind <= ASX__TURN_TRY_RESERVE || kind == ASX__TURN_CLONE || kind == ASX__TURN_DROP;
-    if (x->drops && sends)
+    if (ASX__UNLIKELY(x->drops) && (kind <= ASX__TURN_TRY_RESERVE || kind == ASX__TURN_CLONE ||
+                                    kind == ASX__TURN_DROP))
         op->other = name_of_thing(x, SENDER, sender);
 }
 
@@ -845,11 +845,12 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         return ASX__TURN_GOES;
     }
     const char *site = site_of(x, self, task, kind);
-    self->joins = kind == ASX__TURN_JOIN && !x->cancels ? object : 0;
-    if ((kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP) && is_fresh(x, self, object, a, b))
+    self->joins = ASX__UNLIKELY(kind == ASX__TURN_JOIN) && !x->cancels ? object : 0;
+    bool starts = kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP;
+    if (ASX__UNLIKELY(starts) && is_fresh(x, self, object, a, b))
         return ASX__TURN_GOES;
     asx__op op = { .kind = rows[kind].kind, .a = a, .site = site, .aims = asx__aim_stamp(x) };
-    if (kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP)
+    if (ASX__UNLIKELY(starts))
         op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
                ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u) |
                ((b & ASX__SPAWN_OPENS) != 0 ? ASX__START_OPENS : 0u);
@@ -859,7 +860,7 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     }
     if (!make_op(x, self, kind, object, a, &op))
         return ASX__TURN_GOES;
-    if (x->cancels && rows[kind].can_cancel && !asx__task_masked(task)) {
+    if (ASX__UNLIKELY(x->cancels) && rows[kind].can_cancel && !asx__task_masked(task)) {
         op.cx = cancel_flag(self->id);
         may_cancel(x, task, self);
         self = asx__explorer_known(x, serial); /* others may have been started meanwhile */
@@ -907,6 +908,6 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
 
 void asx__explorer_seam_init(asx__explorer *x)
 {
-    x->seam = (asx__seam){ x, turn, x->options->faults != 0 };
+    x->seam = (asx__seam){ x, turn, asx__explorer_goes_on, x->options->faults != 0 };
     x->rt->seam = &x->seam;
 }

@@ -178,6 +178,32 @@ static inline asx_status asx__park_fiber(asx_runtime *rt, asx__task *task, asx__
     return asx__leave(rt, task);
 }
 
+/* May the running fiber wait, and `next`, which waits too, go on in its place? Nobody is runnable.
+ */
+static inline bool asx__passes_directly(const asx_runtime *rt, const asx__task *task,
+                                        const asx__task *next)
+{
+    return !rt->tracing && rt->turn_left > 1 && rt->over == NULL && rt->watch == NULL &&
+           (task->flags & (ASX__T_VALUE | ASX__T_INLINE)) == 0 &&
+           (next->flags & (ASX__T_NOT_DIRECT | ASX__T_STARTED)) == ASX__T_STARTED &&
+           !asx__fiber_globals_any();
+}
+
+static inline asx_status asx__pass_directly(asx_runtime *rt, asx__task *task,
+                                            asx__waitable *waitable, asx__task *next)
+{
+    asx__park_in(task, waitable, NULL);
+    asx__exec_claim(next);
+    next->w.status = ASX_OK;
+    asx__exec_queue(next);
+    rt->turn_left--;
+    rt->turn_slow++;
+    rt->cert.ready_dispatches++;
+    asx__exec_run(rt, next);
+    rt->current = next;
+    return asx__switch_to(task, next);
+}
+
 /* A poll task that has not waited for anything since its last wait ended. */
 static inline bool asx__waits_for_nothing(const asx_runtime *rt, const asx__task *task)
 {

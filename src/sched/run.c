@@ -291,8 +291,12 @@ static __attribute__((noinline)) asx__task *fiber_over(asx_runtime *rt, asx__sta
     tell_leaving(rt, NULL);
     for (;;) {
         next = next_fiber(rt);
-        if (next == NULL)
+        if (next == NULL) {
+            if (rt->seam != NULL && rt->turn_left > 1 && rt->over == NULL && rt->handoff == NULL &&
+                rt->seam->goes_on(rt->seam->ctx))
+                continue;
             break;
+        }
         if ((next->flags & ASX__T_STARTED) == 0) {
             if (pool_of(rt, next) == pool) {
                 inherit_stack(rt, next, stack);

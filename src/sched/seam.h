@@ -155,6 +155,8 @@ typedef struct asx__seam {
     /* `task` runs. Returns asx__turn_found. */
     uint64_t (*turn)(void *ctx, struct asx__task *task, asx__turn_kind kind, uint64_t object,
                      uint64_t a, uint64_t b);
+    /* A task has ended and nobody is runnable; on its stack. True: somebody is now. */
+    bool (*goes_on)(void *ctx);
     bool fails; /* it wants calls to fail: NO_MEMORY, NO_STACK, NO_THREAD are asked */
 } asx__seam;
 
