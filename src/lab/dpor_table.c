@@ -298,7 +298,7 @@ static bool class_insert(uint64_t *set, size_t cap, uint64_t sum)
 static bool class_room(asx__classes *c, size_t most)
 {
     bool bounded = c->len >= most;
-    size_t cap = c->cap == 0 ? 128 : bounded ? c->cap : c->cap * 2;
+    size_t cap = c->cap == 0 ? 256 : bounded ? c->cap : c->cap * 2;
     uint64_t *set = calloc(cap, sizeof *set);
     if (set == NULL)
         return false;

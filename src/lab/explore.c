@@ -213,7 +213,7 @@ static OUTSIDE void on_complete(asx__explorer *x, const asx_event *event)
         asx__explorer_fail(x, asx_status_str((asx_status)(int64_t)event->b), NULL);
 }
 
-static OUTSIDE void on_park(asx__explorer *x, const asx_event *event, uint64_t waits)
+static inline void waits_for(asx__explorer *x, const asx_event *event, uint64_t waits)
 {
     asx__lab_task *task = asx__explorer_task(x, event->object);
     if (task == NULL)
@@ -223,6 +223,16 @@ static OUTSIDE void on_park(asx__explorer *x, const asx_event *event, uint64_t w
     if (task->id != ASX__DPOR_NONE && waits != ASX__WAIT_NONE && waits != ASX__WAIT_EXTERNAL &&
         waits != ASX__WAIT_JOIN && waits != ASX__WAIT_REGION_CLOSE && x->failed_text == NULL)
         x->unsupported = event->kind;
+}
+
+static void on_park(asx__explorer *x, const asx_event *event)
+{
+    waits_for(x, event, event->a);
+}
+
+static void on_wake(asx__explorer *x, const asx_event *event)
+{
+    waits_for(x, event, ASX__WAIT_NONE);
 }
 
 /* An oracle has complained: the execution is not good. One that gets nowhere is stopped. */
@@ -283,55 +293,37 @@ static const bool is_for_oracles[] = {
     [ASX_EVENT_SEMAPHORE_ACQUIRE] = true,  [ASX_EVENT_SEMAPHORE_RELEASE] = true,
 };
 
-/* One of the others. */
-static OUTSIDE void follow(asx__explorer *x, const asx_event *event)
+static OUTSIDE void on_made(asx__explorer *x, const asx_event *event)
 {
-    switch (event->kind) {
-    case ASX_EVENT_TASK_SPAWN:
-        on_spawn(x, event);
-        break;
-    case ASX_EVENT_TASK_COMPLETE:
-        on_complete(x, event);
-        break;
-    case ASX_EVENT_TASK_JOIN:
-        on_join(x, event);
-        break;
-    case ASX_EVENT_TASK_PARK:
-        on_park(x, event, event->a);
-        break;
-    case ASX_EVENT_TASK_WAKE:
-        on_park(x, event, ASX__WAIT_NONE);
-        break;
-    case ASX_EVENT_REGION_OPEN:
-        on_open(x, event);
-        break;
-    case ASX_EVENT_REGION_REPORT:
-        on_closed(x, event);
-        break;
-    case ASX_EVENT_REGION_CANCEL:
-        asx__explorer_region_cancelled(x, event);
-        break;
-    case ASX_EVENT_CANCEL_REQUEST:
-        asx__explorer_cancelled(x, event);
-        break;
-    case ASX_EVENT_CHANNEL_CREATE:
-    case ASX_EVENT_MPMC_CREATE:
-    case ASX_EVENT_CONDITION_CREATE:
-    case ASX_EVENT_NOTIFY_CREATE:
-    case ASX_EVENT_BARRIER_CREATE:
-    case ASX_EVENT_ONCE_CREATE:
-    case ASX_EVENT_BROADCAST_CREATE:
-    case ASX_EVENT_WATCH_CREATE:
-    case ASX_EVENT_MUTEX_CREATE:
-    case ASX_EVENT_RWLOCK_CREATE:
-    case ASX_EVENT_SEMAPHORE_CREATE:
-        asx__explorer_made(x, event->kind, event->object, event->task,
-                           event->kind == ASX_EVENT_SEMAPHORE_CREATE ? event->a : 0);
-        break;
-    default:
+    asx__explorer_made(x, event->kind, event->object, event->task,
+                       event->kind == ASX_EVENT_SEMAPHORE_CREATE ? event->a : 0);
+}
+
+/* What the others are for. */
+typedef void follower(asx__explorer *x, const asx_event *event);
+static follower *const followers[] = {
+    [ASX_EVENT_TASK_SPAWN] = on_spawn,          [ASX_EVENT_TASK_COMPLETE] = on_complete,
+    [ASX_EVENT_TASK_JOIN] = on_join,            [ASX_EVENT_TASK_PARK] = on_park,
+    [ASX_EVENT_TASK_WAKE] = on_wake,            [ASX_EVENT_REGION_OPEN] = on_open,
+    [ASX_EVENT_REGION_REPORT] = on_closed,
+    [ASX_EVENT_REGION_CANCEL] = asx__explorer_region_cancelled,
+    [ASX_EVENT_CANCEL_REQUEST] = asx__explorer_cancelled,
+    [ASX_EVENT_CHANNEL_CREATE] = on_made,       [ASX_EVENT_MPMC_CREATE] = on_made,
+    [ASX_EVENT_CONDITION_CREATE] = on_made,     [ASX_EVENT_NOTIFY_CREATE] = on_made,
+    [ASX_EVENT_BARRIER_CREATE] = on_made,       [ASX_EVENT_ONCE_CREATE] = on_made,
+    [ASX_EVENT_BROADCAST_CREATE] = on_made,     [ASX_EVENT_WATCH_CREATE] = on_made,
+    [ASX_EVENT_MUTEX_CREATE] = on_made,         [ASX_EVENT_RWLOCK_CREATE] = on_made,
+    [ASX_EVENT_SEMAPHORE_CREATE] = on_made,
+};
+
+/* One of the others. */
+static inline void follow(asx__explorer *x, const asx_event *event)
+{
+    if (ASX__LIKELY(event->kind < sizeof followers / sizeof *followers) &&
+        ASX__LIKELY(followers[event->kind] != NULL))
+        followers[event->kind](x, event);
+    else
         on_other(x, event);
-        break;
-    }
 }
 
 /* The observer of the journal. */

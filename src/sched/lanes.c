@@ -25,8 +25,7 @@ static void queue_push(asx__queue *queue, asx__task *task)
     }
 }
 
-/* Head of the highest non-empty list; clears bits that have become wrong. NULL: all empty. */
-static asx__node *queue_top(asx__queue *queue)
+static asx__node *queue_search(asx__queue *queue)
 {
     while (queue->words != 0) {
         unsigned w = 31u - (unsigned)__builtin_clz(queue->words);
@@ -40,6 +39,12 @@ static asx__node *queue_top(asx__queue *queue)
         queue->words &= ~(1u << w);
     }
     return NULL;
+}
+
+/* Head of the highest non-empty list; clears bits that have become wrong. NULL: all empty. */
+static inline asx__node *queue_top(asx__queue *queue)
+{
+    return queue->words != 0 ? queue_search(queue) : NULL;
 }
 
 /* The same for the ready lane; `hot` ends with the bit that it stands on. */

@@ -191,7 +191,7 @@ static __attribute__((noinline)) bool turn_goes_on(asx_runtime *rt)
 /* Force-completion runs on the loop's stack, never on that of a fiber. */
 static inline bool may_be_forced(const asx__task *task)
 {
-    return (task->flags & ASX__T_CANCEL) != 0 &&
+    return ASX__UNLIKELY((task->flags & ASX__T_CANCEL) != 0) &&
            (task->cleanup_left == 0 || task->mask_depth != 0 || (task->flags & ASX__T_GRACE) != 0);
 }
 
