@@ -15,6 +15,10 @@
 #include <string.h>
 
 #define LANE_WIDTH 26
+/* More lanes than that are narrow ones beside each other in so many columns; the name of the task
+ * is in front of each step then. */
+#define WIDE_LANES 8
+#define NARROW_LANES_WIDTH 96
 /* Of a long execution only so many steps are shown. */
 #define SHOWN_FIRST 60
 #define SHOWN_LAST 140
@@ -216,7 +220,7 @@ static const char *file_of(const char *site)
     return slash != NULL ? slash + 1 : site != NULL ? site : "";
 }
 
-/* A task as the head of a column. */
+/* A task as the head of a column, or in front of a step. */
 static void add_head(const asx__explorer *x, asx__text *text, uint32_t task)
 {
     asx__text head = { 0 };
@@ -237,6 +241,19 @@ static void add_failure(const asx__explorer *x, asx__text *text)
     asx__text_add(text, "\n");
 }
 
+/* A step in its lane, and where it was made. */
+static void add_step(asx__text *text, const char *step, const char *place, uint32_t lane,
+                     uint32_t lanes)
+{
+    bool wide = lanes <= WIDE_LANES;
+    int width = wide ? (int)lanes * LANE_WIDTH : NARROW_LANES_WIDTH + LANE_WIDTH;
+    int indent = wide ? (int)lane * LANE_WIDTH
+                      : (int)((uint64_t)lane * NARROW_LANES_WIDTH / lanes);
+    int rest = *place != '\0' ? width - indent : 0;
+    const char *gap = rest != 0 && strlen(step) >= (size_t)rest ? " " : "";
+    asx__text_add(text, "%*s%-*s%s%s\n", indent, "", rest, step, gap, place);
+}
+
 void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
 {
     size_t count;
@@ -252,11 +269,13 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
     for (size_t i = 0; i < count; i++)
         if (lane[events[i].task] == 0)
             lane[events[i].task] = ++lanes;
-    for (uint32_t l = 1; l <= lanes; l++)
-        for (uint32_t t = 0; t < tasks; t++)
-            if (lane[t] == l)
-                add_head(x, text, t);
-    asx__text_add(text, "\n");
+    if (lanes <= WIDE_LANES) {
+        for (uint32_t l = 1; l <= lanes; l++)
+            for (uint32_t t = 0; t < tasks; t++)
+                if (lane[t] == l)
+                    add_head(x, text, t);
+        asx__text_add(text, "\n");
+    }
     for (size_t i = 0; i < count; i++) {
         char cell[64];
         if (i == SHOWN_FIRST && count > SHOWN_FIRST + SHOWN_LAST) {
@@ -264,11 +283,9 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
             asx__text_add(text, "... %zu steps ...\n", i - SHOWN_FIRST);
         }
         event_text(&events[i], object_number(&objects, events[i].object), cell, sizeof cell);
-        const char *place = file_of(events[i].site);
-        int indent = (int)(lane[events[i].task] - 1) * LANE_WIDTH;
-        int rest = *place != '\0' ? (int)lanes * LANE_WIDTH - indent : 0;
-        const char *gap = rest != 0 && strlen(cell) >= (size_t)rest ? " " : "";
-        asx__text_add(text, "%*s%-*s%s%s\n", indent, "", rest, cell, gap, place);
+        if (lanes > WIDE_LANES)
+            add_head(x, text, events[i].task);
+        add_step(text, cell, file_of(events[i].site), lane[events[i].task] - 1, lanes);
     }
     add_failure(x, text);
     free(lane);

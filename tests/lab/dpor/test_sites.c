@@ -209,3 +209,43 @@ ASX_TEST(a_call_that_does_not_say_its_line_is_shown_without)
     CHECK(strchr(at, '\n') != NULL);
     CHECK(strstr(at, "test_sites.c") == NULL || strstr(at, "test_sites.c") > strchr(at, '\n'));
 }
+
+/* ---- many tasks ------------------------------------------------------------------------------ */
+
+enum { CROWD = 100, WIDE_ENOUGH = 180 };
+
+static asx_status crowd_adds(asx_cx *cx, void *arg)
+{
+    (void)asx_lab_fetch_add(cx, (int *)arg, 1);
+    return ASX_OK;
+}
+
+static void crowd(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    int sum = 0;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < CROWD; i++)
+        CHECK_STATUS(asx_spawn(&r, "adder", crowd_adds, &sum), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    asx_lab_check(cx, sum != CROWD);
+}
+
+/* They do not fit beside each other with their names above; a line says whose it is. */
+ASX_TEST(an_interleaving_of_many_tasks_can_be_read)
+{
+    explore(crowd);
+    int task = 0;
+    for (const char *line = lanes, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        char head[32];
+        if (strncmp(line, "<-", 2) == 0)
+            continue;
+        int len = snprintf(head, sizeof head, "%d adder ", ++task);
+        CHECK(strncmp(line, head, (size_t)len) == 0);
+        CHECK(end - line < WIDE_ENOUGH);
+        const char *add = strstr(line, "add x0");
+        CHECK(add != NULL && add < end);
+    }
+    CHECK_EQ(task, CROWD);
+}
