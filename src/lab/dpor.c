@@ -74,6 +74,7 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->prints.at);
     free(d->nodes.at);
     free(d->sleepers.at);
+    free(d->pasts.at);
     free(d->marks.at);
     free(d->block.at);
     free(d->stands.at);

@@ -290,6 +290,8 @@ bool asx__op_has_shields(const asx__op *op);
 /* It is never disabled and always accesses the same object. */
 static inline bool asx__op_is_plain(const asx__op *op)
 {
+    if (op->kind == ASX__OP_CHECKPOINT || op->kind == ASX__OP_OPEN_REGION)
+        return true; /* whatever its flag says */
     if (op->cx != 0)
         return false;
     switch (op->kind) {

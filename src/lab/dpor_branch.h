@@ -64,6 +64,8 @@ typedef struct asx__branch {
     uint64_t stamp;            /* ... and whether he was here */
     bool out;                  /* of a sequence of the pool: it was found in the tree */
     bool busy;                 /* of the pool: somebody is at work below it, or something is left */
+    uint32_t since, past;      /* of an engine, asleep: the node where it was done; where in
+                                  asx__dpor.pasts, + 1, it is what it came after; 0: not known */
     asx__prints prints;        /* its `at` follows */
     uint64_t memory[];
 } asx__branch;

@@ -31,6 +31,15 @@
  * joins the next that would be the execution for each of them. The last comes first. If f can
  * come before e, then whatever comes before e is left for the execution in which it does. So mostly
  * there are as many as tasks that compete with q there.
+ *
+ * Once. Where f conflicts with many that commute with each other, a cancel with all who look if
+ * they are cancelled, every execution has many such pairs, and each set of them could be found in
+ * as many ways as it has members. Let s sleep where f stands, and let it conflict with f, be done
+ * behind e, and not come after e. Then an execution with s between e and f was run before this one,
+ * and f and e were turned round there: what was put to the node of e has s before f. When that is
+ * run, f and s are turned round too, and what comes of it is what e and f would lead to here. So
+ * they are left alone here. That holds where f does the same with s before it: it is plain, or s
+ * writes nothing that it looks at.
  */
 #include "lab/dpor_int.h"
 
@@ -49,6 +58,7 @@ typedef struct mover {
     asx__clock after;        /* only what is in this clock can matter to it; or all */
     bool all;
     uint64_t history;        /* of q before it */
+    const asx__branch *other; /* the last who sleeps where f stands and conflicts with it */
 } mover;
 
 bool asx__is_away_far(const asx__dpor *d, uint32_t event)
@@ -253,6 +263,45 @@ static bool is_send_to(const asx__dpor *d, const mover *m, uint32_t early)
     return sends && takes && e->name == m->op->name;
 }
 
+static const asx__branch *last_sleeper(const asx__dpor *d, uint32_t event)
+{
+    asx__prints f = asx__wide_prints(d, event);
+    size_t from = d->nodes.at[event].sleepers;
+    size_t i = event + 1 < d->nodes.len ? d->nodes.at[event + 1].sleepers : d->sleepers.len;
+    if (d->options.mode != ASX__DPOR_OPTIMAL)
+        return NULL;
+    while (i-- > from)
+        if (asx__prints_conflict(&d->sleepers.at[i]->prints, &f))
+            return d->sleepers.at[i];
+    return NULL;
+}
+
+/* Is what comes of f before e found below what was tried with m->other? */
+static bool is_known(const asx__dpor *d, const mover *m, uint32_t early)
+{
+    return m->other != NULL && early < m->other->since &&
+           !asx__tree_came_after(d, m->other, early);
+}
+
+static bool writes_any_of(const asx__branch *s, const asx__prints *prints)
+{
+    for (uint32_t i = 0; i < s->prints.len; i++)
+        if ((s->prints.at[i] & 1) != 0 && print_in(prints, s->prints.at[i] - 1, 0) != 0)
+            return true;
+    return false;
+}
+
+/* ... of an f that is not plain and does that there. A read-lock changes what it only reads. */
+static bool is_known_hard(const asx__dpor *d, const mover *m, uint32_t early,
+                          const asx__prints *there)
+{
+    bool locks = m->op->kind >= ASX__OP_READ_LOCK && m->op->kind <= ASX__OP_WRITE_UNLOCK;
+    if (!is_known(d, m, early) || locks)
+        return false;
+    asx__prints here = asx__wide_prints(d, m->at);
+    return !writes_any_of(m->other, &here) && !writes_any_of(m->other, there);
+}
+
 /* Takes away what is in the way of q's operation, step by step. Returns whether f could simply have
  * come before e. */
 static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
@@ -267,7 +316,8 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
         int more = compare_prints(d, m, &e, &there);
         there.sorted = asx__prints_sort(d->prints.at + d->prints.len, there.len);
         bool conflicts = d->other.enabled && asx__prints_conflict(&there, &e);
-        if (conflicts)
+        d->late = 0;
+        if (conflicts && !is_known_hard(d, m, early, &there))
             try_it(d, m, (asx__step){ m->task, 0, false }, early, &there);
         /* Another execution with the same beginning up to f may not have what this rests on. */
         if (conflicts && m->at < d->events_len && d->late > m->at)
@@ -581,7 +631,7 @@ static void find_plain(asx__dpor *d, const mover *m)
         if (asx__clock_has(d, d->past, &d->events[e]))
             continue;
         d->past = asx__clock_join(d, d->past, d->events[e].clock);
-        if (!d->wide_events[e].all)
+        if (!d->wide_events[e].all && !is_known(d, m, e))
             d->races.at[kept++] = e;
     }
     for (size_t i = 0; i < kept; i++)
@@ -637,7 +687,7 @@ static void find_of_event(asx__dpor *d, uint32_t event)
     if (old && f->answers <= 1)
         return;
     mover m = { d->events[event].task, event, f->past, &f->op, d->events[event].clock,
-                f->short_cut, f->before };
+                f->short_cut, f->before, last_sleeper(d, event) };
     d->nodes.at[event].again = d->unkept = false;
     if (f->answers > 1)
         find_choices(d, &m);
@@ -673,7 +723,7 @@ void asx__find_races(asx__dpor *d)
         if (!task->present || !task->pending || asx__op_is_plain(&task->op) ||
             task->op.kind == ASX__OP_CHOOSE)
             continue;
-        mover m = { t, d->events_len, task->clock, &task->op, 0, true, task->history };
+        mover m = { t, d->events_len, task->clock, &task->op, 0, true, task->history, NULL };
         d->unkept = false;
         find_hard(d, &m);
         d->rows_len = rows;

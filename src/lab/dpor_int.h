@@ -152,6 +152,7 @@ typedef struct asx__node {
     asx__branch *rest;   /* what to try here after the current branch, with what must follow */
     asx__branch *done;   /* what was tried */
     size_t sleepers;     /* where its part of the stack of sleepers begins */
+    size_t pasts;        /* ... and of asx__dpor.pasts */
     bool again;          /* what its event could have done earlier depends on what came later */
     uint64_t number;     /* no other node has or had it; 0: it is the pool's */
     uint32_t answered;   /* 0, or a task + 1: each of its answers is a branch here, or was */
@@ -270,6 +271,7 @@ struct asx__dpor {
     ASX__VEC(uint64_t) prints;
     ASX__VEC(asx__node) nodes;
     ASX__VEC(asx__branch *) sleepers;
+    ASX__VEC(uint64_t) pasts; /* of those that have been put to sleep; see dpor_tree.c */
     asx__branches branches;
     asx__branch *chain;      /* the branch that the execution follows; the rest of it */
     uint32_t branch_at;      /* the event at which this execution left the one before */
@@ -516,6 +518,8 @@ bool asx__tree_sleeps(const asx__dpor *d, uint32_t task);
  * covers it. d->late: the last event on which this rests, NONE if it rests on all of them. */
 void asx__tree_insert(asx__dpor *d, uint32_t node, asx__clock needs, asx__step last,
                       const asx__prints *prints);
+/* Did it come after the event, in which case it was done behind it? True if that is not known. */
+bool asx__tree_came_after(const asx__dpor *d, const asx__branch *sleeper, uint32_t event);
 /* Is it among the sleepers of the node? */
 bool asx__tree_knows(const asx__dpor *d, size_t node, const asx__branch *step);
 /* Does the task sleep at the node, or is it the first of something to try there? */

@@ -359,7 +359,7 @@ static bool take_branch(asx__dpor *d, asx__reader *r)
             return false;
         asx__node *node = &d->nodes.at[d->nodes.len++];
         /* What its event could have done earlier may depend on what comes now. */
-        *node = (asx__node){ NULL, NULL, d->sleepers.len, true, 0, 0, 0, false };
+        *node = (asx__node){ NULL, NULL, d->sleepers.len, d->pasts.len, true, 0, 0, 0, false };
         if (i + 1 < nodes) {
             d->plan.at[d->plan.len++] = read_step(r);
             know(d, r, d->plan.at[d->plan.len - 1].task);
@@ -372,6 +372,7 @@ static bool take_branch(asx__dpor *d, asx__reader *r)
                 return false;
             }
             sleeper->next = node->done;
+            sleeper->past = 0;
             node->done = sleeper;
             d->sleepers.at[d->sleepers.len++] = sleeper;
         }

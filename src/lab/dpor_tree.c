@@ -51,6 +51,7 @@ static void drop_nodes(asx__dpor *d, size_t from)
         if (node->done != NULL)
             asx__branch_drop(&d->branches, node->done);
         d->sleepers.len = node->sleepers;
+        d->pasts.len = node->pasts;
     }
 }
 
@@ -83,7 +84,8 @@ void asx__tree_enter(asx__dpor *d)
     uint32_t step = d->events_len;
     if (step < d->nodes.len || !ASX__VEC_ROOM(d, d->nodes, 1))
         return;
-    asx__node node = { NULL, NULL, d->sleepers.len, false, ++d->nodes_made, 0, 1, false };
+    asx__node node = { NULL, NULL, d->sleepers.len, d->pasts.len, false, ++d->nodes_made, 0, 1,
+                       false };
     if (ASX__LIKELY(step != 0))
         inherit_sleepers(d, step);
     if (d->chain != NULL) { /* the head of the list is what is done here */
@@ -508,8 +510,46 @@ static void hear_of_done(asx__dpor *d, asx__node *node)
 {
     node->heard = false;
     for (asx__branch *b = node->done; b != NULL; b = b->next)
-        if (!asx__tree_knows(d, d->nodes.len - 1, b) && ASX__VEC_ROOM(d, d->sleepers, 1))
+        if (!asx__tree_knows(d, d->nodes.len - 1, b) && ASX__VEC_ROOM(d, d->sleepers, 1)) {
+            b->past = 0;
             d->sleepers.at[d->sleepers.len++] = b;
+        }
+}
+
+/* What is put to sleep keeps what it came after, a bit for each of the last events before it: when
+ * it is asked for, that execution is over. */
+#define PAST_WORDS 32
+
+static uint32_t past_from(uint32_t step)
+{
+    return step > 64 * PAST_WORDS ? step - 64 * PAST_WORDS : 0;
+}
+
+static void keep_past(asx__dpor *d, uint32_t step, asx__branch *branch)
+{
+    uint32_t from = past_from(step);
+    size_t words = (step - from + 63) / 64;
+    asx__clock clock = d->events[step].clock;
+    branch->since = step;
+    branch->past = 0;
+    if (!ASX__VEC_ROOM(d, d->pasts, words))
+        return;
+    uint64_t *past = d->pasts.at + d->pasts.len;
+    memset(past, 0, words * sizeof *past);
+    for (uint32_t k = from; k < step; k++)
+        past[(k - from) / 64] |= (uint64_t)asx__clock_has(d, clock, &d->events[k])
+                                 << (k - from) % 64;
+    branch->past = (uint32_t)d->pasts.len + 1;
+    d->pasts.len += words;
+}
+
+bool asx__tree_came_after(const asx__dpor *d, const asx__branch *sleeper, uint32_t event)
+{
+    uint32_t from = past_from(sleeper->since);
+    if (sleeper->past == 0 || event < from)
+        return true;
+    const uint64_t *past = d->pasts.at + sleeper->past - 1;
+    return (past[(event - from) / 64] >> (event - from) % 64 & 1) != 0;
 }
 
 /* The step that was taken at the node is done there: it sleeps. */
@@ -523,6 +563,7 @@ static void put_to_sleep(asx__dpor *d, uint32_t step)
         return;
     branch->next = node->done;
     node->done = branch;
+    keep_past(d, step, branch);
     if (ASX__VEC_ROOM(d, d->sleepers, 1))
         d->sleepers.at[d->sleepers.len++] = branch;
     if (node->heard)
