@@ -589,6 +589,9 @@ static asx_status toucher(asx_cx *cx, void *arg)
     case 3:
         CHECK_STATUS(asx_ghost_borrow(cx, &thing, ASX_GHOST_EXCLUSIVE), ASX_OK);
         break;
+    case 9:
+        CHECK_STATUS(asx_ghost_borrow(cx, &thing, ASX_GHOST_SHARED), ASX_OK);
+        break;
     default:
         break;
     }
@@ -597,13 +600,13 @@ static asx_status toucher(asx_cx *cx, void *arg)
 
 /* 0 good, 1 write while shared, 2 read while exclusive, 3 exclusive while shared, 4 not the owner,
  * 5 waits on a borrowed message, 6 handed over, 7 given back first, 8 yields with a borrowed
- * message. */
+ * message, 9 shared while exclusive. */
 static asx_status ghosts(asx_cx *cx, void *arg)
 {
     asx_region r;
     asx_task other;
     (void)arg;
-    asx_ghost_borrow_kind kind = ghost_case == 2   ? ASX_GHOST_EXCLUSIVE
+    asx_ghost_borrow_kind kind = ghost_case == 2 || ghost_case == 9   ? ASX_GHOST_EXCLUSIVE
                                  : ghost_case == 5 || ghost_case == 8 ? ASX_GHOST_OBLIGATION
                                                                       : ASX_GHOST_SHARED;
     bool owns = ghost_case == 4 || ghost_case == 6;
@@ -635,9 +638,9 @@ ASX_TEST(ghosts_tell_who_borrows_and_to_whom_things_belong)
     static const asx_oracle expected[] = {
         ASX_ORACLE_NONE,   ASX_ORACLE_BORROW,   ASX_ORACLE_BORROW, ASX_ORACLE_BORROW,
         ASX_ORACLE_AFFINITY, ASX_ORACLE_BORROW, ASX_ORACLE_NONE,   ASX_ORACLE_NONE,
-        ASX_ORACLE_BORROW,
+        ASX_ORACLE_BORROW, ASX_ORACLE_BORROW,
     };
-    for (ghost_case = 0; ghost_case < 9; ghost_case++) {
+    for (ghost_case = 0; ghost_case < 10; ghost_case++) {
         asx_lab_result result = lab(ghosts, NULL);
         if (result.complaint.oracle != expected[ghost_case])
             asx_test_fail(__FILE__, __LINE__, "case %d: %s: %s", ghost_case,

@@ -20,6 +20,11 @@ typedef enum way {
     MUTEX,
     CANCEL,         /* seen by the other one */
     ATOMIC_TOO,     /* the other one accesses it as an atomic cell */
+    ATOMIC_WRITE,   /* it is written as an atomic cell */
+    STORES,         /* both store into a flag, and none loads it */
+    JOIN,           /* of the writer */
+    AFTER_START,    /* who has started the reader writes */
+    BEFORE_READER,  /* likewise, and before it */
     WAYS
 } way;
 
@@ -29,7 +34,7 @@ static asx_lab_mutex locks[2];
 static asx_mutex mutex;
 static asx_channel_sender tx;
 static asx_channel_receiver rx;
-static asx_task reader_task;
+static asx_task reader_task, writer_task;
 static int writer_line, reader_line;
 
 static void take(asx_cx *cx, unsigned who, asx_mutex_guard *guard)
@@ -60,12 +65,16 @@ static asx_status writer(asx_cx *cx, void *arg)
         asx_lab_store(cx, &flag, 1);
     if (how == MESSAGE_TOO_EARLY)
         CHECK_STATUS(asx_channel_send(&tx, cx, &message), ASX_OK);
+    if (how == AFTER_START || how == BEFORE_READER)
+        return ASX_OK;
     writer_line = __LINE__ + 2;
-    if (how != BOTH_READ)
+    if (how != BOTH_READ && how != ATOMIC_WRITE)
         asx_lab_write(cx, &data, 1);
+    else if (how == ATOMIC_WRITE)
+        asx_lab_store(cx, &data, 1);
     else
         (void)asx_lab_read(cx, &data);
-    if (how == FLAG)
+    if (how == FLAG || how == STORES)
         asx_lab_store(cx, &flag, 1);
     if (how == SPIN_LOCK)
         asx_lab_store(cx, &spin, 0);
@@ -88,8 +97,12 @@ static asx_status reader(asx_cx *cx, void *arg)
         return ASX_OK;
     if (how == MESSAGE || how == MESSAGE_TOO_EARLY)
         CHECK_STATUS(asx_channel_recv(&rx, cx, &message), ASX_OK);
-    if (how == CANCEL && asx_checkpoint(cx) != ASX_E_CANCELLED)
+    if ((how == CANCEL && asx_checkpoint(cx) != ASX_E_CANCELLED) || how == JOIN)
         return ASX_OK;
+    if (how == STORES)
+        asx_lab_store(cx, &flag, 2);
+    if (how == ATOMIC_WRITE)
+        (void)asx_lab_load(cx, &spin); /* the write may come before it */
     take(cx, 1, &guard);
     reader_line = __LINE__ + 2;
     if (how != ATOMIC_TOO)
@@ -109,14 +122,21 @@ static void two_tasks(asx_cx *cx, void *arg)
     (void)arg;
     flag = spin = 0;
     memset(locks, 0, sizeof locks);
-    asx_lab_write(cx, &data, 0); /* the start orders this */
+    if (how != AFTER_START)
+        asx_lab_write(cx, &data, 0); /* the start orders this */
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
     if (how == MUTEX)
         CHECK_STATUS(asx_mutex_create(&r, "m", &mutex), ASX_OK);
     if (how == MESSAGE || how == MESSAGE_TOO_EARLY)
         CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_spawn_task(&r, &options, reader, NULL, &reader_task), ASX_OK);
-    CHECK_STATUS(asx_spawn(&r, "writer", writer, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, &options, writer, NULL, &writer_task), ASX_OK);
+    if (how == JOIN)
+        CHECK_STATUS(asx_join(cx, &writer_task, NULL), ASX_OK);
+    if (how == AFTER_START)
+        CHECK_STATUS(asx_yield(cx), ASX_OK); /* the reader begins */
+    if (how == JOIN || how == AFTER_START || how == BEFORE_READER)
+        asx_lab_write(cx, &data, 5);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     asx_lab_write(cx, &data, 9); /* and the close this */
 }
@@ -129,6 +149,8 @@ static void on_failure(void *ctx, const asx_explore_failure *failure)
     (void)snprintf(told, sizeof told, "%s: %s", failure->site, failure->text);
 }
 
+static uint64_t executions;
+
 static uint64_t races(way which, asx_explore_mode mode)
 {
     asx_explore_options options = { .mode = mode, .on_failure = on_failure };
@@ -138,14 +160,17 @@ static uint64_t races(way which, asx_explore_mode mode)
     CHECK_STATUS(asx_explore(&options, two_tasks, NULL, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK(result.complete);
-    CHECK_GE(result.totals.executions, 1);
+    executions = result.totals.executions;
+    CHECK_GE(executions, 1);
     return result.totals.bugs;
 }
 
 ASX_TEST(plain_accesses_must_be_ordered_in_every_execution)
 {
     static const bool racy[WAYS] = { [NOTHING] = true, [WRONG_LOCK] = true, [FLAG_TOO_EARLY] = true,
-                                     [MESSAGE_TOO_EARLY] = true, [ATOMIC_TOO] = true };
+                                     [MESSAGE_TOO_EARLY] = true, [ATOMIC_TOO] = true,
+                                     [ATOMIC_WRITE] = true, [STORES] = true,
+                                     [AFTER_START] = true, [BEFORE_READER] = true };
     for (way w = NOTHING; w < WAYS; w++) {
         if ((races(w, ASX_EXPLORE_OPTIMAL) != 0) != racy[w])
             asx_test_fail(__FILE__, __LINE__, "case %d: %s", (int)w, told);
@@ -159,6 +184,16 @@ ASX_TEST(every_execution_of_a_class_has_its_races)
 {
     for (way w = NOTHING; w < WAYS; w++)
         CHECK_EQ(races(w, ASX_EXPLORE_OPTIMAL) != 0, races(w, ASX_EXPLORE_DFS) != 0);
+}
+
+/* Whichever of the two comes first. */
+ASX_TEST(what_orders_nothing_orders_nothing_in_either_order)
+{
+    static const way ways[] = { NOTHING, ATOMIC_WRITE, STORES };
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        uint64_t racy = races(ways[i], ASX_EXPLORE_DFS);
+        CHECK_EQ(racy, executions);
+    }
 }
 
 ASX_TEST(a_race_is_told_with_both_lines)
