@@ -615,6 +615,17 @@ static asx_status save(keeper *k)
     return st;
 }
 
+/* Who had no work when everything was wanted back has not told what it did before. */
+static void ask_for_reports(keeper *k)
+{
+    for (uint32_t i = 0; i < k->jobs && k->broken >= 0; i++) {
+        worker *w = &k->workers[i];
+        if (w->pid != 0 && asx__load_relaxed(&k->common->slots[i].executions) != 0 &&
+            (!asx__message_send(w->fd, ASX__MESSAGE_ASKED, "", 0) || !hear(k, w)))
+            k->broken = ASX_E_SYSTEM;
+    }
+}
+
 static void look_at_the_clock(keeper *k, uint64_t *told_ns)
 {
     const asx_explore_options *o = k->options;
@@ -651,7 +662,9 @@ static void keep(keeper *k)
             bool more = is_left(k) && k->stopped == ASX_EXPLORE_STOP_NONE;
             if (!more || !k->collecting)
                 break; /* done, told to stop, or no more is allowed */
-            asx_status st = save(k);
+            if (!k->sampling)
+                ask_for_reports(k);
+            asx_status st = k->broken >= 0 ? save(k) : k->broken;
             if (st < 0)
                 k->broken = st;
             k->collecting = false;

@@ -13,6 +13,7 @@
  *   FAILURE an execution was not good    ->   to the caller; samples: in their order
  *   REPORT  counters and classes         ->   added up
  *   DONE    nothing left of its work     ->
+ *                                        <-   ASKED   for a report, while it has no work
  *                                        <-   WORK, or END
  *   RESTART it must begin again, prepared for more  ->  all workers are ended, and begin anew
  *   STATUS  it cannot go on              ->   the exploration ends
@@ -35,6 +36,7 @@
 typedef enum asx__message {
     ASX__MESSAGE_WORK,
     ASX__MESSAGE_TOLD,
+    ASX__MESSAGE_ASKED,
     ASX__MESSAGE_END,
     ASX__MESSAGE_GIVEN,
     ASX__MESSAGE_FAILURE,

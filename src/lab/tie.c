@@ -92,13 +92,19 @@ static void tell(asx__explorer *x, asx__message kind, const asx__bytes *bytes)
         _exit(1);
 }
 
+static void report(asx__explorer *x);
+
 /* Work, or the end. */
 static bool receive_work(asx__explorer *x)
 {
     asx__message kind;
     asx__bytes bytes = { 0 };
-    if (!asx__message_receive(x->tie->fd, &kind, &bytes))
-        _exit(1);
+    do {
+        if (!asx__message_receive(x->tie->fd, &kind, &bytes))
+            _exit(1);
+        if (kind == ASX__MESSAGE_ASKED)
+            report(x);
+    } while (kind == ASX__MESSAGE_ASKED);
     if (kind == ASX__MESSAGE_WORK) {
         asx__reader r = { bytes.at, bytes.len, false }, work = asx__read_part(&r);
         asx_status st = asx__dpor_take(x->dpor, &work);

@@ -613,6 +613,10 @@ ASX_TEST(a_checkpoint_is_made_when_it_is_told_to_stop_and_now_and_then)
     CHECK(result.complete);
     CHECK_EQ(result.totals.executions, 19605);
     CHECK_GE(k.count, 2);
+    options = (asx_explore_options){ .resume = k.bytes, .resume_len = k.len };
+    result = run(&options, lab_program("fib_4")); /* the last one has what was done until then */
+    CHECK(result.complete);
+    CHECK_EQ(result.totals.executions, 19605);
     options = (asx_explore_options){ .on_checkpoint = cannot_keep, .executions_max = 3 };
     CHECK_STATUS(asx_explore(&options, lab_program("fib_3"), NULL, &result), ASX_E_SYSTEM);
     free(k.bytes);
