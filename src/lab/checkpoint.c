@@ -47,7 +47,7 @@ static int note_program(struct dl_phdr_info *info, size_t size, void *ctx)
 
 static bool is_made(uint64_t name)
 {
-    return name >> 62 == 1;
+    return ASX__NAME_IS_MADE(name);
 }
 
 static uint64_t to_file(void *ctx, uint64_t name)

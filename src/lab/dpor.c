@@ -518,10 +518,10 @@ uint32_t asx__dpor_choose(asx__dpor *d)
                      ASX__LIKELY(asx__again_is_same(d, chosen));
         if (!again &&
             ASX__UNLIKELY(chosen >= d->tasks_len || !(chosen == d->clock ? d->tasks[chosen].pending
-                                                                         : enabled(d, chosen)))) {
+                                                                         : enabled(d, chosen))))
             d->status = ASX_E_DIVERGED;
+        if (ASX__UNLIKELY(d->status < 0))
             return ASX__DPOR_NONE;
-        }
     } else {
         chosen = choose_free(d);
         if (ASX__UNLIKELY(chosen == ASX__DPOR_NONE)) {

@@ -203,6 +203,7 @@ typedef enum asx__name_tag {
      ((uint64_t)(task) & ASX__NAME_TASK_MOST) << 40 |                                              \
      ((uint64_t)(nth) & ASX__NAME_NTH_MOST) << ASX__NAME_PART_BITS)
 #define ASX__NAME_TAG_OF(name) ((asx__name_tag)((name) >> 58 & 0xf))
+#define ASX__NAME_IS_MADE(name) ((name) >> 62 == 1)
 
 /* Of a region: part 0 is its flag. How many tasks are in it. Bit 0: it has begun to close, bit 1:
  * its set-up has failed. 1: its finalizers run, 2: it is closed. How many regions, how many

@@ -16,8 +16,9 @@
  * probed one after the other).
  *
  * A program that does not repeat itself is noticed: before each event it is asked whether the task
- * stands before the same operation, and a cell has the value that it had. If not, nothing is
- * repeated from there on, and the event is treated as a new one.
+ * stands before the same operation, and a cell has the value that it had. If it is another value or
+ * address, nothing is repeated from there on, and the event is treated as a new one. If it is
+ * another kind of operation, or of another object that has a name, the test is not deterministic.
  */
 #include "lab/dpor_int.h"
 
@@ -126,6 +127,20 @@ static bool is_same_narrow(const asx__dpor *d, uint32_t step, const asx__op *op)
            effect.after == event->after;
 }
 
+static bool is_another(const asx__dpor *d, uint32_t step, const asx__dpor_task *k)
+{
+    const asx__dpor_event *event = &d->events[step];
+    uint64_t name = k->op.name, old = 0;
+    if (!k->present || !k->pending)
+        return false;
+    if (d->wide)
+        old = d->wide_events[step].op.name;
+    else if (event->object != ASX__DPOR_NONE)
+        old = d->objects.at[event->object].name;
+    return k->op.kind != event->kind ||
+           (name != old && ASX__NAME_IS_MADE(name) && ASX__NAME_IS_MADE(old));
+}
+
 bool asx__again_is_same(asx__dpor *d, uint32_t task)
 {
     const asx__dpor_task *k = &d->tasks[task];
@@ -134,6 +149,8 @@ bool asx__again_is_same(asx__dpor *d, uint32_t task)
                     d->events[step].rows == d->rows_len &&
                     (d->wide ? is_same_wide(d, step, &k->op) : is_same_narrow(d, step, &k->op))))
         return true;
+    if (is_another(d, step, k))
+        d->status = ASX_E_DIVERGED;
     d->repeated = step;
     forget_accesses(d);
     return false;

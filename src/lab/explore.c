@@ -964,11 +964,23 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     return st < 0 ? st : destroyed;
 }
 
+/* No class comes twice, and no execution is begun in vain, unless a plan did not lead where it led
+ * when it was made. */
+static void doubt(const asx_explore_options *o, asx_explore_result *result)
+{
+    bool twice = result->totals.redundant != 0 || result->totals.blocked != 0;
+    if (!twice || result->status < 0 || o->mode != ASX_EXPLORE_OPTIMAL || o->bound != 0 ||
+        o->delays != 0 || o->weak != 0)
+        return;
+    result->status = ASX_E_DIVERGED;
+    result->stopped = ASX_EXPLORE_STOP_FAILED;
+    result->complete = false;
+}
+
 asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
                        asx_explore_result *ret_result)
 {
-    static const asx_explore_options none;
-    asx_explore_options o = options != NULL ? *options : none;
+    asx_explore_options o = options != NULL ? *options : (asx_explore_options){ 0 };
     if (fn == NULL || ret_result == NULL || (unsigned)o.mode >= ASX_EXPLORE_MODE_COUNT ||
         o.jobs > ASX__JOBS_MOST)
         return ASX_E_INVALID_ARGUMENT;
@@ -978,8 +990,11 @@ asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *
         o.steps_max = STEPS_DEFAULT;
     if (o.depth == 0)
         o.depth = DEPTH_DEFAULT;
-    if (o.schedule == NULL && o.sink == NULL &&
-        (o.jobs > 1 || o.on_checkpoint != NULL || o.resume != NULL))
-        return asx__jobs_run(&o, fn, arg, ret_result);
-    return asx__explore_alone(&o, fn, arg, NULL, ret_result);
+    bool tied = o.jobs > 1 || o.on_checkpoint != NULL || o.resume != NULL;
+    asx_status st = tied && o.schedule == NULL && o.sink == NULL
+                        ? asx__jobs_run(&o, fn, arg, ret_result)
+                        : asx__explore_alone(&o, fn, arg, NULL, ret_result);
+    if (st >= 0)
+        doubt(&o, ret_result);
+    return st;
 }

@@ -195,6 +195,9 @@ static void tell_trouble(const request *r, const asx_explore_result *result)
         fprintf(stderr, "%s: there is no checkpoint: %s\n", r->test->name, result->unsaved);
     if (result->refused != NULL)
         fprintf(stderr, "%s: cannot be resumed: %s\n", r->resume, result->refused);
+    else if (result->status == ASX_E_DIVERGED && r->options.schedule == NULL)
+        fprintf(stderr, "%s: not deterministic: with the same schedule it did something else\n",
+                r->test->name);
     else if (result->status < 0)
         fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
                 result->unsupported != NULL ? " " : "",
