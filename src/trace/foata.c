@@ -17,7 +17,8 @@ typedef enum type {
     OBLIGATION,
     CHANNEL,
     TIMER,
-    TYPES
+    TYPES,
+    PART = 1000 /* of a channel */
 } type;
 
 static const char *const type_names[TYPES] = { "",        "task",  "region", "obligation",
@@ -40,6 +41,7 @@ typedef struct resource {
     type kind;
     char *name;
     uint64_t region;          /* of a task: serial */
+    uint64_t capacity;        /* of a channel; 0: not known, or it has no slots */
     uint32_t created[TYPES];  /* by a task: how many of each; [0]: of the types beyond */
     uint64_t written, read;   /* layers */
 } resource;
@@ -236,6 +238,8 @@ static void name_created(maker *m, const asx_event *event, const shape *s)
     }
     free(made->name);
     made->name = name;
+    if (event->kind == ASX_EVENT_CHANNEL_CREATE || event->kind == ASX_EVENT_MPMC_CREATE)
+        made->capacity = event->a;
     made->region = s->object == TASK ? event->a : 0;
 }
 
@@ -273,28 +277,83 @@ static uint64_t region_of(maker *m, const asx_event *event, const shape *s)
     return task != NULL ? task->region : 0;
 }
 
+/* What an event accesses. */
+typedef struct touches {
+    struct {
+        type kind;
+        uint64_t serial;
+        bool writes;
+    } at[6];
+    size_t len;
+} touches;
+
+static void touch(touches *t, type kind, uint64_t serial, bool writes)
+{
+    t->at[t->len].kind = kind;
+    t->at[t->len].serial = serial;
+    t->at[t->len++].writes = writes;
+}
+
+/* The ends of a channel, how many senders it has, and from SLOTS on its slots. */
+enum { TAIL, HEAD, SENDERS, SLOTS };
+
+static void touch_part(touches *t, const shape *s, const asx_event *event, uint64_t part)
+{
+    uint64_t words[] = { (uint64_t)s->object, event->object, part };
+    touch(t, PART, asx__hash_words(0, words, 3), true);
+}
+
+static bool is_message(uint32_t kind)
+{
+    return kind == ASX_EVENT_CHANNEL_SEND || kind == ASX_EVENT_CHANNEL_RECV ||
+           kind == ASX_EVENT_MPMC_SEND || kind == ASX_EVENT_MPMC_RECV;
+}
+
+/* Of a channel with slots; else 0. */
+static uint64_t slots_of(maker *m, const asx_event *event, const shape *s)
+{
+    const resource *r = find(m, s->object, event->object);
+    return r != NULL ? r->capacity : 0;
+}
+
+static void touch_object(maker *m, touches *t, const asx_event *event, const shape *s)
+{
+    uint64_t slots = slots_of(m, event, s);
+    bool sends = event->kind == ASX_EVENT_CHANNEL_SEND || event->kind == ASX_EVENT_MPMC_SEND;
+    bool drops = event->kind == ASX_EVENT_CHANNEL_SENDER_DROP;
+    if (slots != 0 && (is_message(event->kind) || event->kind == ASX_EVENT_CHANNEL_EVICT)) {
+        if (sends) /* looks whether it is open */
+            touch(t, s->object, event->object, false);
+        touch_part(t, s, event, sends ? TAIL : HEAD);
+        touch_part(t, s, event, SLOTS + event->a % slots);
+        return;
+    }
+    if (slots != 0)
+        touch_part(t, s, event, drops ? SENDERS : HEAD);
+    if (slots == 0 || !drops || event->a == 0) /* nobody is left to send */
+        touch(t, s->object, event->object, true);
+}
+
 static uint64_t layer_of(maker *m, const asx_event *event, const shape *s)
 {
     uint64_t layer = m->barrier + 1;
     uint64_t region = region_of(m, event, s);
+    touches t = { .len = 0 };
     if (event->kind == ASX_EVENT_CLOCK_ADVANCE) {
         m->barrier = m->top = m->top + 1;
         return m->barrier;
     }
-    after(m, TASK, event->task, true, &layer);
+    touch(&t, TASK, event->task, true);
     if (s->object != NOTHING)
-        after(m, s->object, event->object, true, &layer);
+        touch_object(m, &t, event, s);
     if (region != 0)
-        after(m, REGION, region, false, &layer);
+        touch(&t, REGION, region, false);
     if (s->a == TASK)
-        after(m, TASK, event->a, true, &layer);
-    access(m, TASK, event->task, true, layer);
-    if (s->object != NOTHING)
-        access(m, s->object, event->object, true, layer);
-    if (region != 0)
-        access(m, REGION, region, false, layer);
-    if (s->a == TASK)
-        access(m, TASK, event->a, true, layer);
+        touch(&t, TASK, event->a, true);
+    for (size_t i = 0; i < t.len; i++)
+        after(m, t.at[i].kind, t.at[i].serial, t.at[i].writes, &layer);
+    for (size_t i = 0; i < t.len; i++)
+        access(m, t.at[i].kind, t.at[i].serial, t.at[i].writes, layer);
     m->top = layer > m->top ? layer : m->top;
     return layer;
 }
@@ -321,7 +380,10 @@ static char *event_text(maker *m, const asx_event *event, const shape *s)
     char *object = word_text(m, s->object, event->object);
     /* Of two schedules the seeds differ, and nothing else need. */
     char *a = word_text(m, s->a, event->kind == ASX_EVENT_RUN_BEGIN ? 0 : event->a);
-    char *b = word_text(m, obligation ? owner_type(event) : s->b, event->b);
+    /* How many there are then depends on what commutes with it. */
+    char *b = is_message(event->kind) && slots_of(m, event, s) != 0
+                  ? format("-")
+                  : word_text(m, obligation ? owner_type(event) : s->b, event->b);
     const resource *who = find(m, TASK, event->task);
     char *text = NULL;
     if (object != NULL && a != NULL && b != NULL && who != NULL)

@@ -1,7 +1,8 @@
 /* foata.h - a trace up to the order of what commutes: its Foata normal form.
  *
  * Words
- *   resource   where two events can meet: a task, a region, a channel, an obligation, a timer
+ *   resource   where two events can meet: a task, a region, an obligation, a timer, a lock; of a
+ *              channel its two ends, each of its slots, and whether it is open
  *   depend     two events that access a common resource, and one of them writes
  *   layer      an event is in layer 1 + the largest layer of the earlier events it depends on
  *   name       of an object: who created it, and as which of its kind. Serial numbers count
@@ -13,7 +14,9 @@
  * on after what its waker has done.
  *
  * An event writes the task that did it and the object it is about. Starting and ending a task reads
- * its region, so that tasks of one region commute. An advance of the clock depends on everything.
+ * its region, so that tasks of one region commute. The k-th message of a channel of c slots writes
+ * one end of it and slot k mod c, so that a send commutes with receives of other slots; which is why
+ * how many messages there were then is left out. An advance of the clock depends on everything.
  */
 #ifndef ASX_TRACE_FOATA_H
 #define ASX_TRACE_FOATA_H
