@@ -15,8 +15,8 @@
  *
  * An event writes the task that did it and the object it is about. Starting and ending a task reads
  * its region, so that tasks of one region commute. The k-th message of a channel of c slots writes
- * one end of it and slot k mod c, so that a send commutes with receives of other slots; which is why
- * how many messages there were then is left out. An advance of the clock depends on everything.
+ * one end of it and slot k mod c, so that a send commutes with receives of other slots; that is why
+ * it is left out how many messages there were then. An advance of the clock depends on everything.
  */
 #ifndef ASX_TRACE_FOATA_H
 #define ASX_TRACE_FOATA_H
