@@ -882,6 +882,9 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     else
         op.aims = 0;
     uint64_t found = asx__explorer_stand(x, task, &op);
+    if (ASX__UNLIKELY(x->oracles.races_on) && rows[kind].made_by >= CHANNEL &&
+        (found == ASX__FOUND_CLOSED || rows[kind].made_by == ONCE))
+        asx__races_found(&x->oracles, serial, rows[kind].made_by, object);
     if (ASX__UNLIKELY((traits[kind] & (AIMS_AT_TASKS | GIVES_TICKETS)) != 0))
         after_turn(x, asx__explorer_known(x, serial), kind, object, a, found);
     return found;

@@ -167,6 +167,17 @@ void asx__races_hear(asx__oracles *o, const asx_event *e)
     }
 }
 
+void asx__races_found(asx__oracles *o, uint64_t task, uint32_t made_by, uint64_t serial)
+{
+    unsigned kind = made_by == ASX_EVENT_CHANNEL_CREATE ? (unsigned)OF_CHANNEL
+                                                        : OF_OBJECT + sort_of(made_by);
+    if (!o->races_on)
+        return;
+    uint32_t *clock = clock_of(o->races, task), *at = place_of(o->races, NAME(kind, serial));
+    if (clock != NULL && at != NULL)
+        learn(clock, at);
+}
+
 static cell *cell_of(struct asx__races *r, const void *address)
 {
     for (size_t i = 0; i < r->cells_len; i++)

@@ -25,6 +25,11 @@ typedef enum way {
     JOIN,           /* of the writer */
     AFTER_START,    /* who has started the reader writes */
     BEFORE_READER,  /* likewise, and before it */
+    ONCE,           /* both call it, and it writes */
+    ONCE_BESIDE,    /* ... but it does not write that */
+    END,            /* the last sender is dropped after the write */
+    END_TOO_EARLY,
+    CLOSED,         /* the receiver is, by the writer */
     WAYS
 } way;
 
@@ -34,6 +39,7 @@ static asx_lab_mutex locks[2];
 static asx_mutex mutex;
 static asx_channel_sender tx;
 static asx_channel_receiver rx;
+static asx_once once;
 static asx_task reader_task, writer_task;
 static int writer_line, reader_line;
 
@@ -53,11 +59,25 @@ static void give_back(asx_cx *cx, unsigned who, asx_mutex_guard *guard)
         CHECK_STATUS(asx_mutex_unlock(guard), ASX_OK);
 }
 
+static asx_status writes(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (how == ONCE)
+        asx_lab_write(cx, &data, 1);
+    return ASX_OK;
+}
+
 static asx_status writer(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
     int message = 1;
     (void)arg;
+    if (how == ONCE || how == ONCE_BESIDE)
+        CHECK_STATUS(asx_once_call(&once, cx, writes, NULL), ASX_OK);
+    if (how == ONCE)
+        return ASX_OK;
+    if (how == END_TOO_EARLY)
+        asx_channel_sender_drop(&tx);
     take(cx, 0, &guard);
     if (how == SPIN_LOCK && !asx_lab_cas(cx, &spin, 0, 1))
         return ASX_OK;
@@ -82,6 +102,10 @@ static asx_status writer(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_channel_send(&tx, cx, &message), ASX_OK);
     if (how == CANCEL)
         CHECK_STATUS(asx_task_cancel(&reader_task, NULL), ASX_OK);
+    if (how == END)
+        asx_channel_sender_drop(&tx);
+    if (how == CLOSED)
+        asx_channel_receiver_drop(&rx);
     give_back(cx, 0, &guard);
     return ASX_OK;
 }
@@ -97,6 +121,12 @@ static asx_status reader(asx_cx *cx, void *arg)
         return ASX_OK;
     if (how == MESSAGE || how == MESSAGE_TOO_EARLY)
         CHECK_STATUS(asx_channel_recv(&rx, cx, &message), ASX_OK);
+    if (how == ONCE || how == ONCE_BESIDE)
+        CHECK_STATUS(asx_once_call(&once, cx, writes, NULL), ASX_OK);
+    if (how == END || how == END_TOO_EARLY)
+        CHECK_STATUS(asx_channel_recv(&rx, cx, &message), ASX_E_DISCONNECTED);
+    if (how == CLOSED && asx_channel_try_send(&tx, cx, &(int){ 1 }) != ASX_E_DISCONNECTED)
+        return ASX_OK;
     if ((how == CANCEL && asx_checkpoint(cx) != ASX_E_CANCELLED) || how == JOIN)
         return ASX_OK;
     if (how == STORES)
@@ -127,7 +157,9 @@ static void two_tasks(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
     if (how == MUTEX)
         CHECK_STATUS(asx_mutex_create(&r, "m", &mutex), ASX_OK);
-    if (how == MESSAGE || how == MESSAGE_TOO_EARLY)
+    if (how == ONCE || how == ONCE_BESIDE)
+        CHECK_STATUS(asx_once_create(&r, "o", &once), ASX_OK);
+    if (how == MESSAGE || how == MESSAGE_TOO_EARLY || how >= END)
         CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_spawn_task(&r, &options, reader, NULL, &reader_task), ASX_OK);
     CHECK_STATUS(asx_spawn_task(&r, &options, writer, NULL, &writer_task), ASX_OK);
@@ -170,7 +202,8 @@ ASX_TEST(plain_accesses_must_be_ordered_in_every_execution)
     static const bool racy[WAYS] = { [NOTHING] = true, [WRONG_LOCK] = true, [FLAG_TOO_EARLY] = true,
                                      [MESSAGE_TOO_EARLY] = true, [ATOMIC_TOO] = true,
                                      [ATOMIC_WRITE] = true, [STORES] = true,
-                                     [AFTER_START] = true, [BEFORE_READER] = true };
+                                     [AFTER_START] = true, [BEFORE_READER] = true,
+                                     [ONCE_BESIDE] = true, [END_TOO_EARLY] = true };
     for (way w = NOTHING; w < WAYS; w++) {
         if ((races(w, ASX_EXPLORE_OPTIMAL) != 0) != racy[w])
             asx_test_fail(__FILE__, __LINE__, "case %d: %s", (int)w, told);
