@@ -291,12 +291,13 @@ static bool writes_any_of(const asx__branch *s, const asx__prints *prints)
     return false;
 }
 
-/* ... of an f that is not plain and does that there. A read-lock changes what it only reads. */
+/* ... of an f that is not plain and does that there. A read-lock changes what it only reads; and
+ * whether a cancel looks at a shield depends on who came before, not on the shield alone. */
 static bool is_known_hard(const asx__dpor *d, const mover *m, uint32_t early,
                           const asx__prints *there)
 {
     bool locks = m->op->kind >= ASX__OP_READ_LOCK && m->op->kind <= ASX__OP_WRITE_UNLOCK;
-    if (!is_known(d, m, early) || locks)
+    if (!is_known(d, m, early) || locks || asx__op_has_shields(m->op))
         return false;
     asx__prints here = asx__wide_prints(d, m->at);
     return !writes_any_of(m->other, &here) && !writes_any_of(m->other, there);

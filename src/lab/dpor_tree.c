@@ -532,7 +532,7 @@ static void keep_past(asx__dpor *d, uint32_t step, asx__branch *branch)
     asx__clock clock = d->events[step].clock;
     branch->since = step;
     branch->past = 0;
-    if (!ASX__VEC_ROOM(d, d->pasts, words))
+    if (words == 0 || !ASX__VEC_ROOM(d, d->pasts, words))
         return;
     uint64_t *past = d->pasts.at + d->pasts.len;
     memset(past, 0, words * sizeof *past);
