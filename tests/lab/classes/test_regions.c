@@ -158,3 +158,19 @@ ASX_TEST(an_oracle_of_the_program_complains_once_in_each_class_that_breaks_its_r
     CHECK_EQ(ref.classes, 1 + 2);
     CHECK_EQ(ref.odd, 1);
 }
+
+/* A cancel that comes before the mask ends does not look at the shield, one that comes after it
+ * does: where it would do the same is not seen from the shield alone. */
+ASX_TEST(a_cancel_of_all_and_sends_behind_and_beside_a_shield)
+{
+    ref_program p = ref_empty(3);
+    p.tasks = 4;
+    p.capacity = 1;
+    p.many = 1;
+    p.adversarial = true;
+    ref_add(&p, 0, REF_CANCEL_ALL, 0);
+    ref_add(&p, 1, REF_BARE_AGAIN, 3);
+    ref_add(&p, 2, REF_MANY_SEND, 0);
+    ref_add(&p, 3, REF_MANY_SEND, 0);
+    CHECK_EQ(classes(&p), 8);
+}
