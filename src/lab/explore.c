@@ -964,13 +964,11 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     return st < 0 ? st : destroyed;
 }
 
-/* No class comes twice, and no execution is begun in vain, unless a plan did not lead where it led
- * when it was made. */
+/* No class comes twice, unless a plan did not lead where it led when it was made. */
 static void doubt(const asx_explore_options *o, asx_explore_result *result)
 {
-    bool twice = result->totals.redundant != 0 || result->totals.blocked != 0;
-    if (!twice || result->status < 0 || o->mode != ASX_EXPLORE_OPTIMAL || o->bound != 0 ||
-        o->delays != 0 || o->weak != 0)
+    bool brute = o->mode != ASX_EXPLORE_OPTIMAL || o->bound != 0 || o->delays != 0;
+    if (result->totals.redundant == 0 || result->status < 0 || brute || o->weak != 0)
         return;
     result->status = ASX_E_DIVERGED;
     result->stopped = ASX_EXPLORE_STOP_FAILED;
