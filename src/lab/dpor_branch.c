@@ -96,6 +96,7 @@ static asx__branch *get(asx__branches *all, uint32_t prints)
     branch->child = branch->next = NULL;
     branch->refs = 1;
     branch->stamp = 0;
+    branch->since = branch->past = 0;
     branch->out = branch->busy = false;
     all->count++;
     return branch;

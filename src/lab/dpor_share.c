@@ -372,7 +372,6 @@ static bool take_branch(asx__dpor *d, asx__reader *r)
                 return false;
             }
             sleeper->next = node->done;
-            sleeper->past = 0;
             node->done = sleeper;
             d->sleepers.at[d->sleepers.len++] = sleeper;
         }

@@ -510,10 +510,8 @@ static void hear_of_done(asx__dpor *d, asx__node *node)
 {
     node->heard = false;
     for (asx__branch *b = node->done; b != NULL; b = b->next)
-        if (!asx__tree_knows(d, d->nodes.len - 1, b) && ASX__VEC_ROOM(d, d->sleepers, 1)) {
-            b->past = 0;
+        if (!asx__tree_knows(d, d->nodes.len - 1, b) && ASX__VEC_ROOM(d, d->sleepers, 1))
             d->sleepers.at[d->sleepers.len++] = b;
-        }
 }
 
 /* What is put to sleep keeps what it came after, a bit for each of the last events before it: when
@@ -531,7 +529,6 @@ static void keep_past(asx__dpor *d, uint32_t step, asx__branch *branch)
     size_t words = (step - from + 63) / 64;
     asx__clock clock = d->events[step].clock;
     branch->since = step;
-    branch->past = 0;
     if (words == 0 || !ASX__VEC_ROOM(d, d->pasts, words))
         return;
     uint64_t *past = d->pasts.at + d->pasts.len;

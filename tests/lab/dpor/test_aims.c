@@ -138,7 +138,7 @@ static void opened_in_outer(asx_cx *cx, void *arg)
  * checkpoint there, after it, after the first close, or last. */
 ASX_TEST(the_cancel_of_a_region_races_with_what_its_owner_opens_in_it)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(opened_in_outer, &f), 5);
 }
 
@@ -161,7 +161,7 @@ static void shielded_in_outer(asx_cx *cx, void *arg)
  * after the first close, or last. */
 ASX_TEST(the_cancel_of_a_region_races_with_the_end_of_a_mask_in_it)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(shielded_in_outer, &f), 5);
 }
 
@@ -184,7 +184,7 @@ static void shielded_and_closed(asx_cx *cx, void *arg)
 /* Before the close of the region or after it. The mask ends later, for another one. */
 ASX_TEST(the_end_of_a_mask_has_nothing_to_do_with_what_was_closed_before)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(shielded_and_closed, &f), 2);
 }
 
@@ -216,7 +216,7 @@ static void cancelled_behind_a_shield(asx_cx *cx, void *arg)
  * with it. */
 ASX_TEST(who_cancels_behind_a_shield_does_not_ask_for_it)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(cancelled_behind_a_shield, &f), 2);
 }
 
@@ -241,7 +241,7 @@ static void race_with_helper(asx_cx *cx, void *arg)
  * and the race is waited for. */
 ASX_TEST(the_end_of_who_helps_a_branch_is_not_that_of_the_branch)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK(classes_with(race_with_helper, &f, ASX_EXPLORE_QUIESCENT, ASX_EXPLORE_FAULT_STACK) > 1);
 }
 
@@ -329,7 +329,7 @@ static void opened_in_timed(asx_cx *cx, void *arg)
 /* Before there is a region in it, before the first close, before the second one, or too late. */
 ASX_TEST(a_deadline_races_with_what_the_owner_of_the_region_opens_in_it)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_at_any_time(opened_in_timed, &f), 4);
 }
 
@@ -395,7 +395,7 @@ static void timed_and_cancelled(asx_cx *cx, void *arg)
  * was taken off the list just then. */
 ASX_TEST(a_deadline_that_a_cancel_has_forestalled_might_have_come_before)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     asx_explore_options options = { .clock = ASX_EXPLORE_ADVERSARIAL };
     uint64_t classes = classes_explore(timed_and_cancelled, &f, &options).totals.executions;
     for (options.seed = 1; options.seed < 20; options.seed++)
@@ -417,7 +417,7 @@ static void stuck_after_a_deadline_that_is_gone(asx_cx *cx, void *arg)
 /* The store is the only step. */
 ASX_TEST(the_clock_does_not_move_for_a_deadline_that_is_gone)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     asx_explore_options options = { 0 };
     asx_explore_result result = classes_explore(stuck_after_a_deadline_that_is_gone, &f, &options);
     CHECK_EQ(result.totals.deadlocks, 1);

@@ -88,7 +88,7 @@ static void finalizer_and_other(asx_cx *cx, void *arg)
  * may come when the room is being closed. */
 ASX_TEST(the_place_of_a_region_with_finalizers_is_free_after_them)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(finalizer_and_other, &f), 4 + 2 + 1);
 }
 
@@ -100,7 +100,7 @@ static void region_and_promise(asx_cx *cx, void *arg)
 /* Each comes before the room is being closed or after that. */
 ASX_TEST(a_region_takes_no_place_of_a_promise)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(region_and_promise, &f), 2 * 2);
 }
 
@@ -129,7 +129,7 @@ static void room_with_finalizer(asx_cx *cx, void *arg)
  * of the two, or both. */
 ASX_TEST(finalizers_take_no_place)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(room_with_finalizer, &f), 4 + 2 * 3 + 3 * 3);
 }
 
@@ -174,7 +174,7 @@ static void scope_is_linked(asx_cx *cx, void *arg)
  * has ended and nobody has failed yet. */
 ASX_TEST(a_link_that_comes_after_the_failure_reaches_what_the_other_has_opened)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(linked_to_a_scope, &f), 4 + 5 + 1);
     CHECK_EQ(classes_of(scope_is_linked, &f), 4 + 5 + 1);
 }
@@ -196,7 +196,7 @@ static void linked_twice(asx_cx *cx, void *arg)
  * link; linked later, the checkpoint is after the link, before it, or all is over. */
 ASX_TEST(a_failure_goes_through_every_link)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(linked_twice, &f), 3 * (3 * 3));
 }
 
@@ -216,7 +216,7 @@ static void fails_fast_and_linked(asx_cx *cx, void *arg)
 /* Linked in time or later, three ways each, as above; and b is told or not. */
 ASX_TEST(a_failure_that_cancels_its_region_goes_through_links_too)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(fails_fast_and_linked, &f), 2 * 3 * 2);
 }
 
@@ -241,7 +241,7 @@ static void start_after_a_step(asx_cx *cx, void *arg)
 /* Before the start, the checkpoint, or after it. */
 ASX_TEST(a_start_after_a_step_may_find_its_region_cancelled)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_of(start_after_a_step, &f), 3);
 }
 
@@ -258,7 +258,7 @@ static void alone_with_a_deadline(asx_cx *cx, void *arg)
 /* Before the start, the checkpoint, the close, or too late. */
 ASX_TEST(who_is_alone_is_not_alone_with_a_deadline)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     CHECK_EQ(classes_with(alone_with_a_deadline, &f, ASX_EXPLORE_ADVERSARIAL, 0), 4);
 }
 
@@ -289,7 +289,7 @@ static void joined_from_within(asx_cx *cx, void *arg)
 
 ASX_TEST(who_joins_the_owner_of_its_region_waits_for_ever)
 {
-    fixture f;
+    fixture f = { .x = 0 };
     asx_explore_options options = { .seed = 0 };
     asx_explore_result result = classes_explore(joined_from_within, &f, &options);
     CHECK_EQ(result.totals.executions, 1);
