@@ -1,46 +1,14 @@
 /* Whom a cancel or a deadline reaches, and what it asks on the way: the shields of regions that
- * were opened under a mask. Who is called `b` comes to one checkpoint. */
+ * were opened under a mask. */
 #define ASX_LAB 1
 #include <asx/asx.h>
 
-#include "harness.h"
-#include "support_classes.h"
-
-typedef struct fixture {
-    asx_region home, outer, inner;
-    asx_task task;
-    asx_task_fn owner;
-    int x;
-} fixture;
-
-static asx_status open_region(asx_cx *cx, asx_region *ret)
-{
-    return asx_region_open(cx, ret, &(asx_region_options){ .policy = ASX_POLICY_COLLECT });
-}
-
-static asx_status check_once(asx_cx *cx, void *arg)
-{
-    (void)arg;
-    return asx_checkpoint(cx);
-}
-
-static asx_status nothing(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    (void)arg;
-    return ASX_OK;
-}
+#include "support_scopes.h"
 
 static asx_status cancel_first(asx_cx *cx, void *arg)
 {
     (void)cx;
-    return asx_task_cancel(&((fixture *)arg)->task, NULL);
-}
-
-static asx_status cancel_home(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    return asx_region_cancel(&((fixture *)arg)->home, NULL);
+    return asx_task_cancel(&((fixture *)arg)->task[0], NULL);
 }
 
 static asx_status cancel_outer(asx_cx *cx, void *arg)
@@ -52,7 +20,7 @@ static asx_status cancel_outer(asx_cx *cx, void *arg)
 static void owner_and(asx_cx *cx, fixture *f, asx_task_fn other)
 {
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&f->home, NULL, f->owner, f, &f->task), ASX_OK);
+    start(f, 0, f->owner);
     CHECK_STATUS(asx_spawn(&f->home, "other", other, f), ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
 }
@@ -297,7 +265,7 @@ static void task_with_a_budget(asx_cx *cx, void *arg)
     asx_budget budget = until_soon(cx);
     asx_spawn_options options = { .budget = &budget };
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&f->home, &options, f->owner, f, &f->task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, &options, f->owner, f, &f->task[0]), ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
 }
 
@@ -331,15 +299,6 @@ ASX_TEST(a_deadline_races_with_what_the_owner_of_the_region_opens_in_it)
 {
     fixture f = { .x = 0 };
     CHECK_EQ(classes_at_any_time(opened_in_timed, &f), 4);
-}
-
-static asx_status scope_of_b(asx_cx *cx, void *arg)
-{
-    asx_region own;
-    (void)open_region(cx, &own);
-    (void)asx_spawn(&own, "b", check_once, arg);
-    (void)asx_region_close(&own, ASX_OK);
-    return ASX_OK;
 }
 
 static asx_status shielded_twice(asx_cx *cx, void *arg)
@@ -386,7 +345,7 @@ static void timed_and_cancelled(asx_cx *cx, void *arg)
     fixture *f = arg;
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "t", open_and_close_timed, f), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&f->home, NULL, timed_scope, f, &f->task), ASX_OK);
+    start(f, 0, timed_scope);
     CHECK_STATUS(asx_spawn(&f->home, "c", cancel_first, f), ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
 }

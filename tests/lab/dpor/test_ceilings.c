@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "support_bodies.h"
 #include "support_classes.h"
 
 static struct {
@@ -86,13 +87,6 @@ static void regions(asx_cx *cx, void *arg)
 ASX_TEST(regions_race_for_the_last_place)
 {
     CHECK_EQ(classes_of(regions, NULL), 4);
-}
-
-static asx_status nothing(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    (void)arg;
-    return ASX_OK;
 }
 
 static asx_status open_own(asx_cx *cx, void *arg)

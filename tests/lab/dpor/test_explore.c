@@ -7,6 +7,8 @@
 
 #include "harness.h"
 #include "lab/dpor.h"
+#include "support_bodies.h"
+#include "support_classes.h"
 #include "support_model.h"
 
 static int x, y;
@@ -36,19 +38,6 @@ static asx_explore_result explore(asx_lab_fn fn, void *arg, asx_explore_mode mod
     CHECK_STATUS(asx_explore(&options, fn, arg, &result), ASX_OK);
     CHECK_EQ(result.totals.redundant != 0 && mode == ASX_EXPLORE_OPTIMAL, 0);
     return result;
-}
-
-/* All interleavings have as many classes as there are executions in the optimal mode. */
-static uint64_t classes(asx_lab_fn fn, void *arg)
-{
-    asx_explore_result best = explore(fn, arg, ASX_EXPLORE_OPTIMAL);
-    asx_explore_result all = explore(fn, arg, ASX_EXPLORE_DFS);
-    CHECK_STATUS(best.status, ASX_OK);
-    CHECK_STATUS(all.status, ASX_OK);
-    CHECK(best.complete && all.complete);
-    CHECK_EQ(best.totals.executions, all.totals.classes);
-    CHECK_EQ(best.totals.bugs != 0, all.totals.bugs != 0);
-    return best.totals.executions;
 }
 
 static asx_status store_one(asx_cx *cx, void *arg)
@@ -81,7 +70,7 @@ static void body_and_child(asx_cx *cx, void *arg)
 
 ASX_TEST(spawn_and_close_order_the_body_and_its_children)
 {
-    CHECK_EQ(classes(body_and_child, NULL), 2);
+    CHECK_EQ(classes_of(body_and_child, NULL), 2);
 }
 
 static void join_one_of_two(asx_cx *cx, void *arg)
@@ -103,7 +92,7 @@ static void join_one_of_two(asx_cx *cx, void *arg)
 
 ASX_TEST(a_join_orders_the_joiner_after_the_joined_and_nobody_else)
 {
-    CHECK_EQ(classes(join_one_of_two, NULL), 2);
+    CHECK_EQ(classes_of(join_one_of_two, NULL), 2);
 }
 
 static asx_status family(asx_cx *cx, void *arg)
@@ -131,7 +120,7 @@ static void two_families(asx_cx *cx, void *arg)
 
 ASX_TEST(tasks_of_tasks_have_the_same_number_in_every_execution)
 {
-    CHECK(classes(two_families, NULL) > 20);
+    CHECK(classes_of(two_families, NULL) > 20);
 }
 
 /* ---- random programs on real tasks ---------------------------------------------------------- */
@@ -204,7 +193,7 @@ ASX_TEST_TIMEOUT(random_programs_of_real_tasks_agree_with_brute_force, 60)
         program p;
         memset(&p, 0, sizeof p);
         model_make(&p.m, &rng, i % 2 ? MODEL_LOCKS : MODEL_CHOICES, 9);
-        (void)classes(perform_program, &p);
+        (void)classes_of(perform_program, &p);
         deadlocks += explore(perform_program, &p, ASX_EXPLORE_OPTIMAL).totals.deadlocks;
     }
     CHECK(deadlocks > 0);
@@ -434,13 +423,6 @@ ASX_TEST(an_execution_that_is_too_long_is_cut_off_and_said_so)
 }
 
 /* ---- refusals ------------------------------------------------------------------------------- */
-
-static asx_status nothing(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    (void)arg;
-    return ASX_OK;
-}
 
 /* The second start waits for the end of the first task. */
 static void waits_for_admission(asx_cx *cx, void *arg)

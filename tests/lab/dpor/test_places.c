@@ -3,39 +3,7 @@
 #define ASX_LAB 1
 #include <asx/asx.h>
 
-#include "harness.h"
-#include "support_classes.h"
-
-typedef struct fixture {
-    asx_region home, room, inner;
-    asx_task task[3];
-    int x;
-} fixture;
-
-static asx_status open_region(asx_cx *cx, asx_region *ret)
-{
-    return asx_region_open(cx, ret, &(asx_region_options){ .policy = ASX_POLICY_COLLECT });
-}
-
-static asx_status nothing(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    (void)arg;
-    return ASX_OK;
-}
-
-static asx_status fail(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    (void)arg;
-    return ASX_E_NOT_FOUND;
-}
-
-static asx_status check_once(asx_cx *cx, void *arg)
-{
-    (void)arg;
-    return asx_checkpoint(cx);
-}
+#include "support_scopes.h"
 
 /* ---- rooms ---------------------------------------------------------------------------------- */
 
@@ -43,7 +11,7 @@ static asx_status open_there(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_region own;
-    if (asx_region_open_in(cx, &f->room, &own, NULL) == ASX_OK)
+    if (asx_region_open_in(cx, &f->outer, &own, NULL) == ASX_OK)
         (void)asx_region_close(&own, ASX_OK);
     return ASX_OK;
 }
@@ -52,7 +20,7 @@ static asx_status open_with_finalizer(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_region own;
-    if (asx_region_open_in(cx, &f->room, &own, NULL) == ASX_OK) {
+    if (asx_region_open_in(cx, &f->outer, &own, NULL) == ASX_OK) {
         (void)asx_defer(&own, nothing, f);
         (void)asx_region_close(&own, ASX_OK);
     }
@@ -64,7 +32,7 @@ static asx_status promise_there(asx_cx *cx, void *arg)
     fixture *f = arg;
     asx_obligation promise;
     (void)cx;
-    if (asx_obligation_reserve(&f->room, ASX_OBLIGATION_KIND_PLAIN, &promise) == ASX_OK)
+    if (asx_obligation_reserve(&f->outer, ASX_OBLIGATION_KIND_PLAIN, &promise) == ASX_OK)
         (void)asx_obligation_commit(&promise);
     return ASX_OK;
 }
@@ -73,10 +41,10 @@ static void room_for_one(asx_cx *cx, fixture *f, asx_task_fn a, asx_task_fn b)
 {
     asx_region_options one = { .policy = ASX_POLICY_COLLECT, .regions_max = 1,
                                .obligations_max = 1 };
-    CHECK_STATUS(asx_region_open(cx, &f->room, &one), ASX_OK);
-    CHECK_STATUS(asx_spawn(&f->room, "a", a, f), ASX_OK);
-    CHECK_STATUS(asx_spawn(&f->room, "b", b, f), ASX_OK);
-    (void)asx_region_close(&f->room, ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &f->outer, &one), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->outer, "a", a, f), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->outer, "b", b, f), ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
 }
 
 static void finalizer_and_other(asx_cx *cx, void *arg)
@@ -107,7 +75,7 @@ ASX_TEST(a_region_takes_no_place_of_a_promise)
 static asx_status start_there(asx_cx *cx, void *arg)
 {
     (void)cx;
-    (void)asx_spawn(&((fixture *)arg)->room, "late", nothing, arg);
+    (void)asx_spawn(&((fixture *)arg)->outer, "late", nothing, arg);
     return ASX_OK;
 }
 
@@ -116,11 +84,11 @@ static void room_with_finalizer(asx_cx *cx, void *arg)
     fixture *f = arg;
     asx_region_options one = { .policy = ASX_POLICY_COLLECT, .tasks_max = 1 };
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &f->room, &one), ASX_OK);
-    CHECK_STATUS(asx_defer(&f->room, nothing, f), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &f->outer, &one), ASX_OK);
+    CHECK_STATUS(asx_defer(&f->outer, nothing, f), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "s", start_there, f), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "s", start_there, f), ASX_OK);
-    (void)asx_region_close(&f->room, ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
 }
 
@@ -134,20 +102,6 @@ ASX_TEST(finalizers_take_no_place)
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */
-
-static asx_status scope_of_b(asx_cx *cx, void *arg)
-{
-    asx_region own;
-    (void)open_region(cx, &own);
-    (void)asx_spawn(&own, "b", check_once, arg);
-    (void)asx_region_close(&own, ASX_OK);
-    return ASX_OK;
-}
-
-static void start(fixture *f, int i, asx_task_fn fn)
-{
-    CHECK_STATUS(asx_spawn_task(&f->home, NULL, fn, f, &f->task[i]), ASX_OK);
-}
 
 static void linked_to_a_scope(asx_cx *cx, void *arg)
 {
@@ -221,12 +175,6 @@ ASX_TEST(a_failure_that_cancels_its_region_goes_through_links_too)
 }
 
 /* ---- late starts ---------------------------------------------------------------------------- */
-
-static asx_status cancel_home(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    return asx_region_cancel(&((fixture *)arg)->home, NULL);
-}
 
 static void start_after_a_step(asx_cx *cx, void *arg)
 {

@@ -8,6 +8,8 @@
 
 #include "base/rng.h"
 #include "harness.h"
+#include "support_bodies.h"
+#include "support_classes.h"
 
 typedef struct fixture {
     asx_channel_sender tx;
@@ -17,40 +19,6 @@ typedef struct fixture {
     int x, capacity, got;
     asx_status seen;
 } fixture;
-
-static asx_explore_result explore(asx_lab_fn fn, void *arg, asx_explore_mode mode, uint64_t seed,
-                                  asx_explore_clock clock)
-{
-    asx_explore_options options = { .mode = mode, .seed = seed, .clock = clock };
-    asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, fn, arg, &result), ASX_OK);
-    if (result.status != ASX_OK)
-        fprintf(stderr, "not explored: %s\n",
-                result.unsupported != NULL ? result.unsupported : asx_status_str(result.status));
-    CHECK_STATUS(result.status, ASX_OK);
-    CHECK(result.complete);
-    return result;
-}
-
-/* As many executions as brute force finds classes, whichever task goes by default. */
-static uint64_t classes_on(asx_lab_fn fn, void *arg, asx_explore_clock clock)
-{
-    asx_explore_result all = explore(fn, arg, ASX_EXPLORE_DFS, 0, clock);
-    for (uint64_t seed = 0; seed <= 10; seed++) {
-        asx_explore_result best = explore(fn, arg, ASX_EXPLORE_OPTIMAL, seed, clock);
-        CHECK_EQ(best.totals.executions, all.totals.classes);
-        CHECK_EQ(best.totals.redundant, 0);
-        CHECK_EQ(best.totals.blocked, 0);
-        CHECK_EQ(best.totals.bugs != 0, all.totals.bugs != 0);
-        CHECK_EQ(best.totals.deadlocks != 0, all.totals.deadlocks != 0);
-    }
-    return all.totals.classes;
-}
-
-static uint64_t classes(asx_lab_fn fn, void *arg)
-{
-    return classes_on(fn, arg, ASX_EXPLORE_QUIESCENT);
-}
 
 /* ---- channels ------------------------------------------------------------------------------- */
 
@@ -106,9 +74,9 @@ static void two_senders(asx_cx *cx, void *arg)
 ASX_TEST(senders_race_for_the_end_of_the_queue)
 {
     fixture f = { .capacity = 2 };
-    CHECK_EQ(classes(two_senders, &f), 2);
+    CHECK_EQ(classes_of(two_senders, &f), 2);
     f.capacity = 1;
-    CHECK_EQ(classes(two_senders, &f), 2);
+    CHECK_EQ(classes_of(two_senders, &f), 2);
 }
 
 static void send_and_look(asx_cx *cx, void *arg)
@@ -125,7 +93,7 @@ static void send_and_look(asx_cx *cx, void *arg)
 ASX_TEST(a_look_races_with_the_first_message_only)
 {
     fixture f = { .capacity = 2 };
-    CHECK_EQ(classes(send_and_look, &f), 4);
+    CHECK_EQ(classes_of(send_and_look, &f), 4);
 }
 
 static asx_status send_three_and_drop(asx_cx *cx, void *arg)
@@ -167,9 +135,9 @@ static void pipeline(asx_cx *cx, void *arg)
 ASX_TEST(a_pipeline_has_one_class)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes(pipeline, &f), 1);
+    CHECK_EQ(classes_of(pipeline, &f), 1);
     f.capacity = 2;
-    CHECK_EQ(classes(pipeline, &f), 1);
+    CHECK_EQ(classes_of(pipeline, &f), 1);
 }
 
 static asx_status keep_a_permit(asx_cx *cx, void *arg)
@@ -193,7 +161,7 @@ static void permit_left_behind(asx_cx *cx, void *arg)
 ASX_TEST(a_permit_left_behind_goes_back)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes(permit_left_behind, &f), 2);
+    CHECK_EQ(classes_of(permit_left_behind, &f), 2);
 }
 
 static asx_status send_to_nobody(asx_cx *cx, void *arg)
@@ -225,7 +193,7 @@ static void send_and_close(asx_cx *cx, void *arg)
 ASX_TEST(sends_race_with_a_close_and_refused_ones_with_nothing_else)
 {
     fixture f = { .capacity = 2 };
-    CHECK_EQ(classes(send_and_close, &f), 5);
+    CHECK_EQ(classes_of(send_and_close, &f), 5);
 }
 
 static void receive_without_sender(asx_cx *cx, void *arg)
@@ -240,8 +208,8 @@ static void receive_without_sender(asx_cx *cx, void *arg)
 ASX_TEST(a_receive_that_is_never_served_is_a_deadlock)
 {
     fixture f = { .capacity = 1 };
-    asx_explore_result r =
-        explore(receive_without_sender, &f, ASX_EXPLORE_OPTIMAL, 0, ASX_EXPLORE_QUIESCENT);
+    asx_explore_options options = { .seed = 0 };
+    asx_explore_result r = classes_explore(receive_without_sender, &f, &options);
     CHECK_EQ(r.totals.executions, 1);
     CHECK_EQ(r.totals.deadlocks, 1);
 }
@@ -279,7 +247,7 @@ static void cancel_and_send(asx_cx *cx, void *arg)
 ASX_TEST(a_cancel_races_with_the_wait_that_it_ends)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes(cancel_and_send, &f), 2);
+    CHECK_EQ(classes_of(cancel_and_send, &f), 2);
 }
 
 static asx_status check_twice(asx_cx *cx, void *arg)
@@ -316,14 +284,7 @@ static void cancel_the_region(asx_cx *cx, void *arg)
 ASX_TEST(a_region_cancel_races_with_every_checkpoint_in_it_and_nothing_else)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes(cancel_the_region, &f), 9);
-}
-
-static asx_status fail(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    (void)arg;
-    return ASX_E_NOT_FOUND;
+    CHECK_EQ(classes_of(cancel_the_region, &f), 9);
 }
 
 static void fail_fast(asx_cx *cx, void *arg)
@@ -338,7 +299,7 @@ static void fail_fast(asx_cx *cx, void *arg)
 ASX_TEST(a_failure_cancels_the_siblings_at_any_point)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes(fail_fast, &f), 3);
+    CHECK_EQ(classes_of(fail_fast, &f), 3);
 }
 
 static asx_status join_it(asx_cx *cx, void *arg)
@@ -363,7 +324,7 @@ static void join_of_the_cancelled(asx_cx *cx, void *arg)
 ASX_TEST(the_join_of_a_cancelled_task_returns)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes(join_of_the_cancelled, &f), 1);
+    CHECK_EQ(classes_of(join_of_the_cancelled, &f), 1);
 }
 
 static void one_waits(asx_cx *cx, void *arg)
@@ -421,8 +382,8 @@ static void sleepers(asx_cx *cx, void *arg)
 ASX_TEST(the_quiescent_clock_keeps_deadlines_in_order_the_adversarial_does_not)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes_on(sleepers, &f, ASX_EXPLORE_QUIESCENT), 1);
-    CHECK_EQ(classes_on(sleepers, &f, ASX_EXPLORE_ADVERSARIAL), 2);
+    CHECK_EQ(classes_of(sleepers, &f), 1);
+    CHECK_EQ(classes_with(sleepers, &f, ASX_EXPLORE_ADVERSARIAL, 0), 2);
 }
 
 typedef struct kept {
@@ -474,7 +435,7 @@ static void region_with_a_timeout(asx_cx *cx, void *arg)
 ASX_TEST(a_region_times_out_when_nothing_else_can_go)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes(region_with_a_timeout, &f), 1);
+    CHECK_EQ(classes_of(region_with_a_timeout, &f), 1);
     CHECK_STATUS(f.seen, ASX_E_CANCELLED);
 }
 
@@ -498,8 +459,8 @@ static void timeout_and_message(asx_cx *cx, void *arg)
 ASX_TEST(a_time_out_races_with_what_it_waits_for_if_time_is_adversarial)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes_on(timeout_and_message, &f, ASX_EXPLORE_QUIESCENT), 1);
-    CHECK_EQ(classes_on(timeout_and_message, &f, ASX_EXPLORE_ADVERSARIAL), 3);
+    CHECK_EQ(classes_of(timeout_and_message, &f), 1);
+    CHECK_EQ(classes_with(timeout_and_message, &f, ASX_EXPLORE_ADVERSARIAL, 0), 3);
 }
 
 /* ---- locks ---------------------------------------------------------------------------------- */
@@ -545,7 +506,7 @@ static void readers_and_writer(asx_cx *cx, void *arg)
 ASX_TEST(readers_commute_and_each_races_with_the_writer)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes(readers_and_writer, &f), 9);
+    CHECK_EQ(classes_of(readers_and_writer, &f), 9);
 }
 
 static asx_status lock_it(asx_cx *cx, void *arg)
@@ -573,7 +534,7 @@ static void three_lockers(asx_cx *cx, void *arg)
 ASX_TEST(the_mutex_goes_to_anybody_next)
 {
     fixture f = { .capacity = 1 };
-    CHECK_EQ(classes(three_lockers, &f), 6);
+    CHECK_EQ(classes_of(three_lockers, &f), 6);
 }
 
 /* ---- random programs ------------------------------------------------------------------------ */
@@ -709,22 +670,14 @@ ASX_TEST_TIMEOUT(random_programs_on_the_runtime_agree_with_brute_force, 90)
         }
         asx_explore_options options = { .mode = ASX_EXPLORE_DFS, .clock = clock,
                                         .executions_max = 20000 };
-        asx_explore_result all, best;
-        CHECK_STATUS(asx_explore(&options, random_program, &p, &all), ASX_OK);
-        CHECK_STATUS(all.status, ASX_OK);
+        asx_explore_result all = classes_explore(random_program, &p, &options);
         if (!all.complete)
             continue;
         compared++;
-        for (options.seed = 0; options.seed < 3; options.seed++) {
-            options.mode = ASX_EXPLORE_OPTIMAL;
-            CHECK_STATUS(asx_explore(&options, random_program, &p, &best), ASX_OK);
-            CHECK_STATUS(best.status, ASX_OK);
-            if (best.totals.executions != all.totals.classes)
-                print_program(&p, clock);
-            CHECK_EQ(best.totals.executions, all.totals.classes);
-            CHECK_EQ(best.totals.redundant + best.totals.blocked, 0);
-            CHECK_EQ(best.totals.deadlocks != 0, all.totals.deadlocks != 0);
-        }
+        bool same = classes_compare(random_program, &p, options, &all, 3);
+        if (!same)
+            print_program(&p, clock);
+        CHECK(same);
     }
     CHECK(compared > programs * 3 / 4);
 }

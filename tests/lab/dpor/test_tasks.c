@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "harness.h"
+#include "support_bodies.h"
 #include "support_classes.h"
 
 typedef struct fixture {
@@ -444,13 +445,6 @@ ASX_TEST(a_region_that_was_left_open_is_cancelled)
 }
 
 /* ---- links, budgets, cancels ---------------------------------------------------------------- */
-
-static asx_status fail(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    (void)arg;
-    return ASX_E_NOT_FOUND;
-}
 
 static void linked(asx_cx *cx, void *arg)
 {
