@@ -882,9 +882,6 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     else
         op.aims = 0;
     uint64_t found = asx__explorer_stand(x, task, &op);
-    if (ASX__UNLIKELY(x->oracles.races_on) && rows[kind].made_by >= CHANNEL &&
-        (found == ASX__FOUND_CLOSED || rows[kind].made_by == ONCE))
-        asx__races_found(&x->oracles, serial, rows[kind].made_by, object);
     if (ASX__UNLIKELY((traits[kind] & (AIMS_AT_TASKS | GIVES_TICKETS)) != 0))
         after_turn(x, asx__explorer_known(x, serial), kind, object, a, found);
     return found;
@@ -913,4 +910,5 @@ void asx__explorer_seam_init(asx__explorer *x)
 {
     x->seam = (asx__seam){ x, turn, asx__explorer_goes_on, x->options->faults != 0 };
     x->rt->seam = &x->seam;
+    x->rt->found = asx__races_found;
 }

@@ -104,6 +104,7 @@ static asx_status run(const asx_lab_options *options, const asx_runtime_config *
     asx__oracles_init(&l.oracles);
     l.oracles.coalesced = config->coalesce_window_ns != 0;
     st = asx_runtime_observe(l.rt, observe, &l);
+    l.rt->found = asx__races_found;
     if (st >= 0 && recorded != NULL)
         st = asx_runtime_expect(l.rt, recorded);
     if (st >= 0) {

@@ -116,9 +116,9 @@ typedef enum asx__atomic_kind {
 void asx__races_atomic(asx__oracles *o, uint64_t task, const void *address, asx__atomic_kind kind,
                        const char *site);
 void asx__races_meet(asx__oracles *o, uint64_t task, const void *address);
-/* The task has found that an object is closed, or done: it knows what was done before that, and no
- * event tells of it. `made_by`: the event that makes such objects. */
-void asx__races_found(asx__oracles *o, uint64_t task, uint32_t made_by, uint64_t serial);
+/* The running task has found that an object is closed, or done: it knows what was done before
+ * that. An asx__found_fn of seam.h. */
+void asx__races_found(const asx_runtime *rt, uint32_t created, uint64_t serial);
 /* Looks for them from now on. False: no memory. */
 bool asx__races_begin(asx__oracles *o, uint64_t task);
 void asx__races_hear(asx__oracles *o, const asx_event *event);

@@ -142,6 +142,10 @@ void asx__races_hear(asx__oracles *o, const asx_event *e)
     case ASX_EVENT_TASK_JOIN:
         tell(r, e->object, e->task);
         break;
+    case ASX_EVENT_TASK_WAKE: /* it waited for a message, or for room, and will not get it */
+        if (e->a == (uint64_t)ASX_E_DISCONNECTED || e->a == (uint64_t)ASX_E_CLOSED)
+            tell(r, e->task, e->object);
+        break;
     case ASX_EVENT_TASK_COMPLETE:
         meet(r, e->object, NAME(OF_REGION, asx__oracles_region_of(o, e->object)));
         break;
@@ -167,13 +171,15 @@ void asx__races_hear(asx__oracles *o, const asx_event *e)
     }
 }
 
-void asx__races_found(asx__oracles *o, uint64_t task, uint32_t made_by, uint64_t serial)
+void asx__races_found(const asx_runtime *rt, uint32_t created, uint64_t serial)
 {
-    unsigned kind = made_by == ASX_EVENT_CHANNEL_CREATE ? (unsigned)OF_CHANNEL
-                                                        : OF_OBJECT + sort_of(made_by);
-    if (!o->races_on)
+    const asx__oracles *o = asx__oracles_of(rt);
+    unsigned kind = created == ASX_EVENT_CHANNEL_CREATE ? (unsigned)OF_CHANNEL
+                                                        : OF_OBJECT + sort_of(created);
+    if (o == NULL || !o->races_on || rt->current == NULL)
         return;
-    uint32_t *clock = clock_of(o->races, task), *at = place_of(o->races, NAME(kind, serial));
+    uint32_t *clock = clock_of(o->races, asx__serial(rt->current->generation));
+    uint32_t *at = place_of(o->races, NAME(kind, serial));
     if (clock != NULL && at != NULL)
         learn(clock, at);
 }

@@ -523,6 +523,7 @@ struct asx_runtime {
     struct asx_runtime *behind; /* I: of a gate: the runtime; else NULL */
     struct asx__engine *engine; /* I: of a shared runtime; else NULL */
     const asx__seam *seam; /* of an explored runtime; else NULL */
+    asx__found_fn *found;  /* of a laboratory; else NULL */
     bool own_poll;         /* explored: the next poll task is the runtime's own */
 
     asx__queue ready;

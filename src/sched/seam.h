@@ -20,6 +20,7 @@
 #include <asx/status.h>
 
 struct asx__task;
+struct asx_runtime;
 
 /* X(NAME): what is about to be done; its object; `a`. */
 #define ASX__TURN_LIST(X)                                                                          \
@@ -159,5 +160,9 @@ typedef struct asx__seam {
     bool (*goes_on)(void *ctx);
     bool fails; /* it wants calls to fail: NO_MEMORY, NO_STACK, NO_THREAD are asked */
 } asx__seam;
+
+/* The running task has found that an object is closed, or done, of which the journal has no event.
+ * `created`: the event that made it. */
+typedef void asx__found_fn(const struct asx_runtime *rt, uint32_t created, uint64_t serial);
 
 #endif

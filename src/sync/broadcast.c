@@ -144,7 +144,7 @@ static asx_status subscribe(asx__broadcast *b, asx__subscriber **ret_subscriber)
     uint32_t index;
     turn(b, ASX__TURN_SUBSCRIBE, 0);
     if (b->closed)
-        return ASX_E_DISCONNECTED;
+        return asx__sync_found(&b->sync, ASX_E_DISCONNECTED);
     asx__subscriber *r = asx__slab_alloc(rt, &rt->syncs, &index);
     if (r == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
@@ -198,7 +198,7 @@ static void take(asx__broadcast *b, asx__subscriber *r, const asx__task *task, v
 static asx_status send(asx__broadcast *b, const void *message)
 {
     if (b->closed)
-        return ASX_E_DISCONNECTED;
+        return asx__sync_found(&b->sync, ASX_E_DISCONNECTED);
     asx__message_copy(slot(b, b->sent), message, b->element_size);
     b->sent++;
     if (b->sync.rt->tracing)
@@ -237,7 +237,7 @@ static asx_status close_broadcast(asx__broadcast *b)
 {
     turn(b, ASX__TURN_BROADCAST_CLOSE, 0);
     if (b->closed)
-        return ASX_E_DISCONNECTED;
+        return asx__sync_found(&b->sync, ASX_E_DISCONNECTED);
     b->closed = true;
     if (b->sync.rt->tracing)
         asx__sync_journal(&b->sync, b->sync.rt->current, ASX_EVENT_BROADCAST_CLOSE, 0, 0, 0);
@@ -298,7 +298,7 @@ static asx_status take_next(asx__broadcast *b, asx__subscriber *r, const asx__ta
         return ASX_E_LAGGED;
     }
     if (r->next == b->sent)
-        return b->closed ? ASX_E_DISCONNECTED : ASX_E_EMPTY;
+        return b->closed ? asx__sync_found(&b->sync, ASX_E_DISCONNECTED) : ASX_E_EMPTY;
     take(b, r, task, ret_message);
     return ASX_OK;
 }

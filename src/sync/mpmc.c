@@ -583,9 +583,9 @@ static asx_status conclude_send(asx__mpmc *ch, asx__task *task, const void *mess
     mark m;
     switch (e.step) {
     case ASX__MPMC_GONE:
-        return ASX_E_DISCONNECTED;
+        return asx__sync_found(&ch->sync, ASX_E_DISCONNECTED);
     case ASX__MPMC_CLOSED:
-        return ASX_E_CLOSED;
+        return asx__sync_found(&ch->sync, ASX_E_CLOSED);
     case ASX__MPMC_HAND:
         m = departs(ch, task);
         serve_receiver(ch, (asx__task *)(void *)e.waiter, message, m);
@@ -619,7 +619,7 @@ static asx_status send_in_turn(asx_runtime *rt, asx__task *task, asx__mpmc *ch,
     b->n_returned++;
     uint64_t found = asx__sync_turn(&ch->sync, ASX__TURN_MPMC_TAKEN, 0);
     if (found == ASX__TURN_IS_CLOSED)
-        return ASX_E_DISCONNECTED;
+        return asx__sync_found(&ch->sync, ASX_E_DISCONNECTED);
     if (found != ASX__TURN_IS_CANCELLED_NOW)
         return ASX_OK;
     asx__list_remove(&c->node);
@@ -730,7 +730,7 @@ static asx_status conclude_recv(asx__mpmc *ch, asx__task *task, void *ret_messag
     body *b = ch->body;
     mark m = { 0, 0 };
     if (e.step == ASX__MPMC_CLOSED)
-        return ASX_E_CLOSED;
+        return asx__sync_found(&ch->sync, ASX_E_CLOSED);
     if (e.step == ASX__MPMC_RING) {
         copy(ch, ret_message, slot(ch, e.number));
         if (b->marks != NULL)

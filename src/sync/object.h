@@ -284,4 +284,12 @@ static inline uint64_t asx__sync_turn(const asx__sync *s, asx__turn_kind kind, u
     return asx__turn_on(s->rt, s->rt->current, kind, s->waits[0].waitable.serial, a, 0);
 }
 
+/* The running task has found that it is closed, or done. */
+static inline asx_status asx__sync_found(const asx__sync *s, asx_status st)
+{
+    if (ASX__UNLIKELY(s->rt->found != NULL))
+        s->rt->found(s->rt, s->type->created, s->waits[0].waitable.serial);
+    return st;
+}
+
 #endif

@@ -146,9 +146,10 @@ static asx_status wait_for_turn(asx_runtime *rt, asx__task *task, asx__once *onc
         return st;
     once_io io = { .site = site };
     st = asx__sync_wait_in(&once->sync, task, 0, &io);
-    if (st == ASX_OK)
-        *ret_turn = io.turn;
-    return st;
+    if (st != ASX_OK)
+        return st;
+    *ret_turn = io.turn;
+    return io.turn.record_ != NULL ? ASX_OK : asx__sync_found(&once->sync, ASX_OK);
 }
 
 /* ASX_OK: run, or it is done. */
@@ -168,7 +169,7 @@ static asx_status begin(asx_runtime *rt, asx__task *task, asx__once *once, const
     if (asx__sync_granted(&once->sync, task, 0))
         once->runner->site = site;
     else if (once->done)
-        return ASX_OK;
+        return asx__sync_found(&once->sync, ASX_OK);
     else if (!runs && once->runner != NULL)
         return wait_for_turn(rt, task, once, site, ret_turn);
     else if (!runs && !begin_turn(once, task, site, ASX__GUARD_HELD, ret_turn)) {
@@ -244,5 +245,5 @@ asx_status asx_once_is_done(const asx_once *once, bool *ret_done)
         return st;
     asx__sync_turn(HEAD(once->once_), ASX__TURN_ONCE_LOOK, 0);
     *ret_done = once->once_->done;
-    return ASX_OK;
+    return *ret_done ? asx__sync_found(HEAD(once->once_), ASX_OK) : ASX_OK;
 }

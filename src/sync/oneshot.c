@@ -391,7 +391,7 @@ static asx_status take(asx__oneshot *o, const asx__task *task, void *ret_message
 {
     if (!o->sender_done)
         return ASX_E_EMPTY;
-    asx_status st = o->full ? ASX_OK : ASX_E_DISCONNECTED;
+    asx_status st = o->full ? ASX_OK : asx__sync_found(&o->sync, ASX_E_DISCONNECTED);
     if (o->full) {
         o->full = false;
         asx__message_copy(ret_message, o->value, o->element_size);

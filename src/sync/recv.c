@@ -85,7 +85,7 @@ static asx_status wait_for_message(asx__channel *ch, asx__task *task, enum asx__
 {
     asx_runtime *rt = ch->rt;
     if (ASX__UNLIKELY(asx__channel_tx_gone(ch)))
-        return ASX_E_DISCONNECTED;
+        return asx__channel_ended(ch);
     if (ASX__UNLIKELY(ch->receiver != NULL && ch->receiver != task))
         return ASX_E_BUSY;
     ch->receiver = task;
@@ -115,7 +115,7 @@ static NOINLINE asx_status recv_slow(asx__channel *ch, asx__task *task, void *re
     if (ch->head == ch->tail) {
         st = prepare(ch, task);
         if (ASX__UNLIKELY(st < 0))
-            return asx__channel_tx_gone(ch) ? ASX_E_DISCONNECTED : st;
+            return asx__channel_tx_gone(ch) ? asx__channel_ended(ch) : st;
         if (ASX__LIKELY(ch->head == ch->tail))
             return wait_for_message(ch, task, ASX__CHANNEL_RECV, ret_message);
     }
@@ -236,7 +236,7 @@ asx_status asx_channel_try_recv(asx_channel_receiver *receiver, void *ret_messag
     if (ch->rx_generation != receiver->generation_)
         return asx__receiver_refuse(receiver);
     if (ch->head == ch->tail)
-        return asx__channel_tx_gone(ch) ? ASX_E_DISCONNECTED : ASX_E_EMPTY;
+        return asx__channel_tx_gone(ch) ? asx__channel_ended(ch) : ASX_E_EMPTY;
     take(ch, ch->rt->current, ret_message);
     asx__channel_settle(ch);
     return ASX_OK;
@@ -267,7 +267,7 @@ asx_status asx_channel_recv_with_ack(asx_channel_receiver *receiver, asx_cx *cx,
     if (ch->head == ch->tail) {
         st = prepare(ch, task);
         if (st < 0)
-            return asx__channel_tx_gone(ch) ? ASX_E_DISCONNECTED : st;
+            return asx__channel_tx_gone(ch) ? asx__channel_ended(ch) : st;
         if (ch->head == ch->tail) {
             asx__ack_io io = { .message = ret_message };
             st = wait_for_message(ch, task, ASX__CHANNEL_RECV_ACK, &io);

@@ -255,7 +255,7 @@ static claim_result claim(asx__channel *ch, asx__task *task, enum asx__channel_w
         ch->grants--;
     if (ASX__UNLIKELY(asx__channel_rx_gone(ch))) {
         ch->claims -= granted;
-        *ret_why = ASX_E_DISCONNECTED;
+        *ret_why = asx__channel_ended(ch);
         return REFUSED;
     }
     if (granted)
@@ -418,7 +418,7 @@ asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
     if (ASX__UNLIKELY(st < 0))
         return st;
     if (asx__channel_rx_gone(ch))
-        return ASX_E_DISCONNECTED;
+        return asx__channel_ended(ch);
     if (asx__channel_full(ch)) /* also when others wait */
         return ASX_E_FULL;
     ch->claims++;
@@ -534,7 +534,7 @@ static asx_status permit_commit(asx__channel *ch, asx__obligation *o, const void
 {
     if (ASX__UNLIKELY(asx__channel_rx_gone(ch))) {
         asx__permit_abort(ch, o);
-        return ASX_E_DISCONNECTED;
+        return asx__channel_ended(ch);
     }
     asx__obligation_resolve(ch->rt, o, ASX_OBLIGATION_COMMITTED);
     asx__channel_deliver(ch, ch->rt->current, message);
@@ -770,7 +770,7 @@ asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx, const vo
     if (ASX__UNLIKELY(st < 0))
         return st;
     if (asx__channel_rx_gone(ch))
-        return ASX_E_DISCONNECTED;
+        return asx__channel_ended(ch);
     if (asx__channel_full(ch)) /* also when others wait */
         return ASX_E_FULL;
     ch->claims++;
@@ -818,7 +818,7 @@ asx_status asx_channel_send_evict_oldest(asx_channel_sender *sender, asx_cx *cx,
     if (ASX__UNLIKELY(st < 0))
         return st;
     if (asx__channel_rx_gone(ch))
-        return ASX_E_DISCONNECTED;
+        return asx__channel_ended(ch);
     bool full = asx__channel_full(ch);
     if (full && asx__channel_queued(ch) == 0)
         return ASX_E_FULL;

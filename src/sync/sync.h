@@ -475,6 +475,14 @@ static inline void asx__channel_turn(const asx__channel *ch, asx__turn_kind kind
     asx__turn(ch->rt, ch->rt->current, kind, ch->waits[0].serial, ch->capacity);
 }
 
+/* The running task has found that the other side is gone. */
+static inline asx_status asx__channel_ended(const asx__channel *ch)
+{
+    if (ASX__UNLIKELY(ch->rt->found != NULL))
+        ch->rt->found(ch->rt, ASX_EVENT_CHANNEL_CREATE, ch->waits[0].serial);
+    return ASX_E_DISCONNECTED;
+}
+
 /* The same through an endpoint, whatever has become of it before: ASX_OK, or why it is refused. An
  * ordinary runtime asks for nothing here, and looks at its endpoint itself. */
 asx_status asx__sender_in_turn(const asx_channel_sender *sender, asx__turn_kind kind);

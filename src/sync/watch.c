@@ -79,7 +79,7 @@ static asx_status set(asx__watched *w, const void *value)
 {
     asx__sync_turn(&w->sync, ASX__TURN_WATCH_SEND, 0);
     if (w->closed)
-        return ASX_E_DISCONNECTED;
+        return asx__sync_found(&w->sync, ASX_E_DISCONNECTED);
     asx__message_copy(w->value, value, w->element_size);
     w->version++;
     if (w->sync.rt->tracing)
@@ -110,7 +110,7 @@ static asx_status close_watch(asx__watched *w)
 {
     asx__sync_turn(&w->sync, ASX__TURN_WATCH_CLOSE, 0);
     if (w->closed)
-        return ASX_E_DISCONNECTED;
+        return asx__sync_found(&w->sync, ASX_E_DISCONNECTED);
     w->closed = true;
     if (w->sync.rt->tracing)
         asx__sync_journal(&w->sync, w->sync.rt->current, ASX_EVENT_WATCH_CLOSE, 0, 0, 0);
@@ -156,7 +156,7 @@ static asx_status wait_for(asx_runtime *rt, asx__task *task, asx__watched *w, ui
         return ASX_OK;
     }
     if (w->closed)
-        return ASX_E_DISCONNECTED;
+        return asx__sync_found(&w->sync, ASX_E_DISCONNECTED);
     st = asx__wait_prepare(rt, task, asx__sync_waitable(&w->sync, 0));
     if (st < 0)
         return st;
