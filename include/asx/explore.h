@@ -249,7 +249,7 @@ typedef struct asx_explore_progress {
     uint64_t redundant;  /* executions of a class that was seen before, as far as compared */
     uint64_t compared;   /* executions that were compared: all, until too many to remember */
     uint64_t blocked;    /* executions given up because another one covers them */
-    uint64_t deadlocks;
+    uint64_t deadlocks;  /* without executions that failed before they were stuck */
     uint64_t bugs;       /* executions that failed */
     uint64_t too_long;
     uint64_t steps;      /* of all executions */

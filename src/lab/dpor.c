@@ -117,7 +117,7 @@ void asx__dpor_begin(asx__dpor *d)
     d->events_len = 0;
     asx__again_begin(d);
     d->class_sum = 0;
-    d->too_long = d->blocked = d->lates = false;
+    d->too_long = d->failed = d->blocked = d->lates = false;
     d->epoch = d->preemptions = d->delays = d->costs = 0;
     d->world = ASX__DPOR_NONE;
     d->own_alternatives = d->alternatives.len;
@@ -757,7 +757,7 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck)
     }
     d->stats.executions++;
     d->stats.steps += d->events_len;
-    d->stats.deadlocks += stuck && !d->too_long;
+    d->stats.deadlocks += stuck && !d->too_long && !d->failed;
     if (d->events_len > d->stats.steps_longest)
         d->stats.steps_longest = d->events_len;
     if (d->tasks_len > d->stats.tasks_most)
@@ -824,6 +824,11 @@ uint64_t asx__dpor_class_sum(const asx__dpor *d)
 bool asx__dpor_restarts(const asx__dpor *d)
 {
     return d->restart;
+}
+
+void asx__dpor_fails(asx__dpor *d)
+{
+    d->failed = true;
 }
 
 bool asx__dpor_too_long(const asx__dpor *d)

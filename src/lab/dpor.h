@@ -485,6 +485,8 @@ uint32_t asx__dpor_done(const asx__dpor *d, uint32_t task);
 /* A task that the runtime itself starts for the nth region that `owner` has opened: its finalizers.
  * The same number in every execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_finalizer_task(asx__dpor *d, uint32_t owner, uint32_t nth);
+/* The execution has failed: if it gets stuck, that comes of it and is no deadlock. */
+void asx__dpor_fails(asx__dpor *d);
 /* The execution is over; `stuck`: tasks are left and none can go. True: there is another one. */
 bool asx__dpor_finish(asx__dpor *d, bool stuck);
 

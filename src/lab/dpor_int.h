@@ -195,7 +195,7 @@ struct asx__dpor {
     asx__dpor_options options;
     asx__dpor_stats stats;
     asx_status status;
-    bool too_long;
+    bool too_long, failed;
     asx__rng rng;
 
     asx__dpor_task *tasks;

@@ -198,6 +198,7 @@ void asx__explorer_fail(asx__explorer *x, const char *text, const char *site)
     x->failed_text = text;
     x->failed_site = site;
     (void)asx__dpor_events(x->dpor, &x->failed_at);
+    asx__dpor_fails(x->dpor);
     asx_lab_failed_here(text, site);
 }
 

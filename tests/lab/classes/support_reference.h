@@ -121,7 +121,8 @@ enum {
 typedef struct ref_count {
     bool counted;       /* false: too large */
     bool sound;
-    uint64_t classes, deadlocks;
+    uint64_t classes;
+    uint64_t deadlocks; /* classes in which somebody is left and nobody has failed */
     uint64_t odd;       /* classes that come to their end with an odd first cell */
     uint64_t prefixes;  /* different ones */
 } ref_count;

@@ -422,6 +422,61 @@ ASX_TEST(an_execution_that_is_too_long_is_cut_off_and_said_so)
     CHECK_EQ(s.verdict, ASX_EXPLORE_TOO_LONG);
 }
 
+static asx_lab_mutex held;
+
+static asx_status goes_in(asx_cx *cx, const bool *own, asx_mutex_guard *guard)
+{
+    return *own ? asx_lab_mutex_lock(cx, &held) : asx_mutex_lock(&mutexes[0], cx, guard);
+}
+
+static asx_status panics_inside(asx_cx *cx, void *arg)
+{
+    asx_mutex_guard guard;
+    (void)goes_in(cx, arg, &guard);
+    asx_panic(cx, "inside");
+}
+
+static asx_status goes_in_and_out(asx_cx *cx, void *arg)
+{
+    asx_mutex_guard guard = { 0 };
+    bool *own = arg;
+    if (goes_in(cx, own, &guard) == ASX_OK)
+        (void)(*own ? asx_lab_mutex_unlock(cx, &held) : asx_mutex_unlock(&guard));
+    return ASX_OK;
+}
+
+static void leaves_it_held(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    memset(&held, 0, sizeof held);
+    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+                 ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, NULL, &mutexes[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "a", panics_inside, arg), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "b", goes_in_and_out, arg), ASX_OK);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+/* Nobody unlocks for who has panicked, and the other one waits for ever: what is wrong is the
+ * panic. In the other order nobody waits. */
+ASX_TEST(what_a_failure_leaves_stuck_is_no_deadlock)
+{
+    static const asx_explore_mode modes[] = { ASX_EXPLORE_OPTIMAL, ASX_EXPLORE_SOURCE,
+                                              ASX_EXPLORE_DFS };
+    for (size_t i = 0; i < 2 * (sizeof modes / sizeof modes[0]); i++) {
+        bool own = i % 2 == 0;
+        seen s = { 0 };
+        asx_explore_options options = { .mode = modes[i / 2], .on_failure = on_failure, .ctx = &s };
+        asx_explore_result result;
+        CHECK_STATUS(asx_explore(&options, leaves_it_held, &own, &result), ASX_OK);
+        CHECK(result.complete);
+        CHECK_EQ(result.totals.classes, 2);
+        CHECK_EQ(result.totals.bugs, result.totals.executions);
+        CHECK_EQ(result.totals.deadlocks, 0);
+        CHECK_EQ(s.verdict, ASX_EXPLORE_FAILED);
+    }
+}
+
 /* ---- refusals ------------------------------------------------------------------------------- */
 
 /* The second start waits for the end of the first task. */
