@@ -303,8 +303,9 @@ typedef struct asx_explore_failure {
 typedef struct asx_explore_options {
     asx_explore_mode mode;
     uint64_t seed;           /* random, pct, pos; optimal: draws the task that goes on by default */
-    uint64_t executions_max; /* random, pct, pos, sample: default 1,000; others: no limit */
-    uint64_t time_max_ns;
+    uint64_t executions_max; /* of this call, without those before `resume`; random, pct, pos,
+                                sample: default 1,000; others: no limit */
+    uint64_t time_max_ns;    /* likewise */
     uint64_t steps_max;      /* of one execution; default 100,000 */
     asx_explore_clock clock;
     uint32_t faults;         /* sum of asx_explore_fault */

@@ -32,7 +32,8 @@ ASX_API void asx_lab_finding_deinit(asx_lab_finding *finding);
 
 /* Runs `samples` sampled executions (0: ASX_LAB_SAMPLES), then explores every class, until an
  * execution is not good. `options` may be NULL; its mode and schedule are not used; time_max_ns and
- * executions_max are for all of it; it goes on from a checkpoint of either part. The result is that
+ * executions_max are for all of this call; it goes on from a checkpoint of either part, and draws
+ * what is left of the samples. The result is that
  * of the exploration, or that of the samples if one of them was not good or no more was allowed.
  * The caller frees the finding, also when nothing was found. ASX_E_INVALID_ARGUMENT,
  * ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM when nothing could be run; then there is nothing to

@@ -209,7 +209,7 @@ asx_status asx__saved_write(const asx_explore_options *options, asx__saved *c,
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static asx_status read_rest(asx__reader *r, asx__saved *c)
+static void read_counters(asx__reader *r, asx__saved *c)
 {
     read_tally(r, &c->sum);
     c->wide = asx__read_u32(r) != 0;
@@ -217,6 +217,11 @@ static asx_status read_rest(asx__reader *r, asx__saved *c)
     c->next_sample = asx__read_u64(r);
     c->span = asx__read_u64(r);
     c->elapsed_ns = asx__read_u64(r);
+}
+
+static asx_status read_rest(asx__reader *r, asx__saved *c)
+{
+    read_counters(r, c);
     uint64_t mask = asx__read_u64(r);
     uint32_t count = asx__read_count(r, 8);
     for (uint32_t i = 0; i < count; i++)
@@ -235,11 +240,11 @@ static asx_status read_rest(asx__reader *r, asx__saved *c)
     return st >= 0 && r->len != 0 ? ASX_E_TRACE_CORRUPT : st;
 }
 
-asx_status asx__saved_read(const asx_explore_options *options, asx__saved *c,
-                                const char **ret_why)
+/* Whole, and of this program, test and options: what follows is left to read. */
+static asx_status begin_read(const asx_explore_options *options, asx__reader *ret_r,
+                             const char **ret_why)
 {
     asx__reader r = { options->resume, options->resume_len, false };
-    program p = { 0, 0 };
     const char *head = asx__read(&r, sizeof magic - 1);
     if (head == NULL || memcmp(head, magic, 14) != 0) {
         *ret_why = "it is not a checkpoint";
@@ -256,13 +261,36 @@ asx_status asx__saved_read(const asx_explore_options *options, asx__saved *c,
     }
     asx__reader who = asx__read_part(&r);
     *ret_why = difference(&who, options);
-    if (*ret_why != NULL)
-        return ASX_E_DIVERGED;
-    asx_status st = read_rest(&r, c);
+    *ret_r = r;
+    return *ret_why != NULL ? ASX_E_DIVERGED : ASX_OK;
+}
+
+asx_status asx__saved_read(const asx_explore_options *options, asx__saved *c,
+                                const char **ret_why)
+{
+    asx__reader r;
+    program p = { 0, 0 };
+    asx_status st = begin_read(options, &r, ret_why);
+    if (st < 0)
+        return st;
+    st = read_rest(&r, c);
     (void)dl_iterate_phdr(note_program, &p);
     if (st >= 0)
         st = asx__pool_rename(c->pool, from_file, &p);
     if (st < 0)
         *ret_why = st == ASX_E_RESOURCE_EXHAUSTED ? "there is no memory" : "it is damaged";
     return st < 0 && st != ASX_E_RESOURCE_EXHAUSTED ? ASX_E_TRACE_CORRUPT : st;
+}
+
+uint64_t asx__saved_samples(const asx_explore_options *options)
+{
+    asx_explore_options o = *options;
+    asx__saved c = { .next_sample = 0 };
+    const char *why = NULL;
+    asx__reader r;
+    asx__explore_defaults(&o);
+    if (o.resume == NULL || begin_read(&o, &r, &why) < 0)
+        return 0;
+    read_counters(&r, &c);
+    return r.bad ? 0 : c.next_sample;
 }

@@ -193,6 +193,8 @@ asx_status asx__explore_alone(const asx_explore_options *options, asx_lab_fn fn,
                               struct asx__tie *tie, asx_explore_result *ret_result);
 /* Does the mode draw executions? */
 bool asx__explore_samples(const asx_explore_options *options);
+/* Zeros become what they stand for. */
+void asx__explore_defaults(asx_explore_options *options);
 /* The explorer of a runtime; NULL: an ordinary one. */
 asx__explorer *asx__explorer_of(const asx_runtime *rt);
 /* The running task does an operation when its turn has come; returns the state that it found, or

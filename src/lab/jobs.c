@@ -715,6 +715,7 @@ static void begin_again(keeper *k)
     asx__store_relaxed(&k->common->names.lock, 0);
     asx__store_relaxed(&k->common->allowed, k->options->executions_max);
     k->next_sample = k->span = k->before_ns = 0;
+    k->samples_end = k->options->executions_max;
     k->restart = k->collecting = k->at_first = k->resumed = false;
     k->stopped = ASX_EXPLORE_STOP_NONE;
 }
@@ -760,6 +761,7 @@ static asx_status resume(keeper *k, const char **ret_why)
     k->wide = c.wide;
     asx__store_relaxed(&k->common->features, c.features);
     k->next_sample = c.next_sample;
+    k->samples_end += c.next_sample < UINT64_MAX - k->samples_end ? c.next_sample : 0;
     k->span = c.span;
     k->before_ns = c.elapsed_ns;
     return ASX_OK;

@@ -140,5 +140,7 @@ asx_status asx__saved_write(const asx_explore_options *options, asx__saved *c,
  * options), ASX_E_RESOURCE_EXHAUSTED; then *ret_why says it, statically. */
 asx_status asx__saved_read(const asx_explore_options *options, asx__saved *c,
                                 const char **ret_why);
+/* How many executions were drawn before `resume`; 0: none, or it is not of these options. */
+uint64_t asx__saved_samples(const asx_explore_options *options);
 
 #endif

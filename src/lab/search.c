@@ -21,6 +21,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lab/jobs.h"
+
 #define TRIALS_DEFAULT 1000
 
 typedef struct word {
@@ -221,7 +223,7 @@ asx_status asx_lab_search(const asx_explore_options *options, uint64_t samples, 
 {
     static const asx_explore_options none;
     asx_explore_options o = options != NULL ? *options : none;
-    asx_explore_result result;
+    asx_explore_result result = { .complete = false };
     catch c = { .user = options, .started_ns = now_ns() };
     if (ret_result == NULL || ret_finding == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -230,26 +232,32 @@ asx_status asx_lab_search(const asx_explore_options *options, uint64_t samples, 
     o.schedule = NULL;
     o.sink = NULL;
     o.stop_at_first = true;
-    o.executions_max = samples != 0 ? samples : ASX_LAB_SAMPLES;
+    uint64_t before = asx__saved_samples(&o), wanted = samples != 0 ? samples : ASX_LAB_SAMPLES;
+    o.executions_max = wanted > before ? wanted - before : 0;
     if (most != 0 && most < o.executions_max)
         o.executions_max = most;
     if (o.on_checkpoint != NULL)
         o.on_checkpoint = on_checkpoint;
-    asx_status st = phase(&c, &o, fn, arg, &result);
+    asx_status st = ASX_OK;
+    if (o.executions_max != 0)
+        st = phase(&c, &o, fn, arg, &result);
+    else
+        result.totals.executions = before; /* all of them */
     if (st >= 0 && o.resume != NULL && result.refused != NULL)
         memset(&result, 0, sizeof result); /* of the exploration, which comes after the samples */
     else
         o.resume = NULL;
     uint64_t used = now_ns() - c.started_ns, sampled = result.totals.executions;
+    uint64_t now = sampled > before ? sampled - before : 0; /* less: begun again */
     bool in_time = (o.time_max_ns == 0 || used < o.time_max_ns) &&
                    result.stopped != ASX_EXPLORE_STOP_ASKED;
-    bool allowed = most == 0 || sampled < most;
+    bool allowed = most == 0 || now < most;
     if (!allowed && result.stopped == ASX_EXPLORE_STOP_SAMPLED)
         result.stopped = ASX_EXPLORE_STOP_EXECUTIONS;
     if (st >= 0 && result.status >= 0 && !c.finding.found && in_time && allowed) {
         c.before = sampled;
         o.mode = ASX_EXPLORE_OPTIMAL;
-        o.executions_max = most != 0 ? most - sampled : 0;
+        o.executions_max = most != 0 ? most - now : 0;
         o.time_max_ns -= o.time_max_ns != 0 ? used : 0;
         st = phase(&c, &o, fn, arg, &result);
     }

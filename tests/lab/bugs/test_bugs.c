@@ -141,38 +141,48 @@ static asx_status keep_point(void *ctx, const void *bytes, size_t len)
     return ASX_OK;
 }
 
-/* Schedules that a search of philosophers_5_good runs, 10 samples and 30 classes, in parts of so
- * many at most. */
-static void search_in_parts(uint64_t most, uint64_t of_the_first)
+/* One part of a search of philosophers_5_good, which has 10 samples and 30 classes. Returns how
+ * many executions its result tells of: samples until they are done, then classes. */
+static uint64_t search_part(asx_explore_options options, uint64_t schedules, bool complete)
 {
     static point p;
-    asx_explore_options options = { .executions_max = most, .on_checkpoint = keep_point,
-                                    .ctx = &p };
+    point before = p;
     asx_explore_result result;
     asx_lab_finding finding;
+    options.on_checkpoint = keep_point;
+    options.ctx = &p;
+    if (options.resume_len != 0) {
+        options.resume = before.bytes;
+        options.resume_len = before.len;
+    }
     p.len = 0;
     CHECK_STATUS(asx_lab_search(&options, 10, lab_program("philosophers_5_good"), NULL, &result,
                                 &finding), ASX_OK);
-    CHECK(!finding.found && !result.complete);
-    CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_EXECUTIONS);
-    CHECK_EQ(finding.schedules, most);
-    CHECK_EQ(result.totals.executions, of_the_first);
+    CHECK(!finding.found && result.refused == NULL && result.complete == complete);
+    CHECK_EQ(result.stopped, complete ? ASX_EXPLORE_STOP_NONE : ASX_EXPLORE_STOP_EXECUTIONS);
+    CHECK_EQ(finding.schedules, schedules);
     asx_lab_finding_deinit(&finding);
-    CHECK(p.len > 0);
-    options = (asx_explore_options){ .resume = p.bytes, .resume_len = p.len };
-    CHECK_STATUS(asx_lab_search(&options, 10, lab_program("philosophers_5_good"), NULL, &result,
-                                &finding), ASX_OK);
-    CHECK(result.refused == NULL && result.complete);
-    CHECK_EQ(result.totals.executions, 30);
-    CHECK_EQ(finding.schedules, of_the_first == most ? 40 : 30);
-    asx_lab_finding_deinit(&finding);
+    return result.totals.executions;
 }
 
+/* What is allowed is for the part. Counted are the samples of all parts, together with the classes
+ * of the part that draws the last one; then the classes of all parts. */
 ASX_TEST(a_search_runs_no_more_than_it_is_allowed_and_goes_on_from_there)
 {
-    search_in_parts(7, 7);
-    search_in_parts(10, 10);
-    search_in_parts(25, 15);
+    asx_explore_options seven = { .executions_max = 7 }, ten = { .executions_max = 10 },
+                        many = { .executions_max = 25 }, rest = { .resume_len = 1 };
+    CHECK_EQ(search_part(seven, 7, false), 7);
+    CHECK_EQ(search_part(rest, 40, true), 30);
+    CHECK_EQ(search_part(ten, 10, false), 10);
+    CHECK_EQ(search_part(rest, 40, true), 30);
+    CHECK_EQ(search_part(many, 25, false), 15);
+    CHECK_EQ(search_part(rest, 30, true), 30);
+    CHECK_EQ(search_part(seven, 7, false), 7);
+    seven.resume_len = ten.resume_len = 1;
+    CHECK_EQ(search_part(seven, 14, false), 4);
+    CHECK_EQ(search_part(seven, 11, false), 11);
+    CHECK_EQ(search_part(ten, 21, false), 21);
+    CHECK_EQ(search_part(ten, 30, true), 30);
 }
 
 ASX_TEST(what_sampling_misses_the_exploration_finds)

@@ -86,7 +86,7 @@ expect where 2 "not where" --checkpoint-every 3 readers_8
 # Of samples there are always more.
 expect sampled 0 "the rest is in $work/point; --resume $work/point" --mode random --max-executions 100 --checkpoint "$work/point" fib_2
 "$program" --json --mode random --max-executions 300 fib_2 | sed 's/,"seconds.*//' >"$work/once"
-expect more-samples 0 "^$(cat "$work/once")" --json --mode random --max-executions 300 --resume "$work/point" fib_2
+expect more-samples 0 "^$(cat "$work/once")" --json --mode random --max-executions 200 --resume "$work/point" fib_2
 expect bound-of-pct 2 '^--bound: is for optimal and dfs' --bound 1 --mode pct readers_2
 expect bound-of-source 2 '^--bound: is for optimal and dfs' --mode source --bound delay:1 readers_2
 # An interrupt ends it, and what is left is kept.

@@ -439,9 +439,7 @@ static asx_explore_result in_pieces(asx_explore_options options, asx_lab_fn fn, 
     options.on_checkpoint = keep;
     options.ctx = &k;
     do {
-        options.executions_max = sampling ? seen_so_far + each : each;
-        if (sampling && options.executions_max > all)
-            options.executions_max = all;
+        options.executions_max = sampling && all - seen_so_far < each ? all - seen_so_far : each;
         options.resume = k.bytes;
         options.resume_len = k.len;
         kept before = k;
@@ -450,9 +448,10 @@ static asx_explore_result in_pieces(asx_explore_options options, asx_lab_fn fn, 
         free(before.bytes);
         CHECK_STATUS(result.status, ASX_OK);
         pieces++;
-        if (!result.complete && !sampling) {
-            CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_EXECUTIONS);
-            CHECK_EQ(result.totals.executions, seen_so_far + each);
+        if (!result.complete) {
+            CHECK_EQ(result.stopped, sampling ? ASX_EXPLORE_STOP_SAMPLED
+                                              : ASX_EXPLORE_STOP_EXECUTIONS);
+            CHECK_EQ(result.totals.executions, seen_so_far + options.executions_max);
         }
         seen_so_far = result.totals.executions;
     } while (!result.complete && !(sampling && seen_so_far == all) && pieces < 10000);

@@ -1,0 +1,53 @@
+/* explore_begin.c - what is asked for: its defaults, whether one process does it or several, and
+ * whether what they say can be believed. */
+#include "lab/explore.h"
+
+#include "lab/jobs.h"
+
+#define EXECUTIONS_DEFAULT 1000
+#define STEPS_DEFAULT 100000
+#define DEPTH_DEFAULT 3
+
+bool asx__explore_samples(const asx_explore_options *options)
+{
+    return options->mode == ASX_EXPLORE_RANDOM || options->mode == ASX_EXPLORE_PCT ||
+           options->mode == ASX_EXPLORE_SAMPLE || options->mode == ASX_EXPLORE_POS;
+}
+
+void asx__explore_defaults(asx_explore_options *o)
+{
+    if (asx__explore_samples(o) && o->executions_max == 0)
+        o->executions_max = EXECUTIONS_DEFAULT;
+    if (o->steps_max == 0)
+        o->steps_max = STEPS_DEFAULT;
+    if (o->depth == 0)
+        o->depth = DEPTH_DEFAULT;
+}
+
+/* No class comes twice, unless a plan did not lead where it led when it was made. */
+static void doubt(const asx_explore_options *o, asx_explore_result *result)
+{
+    bool brute = o->mode != ASX_EXPLORE_OPTIMAL || o->bound != 0 || o->delays != 0;
+    if (result->totals.redundant == 0 || result->status < 0 || brute || o->weak != 0)
+        return;
+    result->status = ASX_E_DIVERGED;
+    result->stopped = ASX_EXPLORE_STOP_FAILED;
+    result->complete = false;
+}
+
+asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
+                       asx_explore_result *ret_result)
+{
+    asx_explore_options o = options != NULL ? *options : (asx_explore_options){ 0 };
+    if (fn == NULL || ret_result == NULL || (unsigned)o.mode >= ASX_EXPLORE_MODE_COUNT ||
+        o.jobs > ASX__JOBS_MOST)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__explore_defaults(&o);
+    bool tied = o.jobs > 1 || o.on_checkpoint != NULL || o.resume != NULL;
+    asx_status st = tied && o.schedule == NULL && o.sink == NULL
+                        ? asx__jobs_run(&o, fn, arg, ret_result)
+                        : asx__explore_alone(&o, fn, arg, NULL, ret_result);
+    if (st >= 0)
+        doubt(&o, ret_result);
+    return st;
+}
