@@ -406,8 +406,10 @@ void asx__classes_clear(asx__classes *c);
 typedef enum asx__giving {
     ASX__GIVE_NOTHING,
     ASX__GIVE_TOP,   /* what lies highest in the tree, and is likely to be most of it */
+    ASX__GIVE_BETS,  /* the same; or if nobody could take it what can be bet on, see pool.h */
     ASX__GIVE_ALL,
-    ASX__TAKE_BACK   /* of the process: what it gave, and nobody took, is its own again */
+    ASX__TAKE_BACK,  /* of the process: what it gave, and nobody took, is its own again */
+    ASX__GIVE_UP     /* of the process: what it does is a bet that was lost */
 } asx__giving;
 
 typedef struct asx__dpor_options {

@@ -96,8 +96,8 @@ static asx__branch *get(asx__branches *all, uint32_t prints)
     branch->child = branch->next = NULL;
     branch->refs = 1;
     branch->stamp = 0;
-    branch->since = branch->past = 0;
-    branch->out = branch->busy = false;
+    branch->since = branch->past = branch->turn = 0;
+    branch->out = branch->busy = branch->bet = branch->lost = false;
     all->count++;
     return branch;
 }

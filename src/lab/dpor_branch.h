@@ -64,8 +64,10 @@ typedef struct asx__branch {
     uint64_t stamp;            /* ... and whether he was here */
     bool out;                  /* of a sequence of the pool: it was found in the tree */
     bool busy;                 /* of the pool: somebody is at work below it, or something is left */
+    bool bet, lost;            /* of the pool: see pool.h */
     uint32_t since, past;      /* of an engine, asleep: the node where it was done; where in
                                   asx__dpor.pasts, + 1, it is what it came after; 0: not known */
+    uint32_t turn;             /* of the pool: when it was first taken at its node; 0: it was not */
     asx__prints prints;        /* its `at` follows */
     uint64_t memory[];
 } asx__branch;

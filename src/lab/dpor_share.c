@@ -187,7 +187,7 @@ static bool can_be_taken(const asx__dpor *d, size_t node)
 
 static void give_nodes(asx__dpor *d)
 {
-    size_t end = 0; /* behind the last node that is given */
+    size_t end = 0, bet = 0; /* behind the last node that is given */
     bool all = d->giving == ASX__GIVE_ALL;
     uint32_t in_vain = 0;
     for (size_t i = d->shared; i < d->nodes.len && i < d->events_len && (all || end == 0); i++) {
@@ -196,8 +196,12 @@ static void give_nodes(asx__dpor *d)
         if (all || can_be_taken(d, i))
             end = i + 1;
         else if (++in_vain > GIVEN_IN_VAIN_MOST)
-            return;
+            break;
+        else if (bet == 0 && d->giving == ASX__GIVE_BETS)
+            bet = i + 1;
     }
+    if (end == 0)
+        end = bet;
     if (end == 0)
         return;
     double given = (d->share - d->used) / (d->giving == ASX__GIVE_ALL ? 1 : 2);

@@ -24,11 +24,16 @@
 #define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
 #define SAMPLES_EACH 32
 
-/* Samples that were handed out together; what came of them is told in order of their numbers. */
+/* Of which nothing counts yet. Samples that were handed out together: what came of them is told in
+ * order of their numbers. A bet: when it is won. */
 typedef struct batch {
     struct batch *next;
-    uint64_t first;
     bool done;
+    uint64_t first;              /* samples */
+    asx__pool_place place;       /* a bet */
+    bool begun;                  /* a bet: what was done before was reported */
+    bool off;                    /* a bet: it was called off */
+    asx__tally tally;            /* a bet: at the beginning of the report */
     asx__bytes report, failures; /* failures: each with its length */
 } batch;
 
@@ -39,8 +44,9 @@ typedef struct worker {
     bool gave;           /* something, since it was asked, or has taken it back */
     bool beside;         /* it got its work while others were at work */
     uint64_t before;     /* how many executions it had done when it got its work */
+    uint64_t memory_bytes;
     asx__pool_place place;
-    batch *samples;
+    batch *batch;
 } worker;
 
 typedef struct keeper {
@@ -54,7 +60,8 @@ typedef struct keeper {
     bool wide;
     asx__tally sum;      /* of all reports */
     asx__classes classes;
-    batch *batches, **batches_end;
+    batch *batches, **batches_end; /* samples */
+    batch *bets;
     uint64_t next_sample, span, samples_end;
     bool sampling;
     bool resumed;        /* the pool has what a checkpoint had */
@@ -145,11 +152,27 @@ static void end_worker(worker *w, bool force)
     w->busy = false;
 }
 
+/* Of a bet nothing can be given. */
 static void want(keeper *k, asx__giving giving)
 {
     for (uint32_t i = 0; i < k->jobs; i++)
-        if (k->workers[i].busy)
+        if (k->workers[i].busy && (k->workers[i].batch == NULL || k->sampling))
             asx__store_release(&k->common->slots[i].want, giving);
+}
+
+static void settle_bets(keeper *k);
+
+/* Everything is wanted back; bets are called off. */
+static void collect(keeper *k)
+{
+    k->collecting = true;
+    settle_bets(k);
+    want(k, ASX__GIVE_ALL);
+    for (batch *b = k->bets; b != NULL; b = b->next) {
+        b->off = asx__pool_bet(k->pool, &b->place) == ASX__BET_OPEN;
+        asx__pool_lose(&b->place);
+    }
+    settle_bets(k);
 }
 
 static uint32_t count_busy(const keeper *k)
@@ -164,8 +187,7 @@ static void stop(keeper *k, asx_explore_stop why)
 {
     if (k->stopped == ASX_EXPLORE_STOP_NONE)
         k->stopped = why;
-    k->collecting = true;
-    want(k, ASX__GIVE_ALL);
+    collect(k);
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */
@@ -179,7 +201,6 @@ static void add_stats(asx__dpor_stats *sum, const asx__dpor_stats *more)
     sum->deadlocks += more->deadlocks;
     sum->blocked += more->blocked;
     sum->bounded += more->bounded;
-    sum->memory_bytes += more->memory_bytes;
     sum->done += more->done;
 #define LARGER(field) sum->field = more->field > sum->field ? more->field : sum->field
     LARGER(steps_longest);
@@ -229,6 +250,13 @@ static void progress_of(const keeper *k, asx_explore_progress *ret)
         double done;
         memcpy(&done, &word, sizeof done);
         s.done += done;
+    }
+    for (uint32_t i = 0; i < k->jobs; i++)
+        s.memory_bytes += k->workers[i].memory_bytes;
+    for (const batch *b = k->bets; b != NULL; b = b->next) {
+        add_stats(&s, &b->tally.stats);
+        bugs += b->tally.bugs;
+        too_long += b->tally.too_long;
     }
     const asx_explore_options *o = k->options;
     bool optimal = o->mode == ASX_EXPLORE_OPTIMAL && o->bound == 0 && o->delays == 0;
@@ -280,9 +308,9 @@ static void tell_failure(keeper *k, asx__reader *r, uint64_t before)
 static void on_failure(keeper *k, worker *w)
 {
     asx__reader r = { k->message.at, k->message.len, false };
-    if (w->samples != NULL) {
-        asx__bytes_u32(&w->samples->failures, (uint32_t)k->message.len);
-        (void)asx__bytes_keep(&w->samples->failures, k->message.at, k->message.len);
+    if (w->batch != NULL && (k->sampling || !k->options->stop_at_first)) {
+        asx__bytes_u32(&w->batch->failures, (uint32_t)k->message.len);
+        (void)asx__bytes_keep(&w->batch->failures, k->message.at, k->message.len);
         return;
     }
     asx_explore_progress p;
@@ -297,7 +325,7 @@ static void on_failure(keeper *k, worker *w)
     }
 }
 
-/* ---- samples -------------------------------------------------------------------------------- */
+/* ---- samples, and bets ---------------------------------------------------------------------- */
 
 static void drop_batch(batch *b)
 {
@@ -306,19 +334,34 @@ static void drop_batch(batch *b)
     free(b);
 }
 
+static void drop_batches(batch **list)
+{
+    while (*list != NULL) {
+        batch *next = (*list)->next;
+        drop_batch(*list);
+        *list = next;
+    }
+}
+
+/* It counts. */
+static void settle(keeper *k, const batch *b, uint64_t before)
+{
+    asx__reader failures = { b->failures.at, b->failures.len, false };
+    if (!k->at_first && b->report.len != 0 && !add_report(k, &b->report))
+        k->broken = ASX_E_RESOURCE_EXHAUSTED;
+    while (!k->at_first && failures.len != 0 && !failures.bad) {
+        asx__reader one = asx__read_part(&failures);
+        tell_failure(k, &one, before);
+        k->at_first = k->options->stop_at_first;
+    }
+}
+
 /* Adds up what is done, as far as nothing before it is missing. */
 static void settle_samples(keeper *k)
 {
     while (k->batches != NULL && k->batches->done) {
         batch *b = k->batches;
-        asx__reader failures = { b->failures.at, b->failures.len, false };
-        if (!k->at_first && !add_report(k, &b->report))
-            k->broken = ASX_E_RESOURCE_EXHAUSTED;
-        while (!k->at_first && failures.len != 0 && !failures.bad) {
-            asx__reader one = asx__read_part(&failures);
-            tell_failure(k, &one, b->first);
-            k->at_first = k->options->stop_at_first;
-        }
+        settle(k, b, b->first);
         if (k->at_first) { /* those after it do not count */
             k->next_sample = k->sum.stats.executions;
             stop(k, ASX_EXPLORE_STOP_FIRST);
@@ -358,8 +401,69 @@ static bool take_samples(keeper *k, worker *w, asx__bytes *work)
     k->next_sample += count;
     *k->batches_end = b;
     k->batches_end = &b->next;
-    w->samples = b;
+    w->batch = b;
     return true;
+}
+
+static bool may_bet(const keeper *k)
+{
+    const asx_explore_options *o = k->options;
+    return o->executions_max == 0 && !(o->stop_at_first && o->on_checkpoint != NULL);
+}
+
+static void add_bet(keeper *k, worker *w)
+{
+    batch *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        k->broken = ASX_E_RESOURCE_EXHAUSTED;
+        return;
+    }
+    b->place = w->place;
+    b->next = k->bets;
+    k->bets = w->batch = b;
+}
+
+static worker *who_bets(keeper *k, const batch *b)
+{
+    for (uint32_t i = 0; i < k->jobs; i++)
+        if (k->workers[i].batch == b)
+            return &k->workers[i];
+    return NULL;
+}
+
+/* Won, or lost and nobody is there. What was called off at the end has been done all the same. */
+static void end_bet(keeper *k, batch *b, bool won)
+{
+    bool last = k->stopped != ASX_EXPLORE_STOP_NONE && k->options->on_checkpoint == NULL;
+    worker *w = who_bets(k, b);
+    if (won || (b->off && last))
+        settle(k, b, k->sum.stats.executions);
+    if (w != NULL)
+        w->batch = NULL;
+    else if (won)
+        asx__pool_done(k->pool, &b->place);
+    else
+        asx__pool_undo(k->pool, &b->place);
+    drop_batch(b);
+}
+
+/* Somebody has given something, or is done. */
+static void settle_bets(keeper *k)
+{
+    for (batch **at = &k->bets; *at != NULL;) {
+        batch *b = *at;
+        worker *w = who_bets(k, b);
+        asx__bet bet = asx__pool_bet(k->pool, &b->place);
+        if (bet == ASX__BET_LOST && w != NULL)
+            asx__store_release(&k->common->slots[w - k->workers].want, ASX__GIVE_UP);
+        if (bet == ASX__BET_OPEN || (bet == ASX__BET_LOST && w != NULL)) {
+            at = &b->next;
+        } else {
+            *at = b->next;
+            end_bet(k, b, bet == ASX__BET_WON);
+            at = &k->bets; /* others may depend on it */
+        }
+    }
 }
 
 /* ---- work ----------------------------------------------------------------------------------- */
@@ -424,7 +528,7 @@ static void ask_for_work(keeper *k)
         let_take_back(k);
         return;
     }
-    want(k, ASX__GIVE_TOP);
+    want(k, may_bet(k) ? ASX__GIVE_BETS : ASX__GIVE_TOP);
     k->asked = true;
 }
 
@@ -442,8 +546,11 @@ static void send_work(keeper *k, uint32_t i, const asx__bytes *work)
     w->before = asx__load_relaxed(&k->common->slots[i].executions);
     w->gave = false;
     w->beside = count_busy(k) != 0;
-    w->busy = !message.bad &&
-              asx__message_send(w->fd, ASX__MESSAGE_WORK, message.at, message.len);
+    bool bet = !k->sampling && asx__pool_bet(k->pool, &w->place) == ASX__BET_OPEN;
+    if (bet)
+        add_bet(k, w);
+    w->busy = !message.bad && asx__message_send(w->fd, bet ? ASX__MESSAGE_BET : ASX__MESSAGE_WORK,
+                                                message.at, message.len);
     if (!w->busy)
         k->broken = ASX_E_SYSTEM;
     free(message.at);
@@ -461,7 +568,8 @@ static void hand_out(keeper *k)
         if (!may_begin(k))
             return;
         bool any = k->sampling ? take_samples(k, w, &work)
-                               : !is_pausing(k) && asx__pool_take(k->pool, &work, &w->place);
+                               : !is_pausing(k) && asx__pool_take(k->pool, may_bet(k), &work,
+                                                                  &w->place);
         if (!any) {
             may_not_begin(k);
             hungry = true;
@@ -485,6 +593,7 @@ static void on_given(keeper *k, worker *w)
     if (st < 0)
         k->broken = st;
     w->gave = !back;
+    settle_bets(k);
     if (!asked)
         return;
     k->tells = true;
@@ -498,21 +607,46 @@ static void on_given(keeper *k, worker *w)
 
 static void on_done(keeper *k, worker *w)
 {
+    batch *b = w->batch;
     w->busy = false;
     uint64_t executions = asx__load_relaxed(&k->common->slots[w - k->workers].executions);
+    if (b != NULL && !k->sampling)
+        executions = w->before + (asx__pool_bet(k->pool, &b->place) == ASX__BET_LOST
+                                      ? 0 : b->tally.stats.executions);
     if (w->beside && executions >= w->before + WORTH) {
         k->pause_ns /= 8;
         k->ask_ns = 0;
     } else if (w->beside && k->tells) {
         pause_asking(k);
     }
-    if (w->samples != NULL) {
-        w->samples->done = true;
-        w->samples = NULL;
+    w->batch = NULL;
+    if (b != NULL)
+        b->done = true;
+    if (k->sampling)
         settle_samples(k);
+    else if (b == NULL)
+        asx__pool_done(k->pool, &w->place);
+    settle_bets(k);
+}
+
+static void on_report(keeper *k, worker *w)
+{
+    batch *b = w->batch;
+    asx__tally tally;
+    if (k->message.len < sizeof tally) {
+        k->broken = ASX_E_SYSTEM;
         return;
     }
-    asx__pool_done(k->pool, &w->place);
+    memcpy(&tally, k->message.at, sizeof tally);
+    w->memory_bytes = tally.stats.memory_bytes;
+    if (b != NULL && (k->sampling || b->begun)) {
+        (void)asx__bytes_keep(&b->report, k->message.at, k->message.len);
+        b->tally = tally;
+    } else if (!add_report(k, &k->message)) {
+        k->broken = ASX_E_RESOURCE_EXHAUSTED;
+    }
+    if (b != NULL)
+        b->begun = true;
 }
 
 static void on_status(keeper *k)
@@ -546,10 +680,7 @@ static bool hear(keeper *k, worker *w)
         on_failure(k, w);
         break;
     case ASX__MESSAGE_REPORT:
-        if (w->samples != NULL)
-            (void)asx__bytes_keep(&w->samples->report, k->message.at, k->message.len);
-        else if (!add_report(k, &k->message))
-            k->broken = ASX_E_RESOURCE_EXHAUSTED;
+        on_report(k, w);
         break;
     case ASX__MESSAGE_DONE:
         on_done(k, w);
@@ -641,8 +772,7 @@ static void look_at_the_clock(keeper *k, uint64_t *told_ns)
         stop(k, ASX_EXPLORE_STOP_ASKED);
     else if (o->on_checkpoint != NULL && o->checkpoint_every_ns != 0 &&
              now - k->saved_ns >= o->checkpoint_every_ns) {
-        k->collecting = true;
-        want(k, ASX__GIVE_ALL);
+        collect(k);
     }
 }
 
@@ -699,11 +829,8 @@ static void begin_again(keeper *k)
         end_worker(&k->workers[i], true);
     if ((asx__load_relaxed(&k->common->features) & ASX__FEATURE_ELSEWHERE) != 0)
         k->jobs = 1;
-    while (k->batches != NULL) {
-        batch *next = k->batches->next;
-        drop_batch(k->batches);
-        k->batches = next;
-    }
+    drop_batches(&k->batches);
+    drop_batches(&k->bets);
     k->batches_end = &k->batches;
     asx__pool_destroy(k->pool);
     k->pool = asx__pool_create(k->options->mode == ASX_EXPLORE_SOURCE);
@@ -824,11 +951,8 @@ asx_status asx__jobs_run(const asx_explore_options *options, asx_lab_fn fn, void
         *ret_result = result;
     for (uint32_t i = 0; i < k->jobs; i++)
         end_worker(&k->workers[i], true);
-    while (k->batches != NULL) {
-        batch *next = k->batches->next;
-        drop_batch(k->batches);
-        k->batches = next;
-    }
+    drop_batches(&k->batches);
+    drop_batches(&k->bets);
     asx__pool_destroy(k->pool);
     if (k->common != MAP_FAILED)
         (void)munmap(k->common, sizeof *k->common);

@@ -14,9 +14,13 @@
  *   REPORT  counters and classes         ->   added up
  *   DONE    nothing left of its work     ->
  *                                        <-   ASKED   for a report, while it has no work
- *                                        <-   WORK, or END
+ *                                        <-   WORK, BET, or END
  *   RESTART it must begin again, prepared for more  ->  all workers are ended, and begin anew
  *   STATUS  it cannot go on              ->   the exploration ends
+ *
+ * A BET is work of which nobody knows yet whether it counts (pool.h): it is reported by itself,
+ * and the keeper puts that and its failures aside until the bet is won; if it is lost, the worker
+ * is told to give up.
  *
  * In memory that they share each worker has a *slot*: how far it is, and what the keeper wants of
  * it (to give something, to give everything and report). It looks there after each execution, so
@@ -35,6 +39,7 @@
 
 typedef enum asx__message {
     ASX__MESSAGE_WORK,
+    ASX__MESSAGE_BET,
     ASX__MESSAGE_TOLD,
     ASX__MESSAGE_ASKED,
     ASX__MESSAGE_END,

@@ -10,7 +10,9 @@
 struct asx__pool_node {
     asx__pool_node *parent, *next; /* in the pool */
     asx__branch *asleep; /* list */
-    asx__branch *rest; /* tree */
+    asx__branch *bets; /* tree, by their turns: of those at work (busy), or to be taken anew */
+    asx__branch *rest; /* tree, behind it */
+    uint32_t turns;
     uint32_t depth;
     asx__branch *via;  /* the step from its parent to it, which sleeps there */
     uint32_t users;    /* nodes below, and workers */
@@ -60,6 +62,7 @@ void asx__pool_destroy(asx__pool *pool)
     while (pool->nodes != NULL) {
         asx__pool_node *next = pool->nodes->next;
         drop(pool, pool->nodes->asleep);
+        drop(pool, pool->nodes->bets);
         drop(pool, pool->nodes->rest);
         free(pool->nodes);
         pool->nodes = next;
@@ -174,16 +177,11 @@ static asx__branch **place_of_answer(asx__pool_node *node, uint32_t task, asx__b
     return *list != NULL ? list : end;
 }
 
-/* Owns the sequence. */
-static void insert(asx__pool *pool, asx__pool_node *node, asx__branch *sequence)
+/* Into the tree, of which the node is; owns the sequence. False: the tree has it. */
+static bool put_into(asx__pool *pool, asx__pool_node *node, asx__branch **tree,
+                     asx__branch *sequence)
 {
-    asx__branch *at;
-    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
-        if (covers(pool, sequence, s, &at)) {
-            drop(pool, sequence);
-            return;
-        }
-    asx__branch **list = &node->rest;
+    asx__branch **list = tree, *at;
     asx__branch_begin(&pool->branches);
     while (*list != NULL) {
         if (!covers(pool, sequence, *list, &at)) {
@@ -194,12 +192,12 @@ static void insert(asx__pool *pool, asx__pool_node *node, asx__branch *sequence)
             at->out = true;
         if ((*list)->child == NULL || is_empty(sequence)) {
             drop(pool, sequence);
-            return;
+            return false;
         }
         list = asx__branch_go(&pool->branches, list, true);
     }
     if (pool->branches.shared)
-        list = asx__branch_own_way(&pool->branches, &node->rest);
+        list = asx__branch_own_way(&pool->branches, tree);
     asx__branch *chain = chain_of(pool, sequence);
     if (pool->source && chain != NULL)
         list = place_of_answer(node, chain->task, list);
@@ -209,6 +207,44 @@ static void insert(asx__pool *pool, asx__pool_node *node, asx__branch *sequence)
         chain->next = *list;
         *list = chain;
     }
+    return true;
+}
+
+static asx__branch *sleeper_of(const asx__pool_node *node, uint32_t turn)
+{
+    asx__branch *s = node->asleep;
+    while (s->turn != turn)
+        s = s->next;
+    return s;
+}
+
+/* A bet covers it: it belongs below that. */
+static void put_below(asx__pool *pool, asx__pool_node *node, asx__branch *bet,
+                      asx__branch *sequence)
+{
+    if (bet->child == NULL || is_empty(sequence))
+        drop(pool, sequence);
+    else if (put_into(pool, node, &bet->child, sequence) && bet->busy)
+        sleeper_of(node, bet->turn)->lost = true;
+}
+
+/* Found by somebody below the step of that turn. Owns the sequence. */
+static void insert(asx__pool *pool, asx__pool_node *node, uint32_t turn, asx__branch *sequence)
+{
+    asx__branch *at;
+    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
+        if (!(s->bet && s->turn > turn) && covers(pool, sequence, s, &at)) {
+            drop(pool, sequence);
+            return;
+        }
+    for (asx__branch *s = node->bets; s != NULL; s = s->next)
+        if (covers(pool, sequence, s, &at)) {
+            if (at != NULL)
+                at->out = true;
+            put_below(pool, node, s, sequence);
+            return;
+        }
+    (void)put_into(pool, node, &node->rest, sequence);
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
@@ -220,13 +256,14 @@ static void remove_node(asx__pool *pool, asx__pool_node *node)
         at = &(*at)->next;
     *at = node->next;
     drop(pool, node->asleep);
+    drop(pool, node->bets);
     drop(pool, node->rest);
     free(node);
 }
 
 static void drop_if_done(asx__pool *pool, asx__pool_node *node)
 {
-    while (node != NULL && node->users == 0 && node->rest == NULL) {
+    while (node != NULL && node->users == 0 && node->bets == NULL && node->rest == NULL) {
         asx__pool_node *parent = node->parent;
         if (node->via != NULL)
             node->via->busy = false;
@@ -268,12 +305,13 @@ static asx_status give_nodes(asx__pool *pool, asx__pool_place *place, asx__reade
         }
         on->next = asleep;
         on->busy = true;
+        on->turn = ++node->turns;
         node->asleep = on;
         node->rest = asx__branch_read_tree(&pool->branches, r);
         node->users++;
         if (place->node != NULL)
             place->node->users--;
-        *place = (asx__pool_place){ node, on };
+        *place = (asx__pool_place){ node, on, place->share };
     }
     return r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
 }
@@ -284,14 +322,17 @@ static asx_status give_found(asx__pool *pool, const asx__pool_place *place, asx_
         uint32_t depth = asx__read_u32(r);
         asx__branch *sequence = read_list(pool, r, asx__read_count(r, 16));
         asx__pool_node *node = place->node;
-        while (node != NULL && node->depth > depth)
+        const asx__branch *step = place->step;
+        while (node != NULL && node->depth > depth) {
+            step = node->via;
             node = node->parent;
+        }
         if (r->bad || node == NULL || node->depth != depth || sequence == NULL) {
             drop(pool, sequence);
             return ASX_E_TRACE_CORRUPT;
         }
         node->touched = true;
-        insert(pool, node, sequence);
+        insert(pool, node, step->turn, sequence);
     }
     return r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
 }
@@ -303,8 +344,11 @@ static void share_alike(asx__pool *pool)
     if (pool->source || pool->branches.count + 1 <= ASX__SHARE_FROM_POOL ||
         !asx__branches_begin(&pool->branches, &alikes))
         return; /* else each time: it is told to others */
-    for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next)
+    for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next) {
+        for (asx__branch *s = node->bets; s != NULL; s = s->next)
+            asx__branches_share(&pool->branches, &alikes, &s->child);
         asx__branches_share(&pool->branches, &alikes, &node->rest);
+    }
     asx__branches_end(&pool->branches, &alikes);
 }
 
@@ -319,6 +363,8 @@ asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *
         if (part.bad)
             return ASX_E_TRACE_CORRUPT;
         if (kind == ASX__WORK_NODES) {
+            if (place->step != NULL && place->step->bet)
+                continue; /* nothing of it stands yet */
             pool->share += share;
             st = give_nodes(pool, place, &part);
         } else if (kind == ASX__WORK_FOUND) {
@@ -335,14 +381,30 @@ asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *
     return given->bad ? ASX_E_TRACE_CORRUPT : st;
 }
 
-static void put_node(asx__pool *pool, asx__pool_node *node, asx__bytes *b)
+/* Who sleeps there for somebody below the step of that turn. */
+static void put_asleep(asx__bytes *b, const asx__pool_node *node, uint32_t turn)
 {
+    uint32_t count = 0;
+    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
+        count += !(s->bet && s->turn > turn);
+    asx__bytes_u32(b, count);
+    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
+        if (!(s->bet && s->turn > turn))
+            put_one(b, s);
+}
+
+/* ... and what is left there. */
+static void put_node(asx__pool *pool, asx__pool_node *node, uint32_t turn, asx__bytes *b)
+{
+    asx__branch **end = &node->bets;
     node->touched = false;
     asx__bytes_u32(b, node->depth);
-    asx__bytes_u32(b, count_of(node->asleep));
-    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
-        put_one(b, s);
-    asx__branch_put_tree(&pool->branches, b, node->rest);
+    put_asleep(b, node, turn);
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = node->rest;
+    asx__branch_put_tree(&pool->branches, b, node->bets);
+    *end = NULL;
 }
 
 /* The lowest node is no longer the pool's. Returns what share of the whole is left there. */
@@ -351,8 +413,9 @@ static double give_up(asx__pool *pool, asx__pool_place *place, asx__bytes *b)
     asx__pool_node *node = place->node;
     uint64_t len = asx__pool_len(pool);
     double share = len != 0 ? pool->share * count_of(node->rest) / (double)len : 0;
-    put_node(pool, node, b);
-    *place = (asx__pool_place){ node->parent, node->via }; /* there: a user less, and one more */
+    put_node(pool, node, UINT32_MAX, b);
+    /* There: a user less, and one more. */
+    *place = (asx__pool_place){ node->parent, node->via, place->share };
     pool->share -= share;
     remove_node(pool, node);
     return share;
@@ -364,24 +427,18 @@ void asx__pool_tell(asx__pool *pool, asx__pool_place *place, bool back, asx__byt
     double share = 0;
     while (back && !pool->source && place->node != NULL && place->node->users == 1)
         share += give_up(pool, place, &nodes);
-    for (asx__pool_node *node = place->node; node != NULL; node = node->parent)
+    const asx__branch *step = place->step;
+    for (asx__pool_node *node = place->node; node != NULL; node = node->parent) {
         if (node->touched)
-            put_node(pool, node, &nodes);
+            put_node(pool, node, step->turn, &nodes);
+        step = node->via;
+    }
     uint32_t shared = place->node != NULL ? place->node->depth + 1 : 0;
     asx__bytes_u32(told, back && !pool->source ? shared : UINT32_MAX);
     asx__bytes_double(told, share);
     (void)asx__bytes_keep(told, nodes.at, nodes.len);
     told->bad = told->bad || nodes.bad;
     free(nodes.at);
-}
-
-void asx__pool_done(asx__pool *pool, const asx__pool_place *place)
-{
-    if (place->node == NULL)
-        return;
-    place->step->busy = false;
-    place->node->users--;
-    drop_if_done(pool, place->node);
 }
 
 /* ---- taking --------------------------------------------------------------------------------- */
@@ -393,68 +450,113 @@ static const asx__pool_node *ancestor(const asx__pool_node *node, uint32_t depth
     return node;
 }
 
+/* What is taken next there; NULL: nothing. */
+static asx__branch **next_of(asx__pool_node *node)
+{
+    asx__branch **list = &node->bets;
+    while (*list != NULL && (*list)->busy)
+        list = &(*list)->next;
+    return *list != NULL ? list : node->rest != NULL ? &node->rest : NULL;
+}
+
+static bool commute(const asx__branch *x, const asx__branch *y)
+{
+    return x->task != y->task && !asx__prints_conflict(&x->prints, &y->prints);
+}
+
+/* May something be put below the branch by what came before it, and is not done? See pool.h. */
+static bool depends(const asx__pool *pool, const asx__pool_node *node, const asx__branch *branch)
+{
+    uint32_t turn = branch->turn != 0 ? branch->turn : UINT32_MAX;
+    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
+        if (s->busy && s->turn < turn && (!pool->source || s->prints.several) &&
+            commute(s, branch))
+            return true;
+    for (const asx__branch *s = node->bets; s != NULL && s->turn < turn; s = s->next)
+        if (!s->busy && commute(s, branch))
+            return true;
+    return false;
+}
+
+/* A bet keeps its tree. */
+static asx__branch *keep_bet(asx__pool *pool, asx__pool_node *node, asx__branch *branch)
+{
+    asx__branch *step = asx__branch_make(&pool->branches, branch->task, branch->choice,
+                                         &branch->prints);
+    asx__branch **list = &node->bets;
+    if (step == NULL)
+        return NULL;
+    step->turn = branch->turn;
+    step->bet = branch->busy = true;
+    while (*list != NULL && (*list)->turn < branch->turn)
+        list = &(*list)->next;
+    branch->next = *list;
+    *list = branch;
+    return step;
+}
+
 static void take_branch(asx__pool *pool, asx__pool_node *node, double share, asx__bytes *work,
                         asx__pool_place *ret_place)
 {
-    asx__branch *branch = asx__branch_own(&pool->branches, &node->rest);
+    asx__branch **list = next_of(node);
+    asx__branch *branch = asx__branch_own(&pool->branches, list);
     if (branch == NULL) {
         work->bad = true;
         return;
     }
-    node->rest = branch->next;
+    bool bet = depends(pool, node, branch);
+    *list = branch->next;
     branch->next = NULL;
+    if (branch->turn == 0)
+        branch->turn = ++node->turns;
     asx__bytes_u32(work, ASX__WORK_BRANCH);
     asx__bytes_u32(work, 1);
     asx__bytes_double(work, share);
     asx__bytes_u32(work, node->depth + 1);
     for (uint32_t i = 0; i <= node->depth; i++) {
-        const asx__pool_node *at = ancestor(node, i);
+        const asx__branch *on = branch;
         if (i < node->depth) {
-            const asx__pool_node *below = ancestor(node, i + 1);
-            asx__bytes_u32(work, below->via->task);
-            asx__bytes_u32(work, below->via->choice);
+            on = ancestor(node, i + 1)->via;
+            asx__bytes_u32(work, on->task);
+            asx__bytes_u32(work, on->choice);
             asx__bytes_u32(work, 0);
         }
-        asx__bytes_u32(work, count_of(at->asleep));
-        for (const asx__branch *s = at->asleep; s != NULL; s = s->next)
-            put_one(work, s);
+        put_asleep(work, ancestor(node, i), on->turn);
     }
     asx__branch_put_tree(&pool->branches, work, branch);
-    drop(pool, branch->child);
-    branch->child = NULL;
+    if (bet) {
+        branch = keep_bet(pool, node, branch);
+        if (branch == NULL) {
+            work->bad = true;
+            return;
+        }
+    } else {
+        drop(pool, branch->child);
+        branch->child = NULL;
+    }
     branch->next = node->asleep;
     branch->busy = true;
     node->asleep = branch;
     node->users++;
-    *ret_place = (asx__pool_place){ node, branch };
+    *ret_place = (asx__pool_place){ node, branch, share };
 }
 
-/* Does nothing sleep below the branch of which something is left to do, and on which it depends?
- * See pool.h. */
-static bool is_by_itself(const asx__pool *pool, const asx__pool_node *node,
-                         const asx__branch *branch)
-{
-    for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
-        if (s->busy && s->task != branch->task && (!pool->source || s->prints.several) &&
-            !asx__prints_conflict(&s->prints, &branch->prints))
-            return false;
-    return true;
-}
-
-static asx__pool_node *highest(const asx__pool *pool)
+static asx__pool_node *highest(const asx__pool *pool, bool bet)
 {
     asx__pool_node *found = NULL;
-    for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next)
-        if (node->rest != NULL && (found == NULL || node->depth < found->depth) &&
-            is_by_itself(pool, node, node->rest))
+    for (asx__pool_node *node = pool->nodes; node != NULL; node = node->next) {
+        asx__branch **next = next_of(node);
+        if (next != NULL && (found == NULL || node->depth < found->depth) &&
+            (bet || !depends(pool, node, *next)))
             found = node;
+    }
     return found;
 }
 
-bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_place)
+bool asx__pool_take(asx__pool *pool, bool bet, asx__bytes *work, asx__pool_place *ret_place)
 {
     piece *p = pool->first;
-    *ret_place = (asx__pool_place){ NULL, NULL };
+    *ret_place = (asx__pool_place){ NULL, NULL, 0 };
     if (p != NULL) {
         (void)asx__bytes_keep(work, p->bytes, p->len);
         pool->first = p->next;
@@ -464,7 +566,9 @@ bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_plac
         free(p);
         return !work->bad;
     }
-    asx__pool_node *node = highest(pool);
+    asx__pool_node *node = highest(pool, false);
+    if (node == NULL && bet && !pool->source)
+        node = highest(pool, true);
     if (node == NULL)
         return false;
     double share = pool->share / (double)asx__pool_len(pool);
@@ -476,9 +580,83 @@ bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_plac
 uint64_t asx__pool_len(const asx__pool *pool)
 {
     uint64_t len = pool->pieces;
-    for (const asx__pool_node *node = pool->nodes; node != NULL; node = node->next)
+    for (const asx__pool_node *node = pool->nodes; node != NULL; node = node->next) {
         len += count_of(node->rest);
+        for (const asx__branch *s = node->bets; s != NULL; s = s->next)
+            len += !s->busy;
+    }
     return len;
+}
+
+/* ---- being done ----------------------------------------------------------------------------- */
+
+void asx__pool_done(asx__pool *pool, const asx__pool_place *place)
+{
+    if (place->node == NULL)
+        return;
+    place->step->busy = false;
+    place->node->users--;
+    drop_if_done(pool, place->node);
+}
+
+/* If there is no other bet at work, what is to be taken anew is like the rest. */
+static void fold(asx__pool_node *node)
+{
+    asx__branch **end = &node->bets;
+    for (; *end != NULL; end = &(*end)->next)
+        if ((*end)->busy)
+            return;
+    for (asx__branch *s = node->bets; s != NULL; s = s->next)
+        s->turn = 0;
+    *end = node->rest;
+    node->rest = node->bets;
+    node->bets = NULL;
+}
+
+static asx__branch **tree_of(const asx__pool_place *place)
+{
+    asx__branch **list = &place->node->bets;
+    while ((*list)->turn != place->step->turn)
+        list = &(*list)->next;
+    return list;
+}
+
+asx__bet asx__pool_bet(asx__pool *pool, const asx__pool_place *place)
+{
+    asx__branch *step = place->step;
+    if (step == NULL || !step->bet)
+        return ASX__BET_WON;
+    if (step->lost)
+        return ASX__BET_LOST;
+    if (depends(pool, place->node, step))
+        return ASX__BET_OPEN;
+    asx__branch **list = tree_of(place), *tree = *list;
+    *list = tree->next;
+    tree->next = NULL;
+    drop(pool, tree);
+    step->bet = false;
+    fold(place->node);
+    return ASX__BET_WON;
+}
+
+void asx__pool_lose(const asx__pool_place *place)
+{
+    place->step->lost = true;
+}
+
+void asx__pool_undo(asx__pool *pool, const asx__pool_place *place)
+{
+    asx__pool_node *node = place->node;
+    asx__branch **list = &node->asleep;
+    (*tree_of(place))->busy = false;
+    while (*list != place->step)
+        list = &(*list)->next;
+    *list = place->step->next;
+    place->step->next = NULL;
+    drop(pool, place->step);
+    pool->share += place->share;
+    node->users--;
+    fold(node);
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -565,7 +743,7 @@ asx_status asx__pool_load(asx__pool *pool, asx__reader *file)
     }
     for (uint32_t number = 1; asx__read_u32(file) == 1 && !file->bad; number++) {
         uint32_t parent = asx__read_u32(file);
-        asx__pool_place above = { numbered(pool, parent), NULL };
+        asx__pool_place above = { numbered(pool, parent), NULL, 0 };
         uint32_t task = asx__read_u32(file), choice = asx__read_u32(file);
         if (above.node != NULL)
             above.step = above.node->asleep;

@@ -6,13 +6,20 @@
  * as somebody is at work below it, or something is left there.
  *
  * What sleeps below a branch is left to the branch that went first, and what that one finds it
- * hands back, to its node or below. If the later one has begun by then, it comes too late. So:
+ * hands back, to its node or below. If the later one has begun by then, it comes too late. So those
+ * branches are taken first that conflict with every busy step that sleeps at their node. Then
+ * nothing that is busy sleeps below such a one: it is on its own, and what it covers can be
+ * forgotten, whoever finds it and however late. The branches of a node are taken in their order,
+ * which decides what was put below which; of the nodes the highest is, which has most below it.
  *
- *     a branch is taken only if it conflicts with every busy step that sleeps at its node
- *
- * Then nothing that is busy sleeps below it: it is on its own, and what it covers can be forgotten,
- * whoever finds it and however late. The branches of a node are taken in their order, which decides
- * what was put below which; of the nodes the highest is, which has most below it.
+ * Other branches are taken as a *bet*: that nothing will be found which belongs below them. The
+ * tree of a bet is kept; the bet is lost when something is put into it, and won when nothing is
+ * busy any more on which it depends, which came before it and does not conflict with it. Until then
+ * - what it has done does not count: who was at work gives none of it away, what he reports is put
+ *   aside, and when the bet is lost he stops and its tree is taken anew, before the rest;
+ * - to those who came before it, it does not sleep: it is among what is left to try.
+ * What was found for the nodes above it is true in any case. Who came first is told by the *turn*
+ * of a step; a bet that is lost keeps its own.
  *
  * Source sets: nothing is ever put below a branch, and a step that sleeps, busy or not, stands for
  * all that begins with it; so branches can be taken as they come. Only a step that can go in
@@ -45,7 +52,14 @@ typedef struct asx__pool_node asx__pool_node;
 typedef struct asx__pool_place {
     asx__pool_node *node;
     struct asx__branch *step;
+    double share;      /* of the whole, as it was taken */
 } asx__pool_place;
+
+typedef enum asx__bet {
+    ASX__BET_WON,      /* or it was none */
+    ASX__BET_OPEN,
+    ASX__BET_LOST
+} asx__bet;
 
 /* `source`: sequences of one step (source sets). NULL: no memory. */
 asx__pool *asx__pool_create(bool source);
@@ -60,9 +74,15 @@ asx_status asx__pool_give(asx__pool *pool, asx__pool_place *place, asx__reader *
 void asx__pool_tell(asx__pool *pool, asx__pool_place *place, bool back, asx__bytes *told);
 /* He is done there. */
 void asx__pool_done(asx__pool *pool, const asx__pool_place *place);
-/* The next piece of work, appended to `work`, and where it is. False: there is none, or no memory
- * (the bytes are bad). */
-bool asx__pool_take(asx__pool *pool, asx__bytes *work, asx__pool_place *ret_place);
+/* The next piece of work, appended to `work`, and where it is; a bet if there is nothing else, and
+ * if that may be. False: there is none, or no memory (the bytes are bad). */
+bool asx__pool_take(asx__pool *pool, bool bet, asx__bytes *work, asx__pool_place *ret_place);
+/* How his bet stands. After anybody has given something or is done. */
+asx__bet asx__pool_bet(asx__pool *pool, const asx__pool_place *place);
+/* It is called off. */
+void asx__pool_lose(const asx__pool_place *place);
+/* It is lost, and he is no longer there. */
+void asx__pool_undo(asx__pool *pool, const asx__pool_place *place);
 /* How many pieces could be taken. */
 uint64_t asx__pool_len(const asx__pool *pool);
 /* All that is left, while nobody is at work. */

@@ -105,6 +105,11 @@ static bool receive_work(asx__explorer *x)
         if (kind == ASX__MESSAGE_ASKED)
             report(x);
     } while (kind == ASX__MESSAGE_ASKED);
+    if (kind == ASX__MESSAGE_BET) { /* what comes of it is reported by itself */
+        report(x);
+        x->tie->reporting = true;
+        kind = ASX__MESSAGE_WORK;
+    }
     if (kind == ASX__MESSAGE_WORK) {
         asx__reader r = { bytes.at, bytes.len, false }, work = asx__read_part(&r);
         asx_status st = asx__dpor_take(x->dpor, &work);
@@ -191,7 +196,7 @@ void asx__tie_before(asx__explorer *x)
         giving = ASX__GIVE_ALL;
     tie->reporting = tie->reporting || giving == ASX__GIVE_ALL;
     tie->refund = tie->limited && allowed;
-    asx__dpor_ask(x->dpor, giving != ASX__TAKE_BACK ? giving : ASX__GIVE_NOTHING);
+    asx__dpor_ask(x->dpor, giving < ASX__TAKE_BACK ? giving : ASX__GIVE_NOTHING);
 }
 
 static void report(asx__explorer *x)
@@ -284,7 +289,8 @@ static void give(asx__explorer *x)
     given->len = 0;
     if (bytes.bad)
         _exit(1);
-    if (back || asx__load_relaxed(&x->tie->slot->want) == ASX__GIVE_TOP)
+    uint32_t want = asx__load_relaxed(&x->tie->slot->want);
+    if (back || want == ASX__GIVE_TOP || want == ASX__GIVE_BETS)
         asx__store_relaxed(&x->tie->slot->want, ASX__GIVE_NOTHING);
     tell(x, ASX__MESSAGE_GIVEN, &bytes);
     hear(x); /* of what was given before, if that was still to come */
@@ -302,6 +308,10 @@ void asx__tie_after(asx__explorer *x)
     if (x->status < 0 || x->stop)
         return;
     show(x);
+    if (asx__load_acquire(&tie->slot->want) == ASX__GIVE_UP) {
+        x->more = false;
+        asx__dpor_given(x->dpor)->len = 0;
+    }
     hear(x);
     give(x);
     if (x->more || x->status < 0)

@@ -170,13 +170,67 @@ static void all_sorts(asx_cx *cx, void *arg)
     (void)asx_region_close(&r, ASX_OK);
 }
 
+/* One cancels many: the branches of a node commute, and are bet on. In every eighth class three of
+ * them are not cancelled, which is told as a failure if `strict`. */
+
+static int many = 9;
+static int went_on[13];
+static bool strict;
+
+/* In memory that all processes share: how many executions each of them ran, by its id. */
+enum { IDS = 1 << 22 };
+static uint32_t *ran_by;
+
+static void share_counts(void)
+{
+    ran_by = mmap(NULL, IDS * sizeof *ran_by, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(ran_by != MAP_FAILED);
+}
+
+static void drop_counts(void)
+{
+    CHECK_EQ(munmap(ran_by, IDS * sizeof *ran_by), 0);
+    ran_by = NULL;
+}
+
+static asx_status goes_on(asx_cx *cx, void *arg)
+{
+    *(int *)arg = asx_checkpoint(cx) == ASX_OK;
+    return ASX_OK;
+}
+
+static asx_status cancels_all(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)asx_region_cancel(arg, NULL);
+    return ASX_OK;
+}
+
+static void far_cancel(asx_cx *cx, void *arg)
+{
+    asx_region r, far;
+    (void)arg;
+    if (ran_by != NULL)
+        ran_by[getpid() % IDS]++;
+    memset(went_on, 0, sizeof went_on);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &far, NULL), ASX_OK);
+    for (int i = 0; i < many; i++)
+        CHECK_STATUS(asx_spawn(&far, "t", goes_on, &went_on[i]), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "c", cancels_all, &far), ASX_OK);
+    (void)asx_region_close(&far, ASX_OK);
+    (void)asx_region_close(&r, ASX_OK);
+    asx_lab_check(cx, !strict || !went_on[2] || !went_on[5] || !went_on[7]);
+}
+
 static const struct {
     const char *name;
     asx_lab_fn fn; /* NULL: a published one */
 } programs[] = {
     { "readers_8", NULL },      { "lastzero_10", NULL }, { "fib_3", NULL }, { "casrot_6", NULL },
     { "philosophers_5", NULL }, { "indexer_13", NULL },  { "channels", channels },
-    { "cancelled", cancelled }, { "all_sorts", all_sorts },
+    { "cancelled", cancelled }, { "all_sorts", all_sorts }, { "far_cancel", far_cancel },
 };
 enum { PROGRAMS = sizeof programs / sizeof programs[0] };
 
@@ -218,10 +272,6 @@ ASX_TEST_TIMEOUT(several_processes_run_every_interleaving_once, 60)
     }
 }
 
-/* In memory that all processes share: how many executions each of them ran, by its id. */
-enum { IDS = 1 << 22 };
-static uint32_t *ran_by;
-
 static void counted(asx_cx *cx, void *arg)
 {
     ran_by[getpid() % IDS]++;
@@ -251,9 +301,7 @@ ASX_TEST_TIMEOUT(work_is_given_to_those_who_have_none, 60)
         asx_explore_options options = { .jobs = 2, .unchecked = true,
                                         .mode = k == 2 ? ASX_EXPLORE_SOURCE : ASX_EXPLORE_OPTIMAL,
                                         .executions_max = 100000 / asx_test_scale() };
-        ran_by = mmap(NULL, IDS * sizeof *ran_by, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        CHECK(ran_by != MAP_FAILED);
+        share_counts();
         asx_explore_result result = run(&options, fns[k]);
         CHECK_EQ(result.totals.executions, options.executions_max);
         CHECK_EQ(result.totals.compared, 0);
@@ -264,7 +312,7 @@ ASX_TEST_TIMEOUT(work_is_given_to_those_who_have_none, 60)
         }
         CHECK_GE(all, result.totals.executions); /* also before it began again, prepared */
         CHECK_GE(workers, 2);
-        CHECK_EQ(munmap(ran_by, IDS * sizeof *ran_by), 0);
+        drop_counts();
     }
 }
 
@@ -406,6 +454,49 @@ ASX_TEST(the_first_failure_ends_all_processes)
     CHECK(!result.complete && result.totals.bugs >= 1);
     options = (asx_explore_options){ .schedule = s.schedule };
     CHECK_EQ(run(&options, adders).totals.bugs, 1);
+}
+
+/* How many executions those have run who did not run most of them. */
+static uint64_t ran_by_others(void)
+{
+    uint64_t most = 0, all = 0;
+    for (size_t i = 0; i < IDS; i++) {
+        most = ran_by[i] > most ? ran_by[i] : most;
+        all += ran_by[i];
+    }
+    return all - most;
+}
+
+/* What is found while nobody knows whether it stands is told later, and once. */
+ASX_TEST_TIMEOUT(branches_that_commute_are_bet_on, 120)
+{
+    seen one = { 0 };
+    asx_explore_options options = { .on_failure = on_failure, .ctx = &one };
+    strict = true;
+    many = asx_test_scale() == 1 ? 13 : 9;
+    asx_explore_result alone = run(&options, far_cancel);
+    CHECK_EQ(alone.totals.executions, (UINT64_C(1) << many) + 1);
+    CHECK_EQ(alone.totals.bugs, one.failures);
+    CHECK_GE(one.failures, alone.totals.executions / 8);
+    for (uint32_t jobs = 2; jobs <= 5; jobs++) {
+        seen several = { 0 };
+        options.jobs = jobs;
+        options.ctx = &several;
+        share_counts();
+        asx_explore_result together = run(&options, far_cancel);
+        same(&together, &alone, true);
+        CHECK_EQ(several.failures, one.failures);
+        CHECK_EQ(several.sum, one.sum);
+        CHECK_GE(ran_by_others(), alone.totals.executions / 8);
+        drop_counts();
+    }
+    options = (asx_explore_options){ .jobs = 2, .time_max_ns = 50 * ASX_MS };
+    asx_explore_result part = run(&options, far_cancel);
+    CHECK_EQ(part.totals.redundant, 0);
+    if (!part.complete)
+        CHECK_EQ(part.stopped, ASX_EXPLORE_STOP_TIME);
+    strict = false;
+    many = 9;
 }
 
 /* ---- checkpoints ---------------------------------------------------------------------------- */
@@ -619,6 +710,24 @@ ASX_TEST(a_checkpoint_is_made_when_it_is_told_to_stop_and_now_and_then)
     options = (asx_explore_options){ .on_checkpoint = cannot_keep, .executions_max = 3 };
     CHECK_STATUS(asx_explore(&options, lab_program("fib_3"), NULL, &result), ASX_E_SYSTEM);
     free(k.bytes);
+}
+
+/* Bets are called off for it; what they have done is done again. */
+ASX_TEST_TIMEOUT(checkpoints_are_made_while_bets_are_open, 120)
+{
+    kept k = { 0 };
+    asx_explore_options options = { .jobs = 3, .on_checkpoint = keep, .ctx = &k,
+                                    .checkpoint_every_ns = 4 * ASX_MS };
+    many = asx_test_scale() == 1 ? 12 : 9;
+    asx_explore_result whole = run(&options, far_cancel);
+    CHECK(whole.complete);
+    CHECK_EQ(whole.totals.executions, (UINT64_C(1) << many) + 1);
+    CHECK_GE(k.count, 2);
+    options = (asx_explore_options){ .resume = k.bytes, .resume_len = k.len, .jobs = 2 };
+    asx_explore_result rest = run(&options, far_cancel);
+    same(&rest, &whole, true);
+    free(k.bytes);
+    many = 9;
 }
 
 static int *elsewhere, *allocated;

@@ -7,7 +7,16 @@
 #include "lab/pool.h"
 #include "support_model.h"
 
-enum { ENGINES = 3 };
+enum { ENGINES = 3, NOBODY = -1 };
+
+/* What a bet has done, which does not count yet. */
+typedef struct bet {
+    struct bet *next;
+    asx__pool_place place;
+    int by;
+    asx__dpor_stats stats;
+    asx__bytes classes;
+} bet;
 
 typedef struct crew {
     asx__common_names *names;
@@ -15,10 +24,12 @@ typedef struct crew {
     asx__dpor *engine[ENGINES];
     asx__pool_place place[ENGINES];
     bool busy[ENGINES];
+    bet *bets;
     asx__dpor_stats sum;
     asx__classes classes;
     uint64_t again;  /* classes that came to two of them */
     uint64_t taken, given;
+    uint64_t won, lost, off;
 } crew;
 
 static void crew_open(crew *c, asx__dpor_mode mode)
@@ -39,8 +50,19 @@ static void crew_open(crew *c, asx__dpor_mode mode)
     free(all.at);
 }
 
+static void drop_bet(bet *b)
+{
+    free(b->classes.at);
+    free(b);
+}
+
 static void crew_close(crew *c)
 {
+    while (c->bets != NULL) {
+        bet *next = c->bets->next;
+        drop_bet(c->bets);
+        c->bets = next;
+    }
     for (int i = 0; i < ENGINES; i++)
         asx__dpor_destroy(c->engine[i]);
     asx__pool_destroy(c->pool);
@@ -48,12 +70,50 @@ static void crew_close(crew *c)
     free(c->classes.at);
 }
 
+static void add_up(crew *c, const asx__dpor_stats *stats, const asx__bytes *classes)
+{
+    c->sum.executions += stats->executions;
+    c->sum.redundant += stats->redundant;
+    c->sum.blocked += stats->blocked;
+    c->sum.deadlocks += stats->deadlocks;
+    c->sum.done += stats->done;
+    asx__reader r = { classes->at, classes->len, false };
+    CHECK_EQ(asx__read_u64(&r), 0);
+    for (uint32_t left = asx__read_u32(&r); left > 0; left--)
+        c->again += asx__classes_add(&c->classes, asx__read_u64(&r), SIZE_MAX) == 2;
+    CHECK(!r.bad && r.len == 0);
+}
+
+static void report(crew *c, int i)
+{
+    asx__dpor_stats stats;
+    asx__bytes classes = { 0 };
+    asx__dpor_report(c->engine[i], &stats, &classes);
+    add_up(c, &stats, &classes);
+    free(classes.at);
+}
+
+static bet *bet_of(const crew *c, int i)
+{
+    bet *b = c->bets;
+    while (b != NULL && b->by != i)
+        b = b->next;
+    return b;
+}
+
 /* False: there is nothing to take. */
-static bool take(crew *c, int i)
+static bool take(crew *c, int i, bool bets)
 {
     asx__bytes work = { 0 };
-    if (!asx__pool_take(c->pool, &work, &c->place[i]))
+    if (!asx__pool_take(c->pool, bets, &work, &c->place[i]))
         return false;
+    if (asx__pool_bet(c->pool, &c->place[i]) == ASX__BET_OPEN) {
+        bet *b = calloc(1, sizeof *b);
+        CHECK(b != NULL && bets);
+        report(c, i);
+        *b = (bet){ .next = c->bets, .place = c->place[i], .by = i };
+        c->bets = b;
+    }
     asx__reader r = { work.at, work.len, false };
     CHECK_STATUS(asx__dpor_take(c->engine[i], &r), ASX_OK);
     CHECK_EQ(r.len, 0);
@@ -71,22 +131,47 @@ static void give(crew *c, int i, asx__bytes *given)
     given->len = 0;
 }
 
-static void report(crew *c, int i)
+/* He is at work no longer, and it is lost or does not count before it is won. */
+static void leave_bet(crew *c, bet *b)
 {
-    asx__dpor_stats stats;
-    asx__bytes classes = { 0 };
-    asx__dpor_report(c->engine[i], &stats, &classes);
-    c->sum.executions += stats.executions;
-    c->sum.redundant += stats.redundant;
-    c->sum.blocked += stats.blocked;
-    c->sum.deadlocks += stats.deadlocks;
-    c->sum.done += stats.done;
-    asx__reader r = { classes.at, classes.len, false };
-    CHECK_EQ(asx__read_u64(&r), 0);
-    for (uint32_t left = asx__read_u32(&r); left > 0; left--)
-        c->again += asx__classes_add(&c->classes, asx__read_u64(&r), SIZE_MAX) == 2;
-    CHECK(!r.bad && r.len == 0);
-    free(classes.at);
+    asx__dpor_report(c->engine[b->by], &b->stats, &b->classes);
+    asx__dpor_given(c->engine[b->by])->len = 0;
+    c->busy[b->by] = false;
+    b->by = NOBODY;
+}
+
+/* True: it was settled. */
+static bool settle_one(crew *c, bet **at)
+{
+    bet *b = *at;
+    asx__bet state = asx__pool_bet(c->pool, &b->place);
+    if (state == ASX__BET_OPEN)
+        return false;
+    if (state == ASX__BET_LOST) {
+        if (b->by != NOBODY)
+            leave_bet(c, b);
+        asx__pool_undo(c->pool, &b->place);
+        c->lost++;
+    } else if (b->by == NOBODY) {
+        add_up(c, &b->stats, &b->classes);
+        asx__pool_done(c->pool, &b->place);
+        c->won++;
+    }
+    *at = b->next;
+    drop_bet(b);
+    return true;
+}
+
+static void settle(crew *c)
+{
+    for (bet **at = &c->bets; *at != NULL;)
+        at = settle_one(c, at) ? &c->bets : &(*at)->next;
+}
+
+static void lose(crew *c, bet *b)
+{
+    asx__pool_lose(&b->place);
+    c->off++;
 }
 
 /* One execution. False: the engine has to begin again, wide. */
@@ -102,6 +187,9 @@ static bool run(crew *c, int i, const model *m, uint64_t *objects, asx__giving g
         return false; /* its counters were set back */
     CHECK_STATUS(asx__dpor_status(d), ASX_OK);
     give(c, i, asx__dpor_given(d));
+    settle(c);
+    if (!c->busy[i])
+        return true;
     if (more) {
         asx__bytes told = { 0 };
         asx__pool_tell(c->pool, &c->place[i], (before.steps + after.steps) % 3 == 0, &told);
@@ -110,8 +198,14 @@ static bool run(crew *c, int i, const model *m, uint64_t *objects, asx__giving g
         free(told.at);
         return true;
     }
-    asx__pool_done(c->pool, &c->place[i]);
-    c->busy[i] = false;
+    bet *b = bet_of(c, i);
+    if (b != NULL) {
+        leave_bet(c, b);
+    } else {
+        asx__pool_done(c->pool, &c->place[i]);
+        c->busy[i] = false;
+    }
+    settle(c);
     return true;
 }
 
@@ -153,18 +247,33 @@ static bool explore(crew *c, const model *m, asx__rng *rng, bool source)
     uint64_t objects[MODEL_OBJECTS];
     for (;;) {
         int i = (int)asx__rng_below(rng, ENGINES);
-        if (!c->busy[i] && !take(c, i) && !any_busy(c))
+        if (!c->busy[i] && !take(c, i, asx__rng_below(rng, 2) == 0) && !any_busy(c))
             return true;
         if (!c->busy[i])
             continue;
         uint64_t drawn = asx__rng_below(rng, 6);
         bool all = drawn == 0;
-        if (!run(c, i, m, objects, all ? ASX__GIVE_ALL : drawn < 3 ? ASX__GIVE_TOP : 0))
+        bet *b = bet_of(c, i);
+        if (b != NULL) { /* of which nothing can be given; if it is, it is called off */
+            drawn = 3;
+            all = all && asx__rng_below(rng, 4) == 0;
+            if (all)
+                lose(c, b);
+        }
+        if (!run(c, i, m, objects, all ? ASX__GIVE_ALL : drawn < 3 ? ASX__GIVE_BETS : 0))
             return false;
         if (all)
             CHECK(!c->busy[i]);
-        if (!any_busy(c) && asx__rng_below(rng, 2) == 0)
-            save_and_load(c, source);
+        if (!any_busy(c)) {
+            CHECK(c->bets == NULL || asx__pool_len(c->pool) != 0);
+            if (asx__rng_below(rng, 2) == 0) {
+                for (bet *one = c->bets; one != NULL; one = one->next)
+                    lose(c, one);
+                settle(c);
+                CHECK(c->bets == NULL);
+                save_and_load(c, source);
+            }
+        }
     }
 }
 
@@ -184,12 +293,13 @@ static void together(const model *m, asx__rng *rng, asx__dpor_mode mode, crew *r
     for (int i = 0; i < ENGINES; i++)
         report(ret, i);
     CHECK_EQ(asx__pool_len(ret->pool), 0);
+    CHECK(ret->bets == NULL);
 }
 
 static void compare(asx__dpor_mode mode, int programs, uint32_t steps)
 {
     asx__rng rng;
-    uint64_t taken = 0, given = 0;
+    uint64_t taken = 0, given = 0, won = 0, lost = 0, off = 0;
     asx__rng_seed(&rng, 0x90 + (uint64_t)mode);
     for (int i = 0; i < programs / (int)asx_test_scale(); i++) {
         asx__dpor_stats alone;
@@ -215,8 +325,13 @@ static void compare(asx__dpor_mode mode, int programs, uint32_t steps)
             CHECK_EQ(c.sum.blocked, 0);
         taken += c.taken;
         given += c.given;
+        won += c.won;
+        lost += c.lost - c.off;
+        off += c.off;
         crew_close(&c);
     }
+    if (mode == ASX__DPOR_OPTIMAL && asx_test_scale() == 1)
+        CHECK(won >= 50 && lost >= 20 && off >= 50);
     CHECK_GE(taken, (uint64_t)programs / asx_test_scale() * 2);
     CHECK_GE(given, (uint64_t)programs / asx_test_scale());
 }
