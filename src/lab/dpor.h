@@ -285,6 +285,13 @@ static inline uint64_t asx__op_name(const asx__op *op)
 }
 /* It may access any part of what `name` names. */
 bool asx__op_has_parts(const asx__op *op);
+/* It waits with a ticket, and of these parts accesses that one alone, wherever it is done; 0: it
+ * does not. */
+static inline uint64_t asx__op_ticket(const asx__op *op)
+{
+    bool waits = op->kind == ASX__OP_CONDITION_GO_ON || op->kind == ASX__OP_GO_ON;
+    return waits ? op->name + ASX__PART_SLOT + op->a : 0;
+}
 /* Something that was opened under a mask is among its targets. */
 bool asx__op_has_shields(const asx__op *op);
 

@@ -59,6 +59,9 @@ typedef struct mover {
     bool all;
     uint64_t history;        /* of q before it */
     const asx__branch *other; /* the last who sleeps where f stands and conflicts with it */
+    uint64_t name;           /* hard: of what it may access; ... */
+    unsigned shift;          /* ... without so many last bits */
+    bool ticket;             /* ... it is the one ticket that q waits with */
 } mover;
 
 bool asx__is_away_far(const asx__dpor *d, uint32_t event)
@@ -343,6 +346,13 @@ static bool try_without(asx__dpor *d, const mover *m, uint32_t early)
     }
 }
 
+/* Many objects: the event accesses them, and is moved. */
+static __attribute__((noinline)) void note_moved(asx__dpor *d, const asx__wide_event *w)
+{
+    for (uint32_t i = w->accesses + w->len; i-- > w->accesses;)
+        d->objects.at[d->accesses.at[i].object].moved = i;
+}
+
 /* Takes away e and f, and puts everything back. */
 static bool turn_round(asx__dpor *d, const mover *m, uint32_t early)
 {
@@ -351,6 +361,8 @@ static bool turn_round(asx__dpor *d, const mover *m, uint32_t early)
         if (!asx__is_away(d, m->at)) /* if it comes after e, so does the rest */
             take_away(d, m->at);
         d->moving = m->at;
+        if (ASX__UNLIKELY(d->wide_events[m->at].len > ASX__MOVED_FEW))
+            note_moved(d, &d->wide_events[m->at]);
     }
     bool simple = try_without(d, m, early);
     d->moving = ASX__DPOR_NONE;
@@ -366,17 +378,18 @@ static uint32_t count_targets(const asx__op *op)
 }
 
 /* Could e matter to the operation wherever it is done? */
-static bool is_related(const asx__dpor *d, const asx__op *op, uint32_t event)
+static bool is_related(const asx__dpor *d, const mover *m, uint32_t event)
 {
+    const asx__op *op = m->op;
     const asx__wide_event *w = &d->wide_events[event];
     const uint64_t *at = d->prints.at + w->accesses;
-    uint64_t name = asx__op_name(op);
-    bool parts = asx__op_has_parts(op);
+    uint64_t name = m->name;
+    unsigned shift = m->shift;
     for (uint32_t i = w->len; i-- > 0;) { /* if there are many, it wrote the last */
         uint64_t other = at[i] >> 1;
         if (ASX__UNLIKELY((at[i] & 1) == 0 && (other == op->cx || op->kind == ASX__OP_SLEEP)))
             continue; /* both only look */
-        if (ASX__LIKELY((other ^ name) >> (parts ? ASX__NAME_PART_BITS : 0) == 0) ||
+        if (ASX__LIKELY((other ^ name) >> shift == 0) ||
             other == op->cx || other == op->other)
             return true;
         for (uint32_t k = 0; k < count_targets(op); k++)
@@ -406,7 +419,28 @@ static void add_cursor(asx__dpor *d, const mover *m, uint64_t name)
     const asx__dpor_object *g = &d->objects.at[group];
     uint64_t others = g->state & ~asx__task_bit(m->task);
     if (others != 0 || d->tasks_len > 64)
-        d->cursors.at[d->cursors.len++] = (asx__cursor){ link_before(d, m, group), others };
+        d->cursors.at[d->cursors.len++] =
+            (asx__cursor){ link_before(d, m, group), false, others };
+}
+
+/* ... of the accesses of one object: all that has this name and no more. */
+static void add_cursor_of_one(asx__dpor *d, uint64_t name)
+{
+    uint32_t object = asx__dpor_object_find(d, name);
+    if (object == ASX__DPOR_NONE || !ASX__VEC_ROOM(d, d->cursors, 1))
+        return;
+    uint32_t last = d->objects.at[object].last;
+    d->cursors.at[d->cursors.len++] = (asx__cursor){ last, true, 0 };
+}
+
+static uint32_t event_at(const asx__dpor *d, const asx__cursor *c)
+{
+    return c->one ? d->accesses.at[c->link].event : d->links.at[c->link].event;
+}
+
+static uint32_t next_of(const asx__dpor *d, const asx__cursor *c)
+{
+    return c->one ? d->accesses.at[c->link].prev : d->links.at[c->link].prev;
 }
 
 /* Goes back to the next event before f that is not of its task and not in d->past. What is before
@@ -415,18 +449,18 @@ static void add_cursor(asx__dpor *d, const mover *m, uint64_t name)
 static void move_cursor(asx__dpor *d, const mover *m, asx__cursor *c)
 {
     while (c->link != ASX__DPOR_NONE) {
-        const asx__link *link = &d->links.at[c->link];
-        const asx__dpor_event *event = &d->events[link->event];
-        if (link->event >= m->at) {
-            c->link = link->prev;
-            continue;
-        }
-        if (event->task != m->task) {
+        uint32_t k = event_at(d, c);
+        const asx__dpor_event *event = &d->events[k];
+        if (event->task != m->task && k < m->at) {
             if (!asx__clock_has(d, d->past, event))
                 return;
             c->tasks &= ~asx__task_bit(event->task);
         }
-        c->link = c->tasks == 0 && d->tasks_len <= 64 ? ASX__DPOR_NONE : link->prev_other;
+        if (c->one || k >= m->at)
+            c->link = next_of(d, c);
+        else
+            c->link = c->tasks == 0 && d->tasks_len <= 64 ? ASX__DPOR_NONE
+                                                          : d->links.at[c->link].prev_other;
     }
 }
 
@@ -437,13 +471,13 @@ static uint32_t take_last(asx__dpor *d, const mover *m)
     for (size_t i = 0; i < d->cursors.len; i++) {
         asx__cursor *c = &d->cursors.at[i];
         move_cursor(d, m, c);
-        uint32_t k = c->link != ASX__DPOR_NONE ? d->links.at[c->link].event : last;
+        uint32_t k = c->link != ASX__DPOR_NONE ? event_at(d, c) : last;
         last = last == ASX__DPOR_NONE || (k != ASX__DPOR_NONE && k > last) ? k : last;
     }
     for (size_t i = 0; i < d->cursors.len; i++) {
         asx__cursor *c = &d->cursors.at[i];
-        if (c->link != ASX__DPOR_NONE && d->links.at[c->link].event == last)
-            c->link = d->links.at[c->link].prev;
+        if (c->link != ASX__DPOR_NONE && event_at(d, c) == last)
+            c->link = next_of(d, c);
     }
     return last;
 }
@@ -463,13 +497,17 @@ static bool is_written(const asx__dpor *d, uint64_t name)
 }
 
 /* What nobody writes in this execution matters to nobody who only looks at it. Nor does the clock
- * to who sleeps: nothing comes before a move of it that came after. */
+ * to who sleeps: nothing comes before a move of it that came after. Nor its ticket to who waits, if
+ * he cannot leave: he goes on after it was changed, and there only. */
 static void add_cursors(asx__dpor *d, const mover *m)
 {
+    bool told = m->op->cx != 0 && is_written(d, m->op->cx);
     d->cursors.len = 0;
-    if (m->op->kind != ASX__OP_SLEEP)
-        add_cursor(d, m, asx__op_name(m->op));
-    if (m->op->cx != 0 && is_written(d, m->op->cx))
+    if (!m->ticket && m->op->kind != ASX__OP_SLEEP)
+        add_cursor(d, m, m->name);
+    if (m->ticket && told)
+        add_cursor_of_one(d, m->name);
+    if (told)
         add_cursor(d, m, m->op->cx);
     if (m->op->other != 0 &&
         (!only_looks_at_other(m->op->kind) || is_written(d, m->op->other)))
@@ -563,20 +601,24 @@ static uint32_t begin_walk_far(asx__dpor *d, const mover *m)
 /* What comes before e can wait until f has come before e. */
 static void try_before(asx__dpor *d, const mover *m, uint32_t e)
 {
-    if (ASX__LIKELY(!d->wide_events[e].all) && is_related(d, m->op, e) && turn_round(d, m, e))
+    if (ASX__LIKELY(!d->wide_events[e].all) && is_related(d, m, e) && turn_round(d, m, e))
         d->past = asx__clock_join(d, d->past, d->events[e].clock);
 }
 
-static void find_hard(asx__dpor *d, const mover *m)
+static void find_hard(asx__dpor *d, mover *m)
 {
-    uint32_t count = 0;
+    uint64_t ticket = asx__op_ticket(m->op);
+    bool cursors = m->all || ticket != 0; /* few access it */
     d->past = m->before;
-    if (!m->all) {
-        if (d->wide_events[m->at].alone)
-            return;
-        count = ASX__LIKELY(d->levels == 1) ? begin_walk(d, m) : begin_walk_far(d, m);
-    }
-    if (m->all || ASX__UNLIKELY(count > ASX__WALK_MOST)) {
+    if (!m->all && d->wide_events[m->at].alone)
+        return;
+    m->ticket = ticket != 0;
+    m->name = ticket != 0 ? ticket : asx__op_name(m->op);
+    m->shift = ticket == 0 && asx__op_has_parts(m->op) ? ASX__NAME_PART_BITS : 0;
+    if (!cursors)
+        cursors = (ASX__LIKELY(d->levels == 1) ? begin_walk(d, m) : begin_walk_far(d, m)) >
+                  ASX__WALK_MOST;
+    if (ASX__UNLIKELY(cursors)) {
         add_cursors(d, m);
         for (uint32_t e = take_last(d, m); e != ASX__DPOR_NONE; e = take_last(d, m))
             if (m->all || asx__clock_has(d, m->after, &d->events[e]))
@@ -688,7 +730,7 @@ static void find_of_event(asx__dpor *d, uint32_t event)
     if (old && f->answers <= 1)
         return;
     mover m = { d->events[event].task, event, f->past, &f->op, d->events[event].clock,
-                f->short_cut, f->before, last_sleeper(d, event) };
+                f->short_cut, f->before, last_sleeper(d, event), 0, 0, false };
     d->nodes.at[event].again = d->unkept = false;
     if (f->answers > 1)
         find_choices(d, &m);
@@ -724,7 +766,8 @@ void asx__find_races(asx__dpor *d)
         if (!task->present || !task->pending || asx__op_is_plain(&task->op) ||
             task->op.kind == ASX__OP_CHOOSE)
             continue;
-        mover m = { t, d->events_len, task->clock, &task->op, 0, true, task->history, NULL };
+        mover m = { t, d->events_len, task->clock, &task->op, 0, true, task->history, NULL, 0, 0,
+                    false };
         d->unkept = false;
         find_hard(d, &m);
         d->rows_len = rows;

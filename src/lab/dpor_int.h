@@ -42,6 +42,7 @@ typedef struct asx__dpor_object {
     uint32_t last_write;
     uint32_t last_change; /* wide: access that wrote or changed it last */
     uint32_t watches;    /* who is asked again when it is changed: a number in `watches` + 1 */
+    uint32_t moved;      /* scratch: the access of it by the event that is moved, or another one */
     uint64_t state;      /* wide: if it is not in memory */
     uint64_t name;
     size_t place;        /* where it is found by its name */
@@ -137,9 +138,10 @@ typedef struct asx__sleeper {
     uint32_t task;
 } asx__sleeper;
 
-/* Where a walk back over a group stands. */
+/* Where a walk back over a group stands, or over one object. */
 typedef struct asx__cursor {
-    uint32_t link;
+    uint32_t link;             /* one object: its access */
+    bool one;
     uint64_t tasks;            /* who may still have done something that is not in the past */
 } asx__cursor;
 
@@ -388,13 +390,20 @@ static inline bool asx__is_away(const asx__dpor *d, uint32_t event)
 }
 
 /* The access of this object by the event that is moved; NONE: it does not write it. Whatever comes
- * later on the object comes after it then. */
+ * later on the object comes after it then. Where it has many they are known to their objects. */
+#define ASX__MOVED_FEW 6u
 static inline uint32_t asx__moved_access(const asx__dpor *d, uint32_t object)
 {
     if (d->moving == ASX__DPOR_NONE)
         return ASX__DPOR_NONE;
     const asx__wide_event *w = &d->wide_events[d->moving];
-    for (uint32_t i = w->accesses; i < w->accesses + w->len; i++)
+    uint32_t i = w->accesses, end = i + w->len;
+    if (ASX__UNLIKELY(w->len > ASX__MOVED_FEW)) {
+        i = d->objects.at[object].moved;
+        return i - w->accesses < w->len && d->accesses.at[i].object == object &&
+                       d->accesses.at[i].writes ? i : ASX__DPOR_NONE;
+    }
+    for (; i < end; i++)
         if (d->accesses.at[i].object == object)
             return d->accesses.at[i].writes ? i : ASX__DPOR_NONE;
     return ASX__DPOR_NONE;

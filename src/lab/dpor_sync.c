@@ -65,7 +65,7 @@ static bool let_go(asx__work *w, uint64_t queue, bool all)
     uint64_t end = queue & TICKETS, at = queue >> 32;
     bool some = false;
     for (at = first_waiting(w, at, end); at < end; at = first_waiting(w, at + 1, end)) {
-        asx__work_writes(w, slot_of(w, at), GOES_ON);
+        asx__work_writes_at(w, w->deed->len - 1, GOES_ON);
         some = true;
         if (!all)
             break;
@@ -124,6 +124,7 @@ static void run_barrier(asx__work *w)
 {
     uint64_t queue = asx__work_reads(w, asx__work_part(w, 0));
     uint64_t end = queue & TICKETS, first = queue >> 32, waiting = 0;
+    size_t own = w->deed->len;
     if (end - first + 1 >= w->op->b)
         for (uint64_t at = first; at < end; at++)
             waiting += asx__work_reads(w, slot_of(w, at)) == WAITS;
@@ -133,7 +134,7 @@ static void run_barrier(asx__work *w)
     }
     for (uint64_t at = first; at < end; at++)
         if (w->state(w->ctx, slot_of(w, at), w->op) == WAITS)
-            asx__work_writes(w, slot_of(w, at), GOES_ON);
+            asx__work_writes_at(w, own + (size_t)(at - first), GOES_ON);
     asx__work_writes(w, asx__work_part(w, 0), end | end << 32);
 }
 

@@ -74,7 +74,8 @@ uint32_t asx__dpor_object_add(asx__dpor *d, uint64_t name)
     place->stamp = d->stamp;
     place->object = (uint32_t)d->objects.len;
     d->objects.at[d->objects.len++] = (asx__dpor_object){
-        ASX__DPOR_NONE, ASX__DPOR_NONE, ASX__DPOR_NONE, 0, 0, name, (size_t)(place - d->places) };
+        .last = ASX__DPOR_NONE, .last_write = ASX__DPOR_NONE, .last_change = ASX__DPOR_NONE,
+        .name = name, .place = (size_t)(place - d->places) };
     return place->object;
 }
 

@@ -56,6 +56,15 @@ static inline void asx__work_writes(asx__work *w, uint64_t name, uint64_t after)
     asx__work_writes_among(w, name, after, w->deed->len);
 }
 
+/* What was read as that one, of those touched, is written too. */
+static inline void asx__work_writes_at(asx__work *w, size_t i, uint64_t after)
+{
+    if (ASX__UNLIKELY(w->no_memory))
+        return;
+    w->deed->touches[i].writes = true;
+    w->deed->touches[i].after = after;
+}
+
 /* Adds to the state, which commutes with others who do the same. */
 static inline void asx__work_adds(asx__work *w, uint64_t name, uint64_t change)
 {

@@ -11,7 +11,7 @@ typedef struct lab_kind {
     asx_explore_clock clock;
 } lab_kind;
 
-enum { LAB_KINDS = 13, LAB_SYNC_KINDS = 18, LAB_TASK_KINDS = 11 };
+enum { LAB_KINDS = 13, LAB_SYNC_KINDS = 18, LAB_TASK_KINDS = 14 };
 extern const lab_kind lab_kinds[LAB_KINDS];
 extern const lab_kind lab_sync_kinds[LAB_SYNC_KINDS]; /* support_sync_kinds.c */
 extern const lab_kind lab_task_kinds[LAB_TASK_KINDS]; /* support_task_kinds.c */

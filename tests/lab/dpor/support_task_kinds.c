@@ -2,8 +2,9 @@
  * is a task of its own. Tasks that are started and joined one after the other; that are all
  * started, then joined; each of which starts the next and waits for it; the same where somebody
  * cancels, so that joins and ends are operations; races in a row; regions in a row that a deadline
- * of theirs may end at any time; tasks for which the clock moves time and again; and regions that a
- * deadline or another task may cancel at any time while tasks are started in them. */
+ * of theirs may end at any time; tasks for which the clock moves time and again; regions that a
+ * deadline or another task may cancel at any time while tasks are started in them; and tasks that
+ * wait for a notification, one for each or one for all, or for each other. */
 #ifndef ASX_LAB
 #define ASX_LAB 1
 #endif
@@ -275,6 +276,75 @@ static void kind_far(asx_cx *cx, void *arg)
     run_two(cx, arg, spawns_till_told, cancels_far);
 }
 
+/* ---- many who wait for the same ------------------------------------------------------------- */
+
+enum { MORE = 8 }; /* for those that come too late, and wait in vain */
+
+static asx_status waits(asx_cx *cx, void *arg)
+{
+    const shared *s = arg;
+    return asx_notify_wait(&s->notify, cx);
+}
+
+static asx_status notifies_all(asx_cx *cx, void *arg)
+{
+    const shared *s = arg;
+    (void)cx;
+    return asx_notify_all(&s->notify);
+}
+
+static asx_status notifies_each(asx_cx *cx, void *arg)
+{
+    const shared *s = arg;
+    (void)cx;
+    RETURN_EACH(s->steps / 3 + MORE, asx_notify_one(&s->notify));
+}
+
+static void run_waiting(asx_cx *cx, const int *steps, int count, asx_task_fn fn)
+{
+    asx_region r;
+    shared s;
+    begin(cx, &s, steps, &r);
+    asx_lab_check(cx, asx_notify_create(&r, NULL, &s.notify) == ASX_OK);
+    for (int i = 0; i < count + MORE; i++)
+        asx_lab_check(cx, asx_spawn(&r, NULL, waits, &s) == ASX_OK);
+    asx_lab_check(cx, asx_spawn(&r, NULL, fn, &s) == ASX_OK);
+    asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_OK);
+}
+
+static void kind_notified(asx_cx *cx, void *arg)
+{
+    const int *steps = arg;
+    run_waiting(cx, steps, *steps / 2, notifies_all);
+}
+
+static void kind_notified_each(asx_cx *cx, void *arg)
+{
+    const int *steps = arg;
+    run_waiting(cx, steps, *steps / 3, notifies_each);
+}
+
+static asx_barrier barrier;
+
+static asx_status meets(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_barrier_wait(&barrier, cx, NULL);
+}
+
+static void kind_meets(asx_cx *cx, void *arg)
+{
+    const int *steps = arg;
+    int parties = *steps / 2 + 1;
+    asx_region r;
+    shared s;
+    begin(cx, &s, steps, &r);
+    asx_lab_check(cx, asx_barrier_create(&r, NULL, (uint32_t)parties, &barrier) == ASX_OK);
+    for (int i = 0; i < parties; i++)
+        asx_lab_check(cx, asx_spawn(&r, NULL, meets, &s) == ASX_OK);
+    asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_OK);
+}
+
 const lab_kind lab_task_kinds[LAB_TASK_KINDS] = {
     { "spawns", kind_spawns, ASX_EXPLORE_QUIESCENT },
     { "spawns_all", kind_spawns_all, ASX_EXPLORE_QUIESCENT },
@@ -287,4 +357,7 @@ const lab_kind lab_task_kinds[LAB_TASK_KINDS] = {
     { "sleepers", kind_sleepers, ASX_EXPLORE_QUIESCENT },
     { "late", kind_late, ASX_EXPLORE_ADVERSARIAL },
     { "far", kind_far, ASX_EXPLORE_QUIESCENT },
+    { "notified", kind_notified, ASX_EXPLORE_QUIESCENT },
+    { "notified_each", kind_notified_each, ASX_EXPLORE_QUIESCENT },
+    { "meets", kind_meets, ASX_EXPLORE_QUIESCENT },
 };
