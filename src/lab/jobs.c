@@ -22,14 +22,16 @@
 #define SPENT_TIMES 32
 #define PAUSE_MOST_NS (500 * ASX_MS)
 #define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
-#define SAMPLES_EACH 32
+#define SAMPLES_EACH 32  /* at least; up to SAMPLES_MOST, if that takes less than this time */
+#define SAMPLES_MOST 8192
+#define SAMPLES_NS (2 * ASX_MS)
 
 /* Of which nothing counts yet. Samples that were handed out together: what came of them is told in
  * order of their numbers. A bet: when it is won. */
 typedef struct batch {
     struct batch *next;
     bool done;
-    uint64_t first;              /* samples */
+    uint64_t first, begun_ns;    /* samples */
     asx__pool_place place;       /* a bet */
     bool begun;                  /* a bet: what was done before was reported */
     bool off;                    /* a bet: it was called off */
@@ -63,6 +65,7 @@ typedef struct keeper {
     batch *batches, **batches_end; /* samples */
     batch *bets;
     uint64_t next_sample, span, samples_end;
+    uint64_t samples_each; /* to one worker at a time */
     bool sampling;
     bool resumed;        /* the pool has what a checkpoint had */
     bool restart;        /* somebody has met what the workers are not prepared for */
@@ -388,10 +391,15 @@ static bool take_samples(keeper *k, worker *w, asx__bytes *work)
         k->broken = ASX_E_RESOURCE_EXHAUSTED;
         return false;
     }
-    uint64_t count = k->next_sample == 0 ? SAMPLES_FIRST : SAMPLES_EACH;
-    if (count > k->samples_end - k->next_sample)
-        count = k->samples_end - k->next_sample;
+    uint64_t left = k->samples_end - k->next_sample, count = left / k->jobs / 2;
+    if (count > k->samples_each)
+        count = k->samples_each;
+    if (count < SAMPLES_EACH || k->next_sample == 0)
+        count = k->next_sample == 0 ? SAMPLES_FIRST : SAMPLES_EACH;
+    if (count > left)
+        count = left;
     b->first = k->next_sample;
+    b->begun_ns = now_ns();
     asx__bytes_u32(work, ASX__WORK_SAMPLES);
     asx__bytes_u32(work, k->wide);
     asx__bytes_double(work, 0);
@@ -622,6 +630,8 @@ static void on_done(keeper *k, worker *w)
     w->batch = NULL;
     if (b != NULL)
         b->done = true;
+    if (k->sampling && now_ns() - b->begun_ns < SAMPLES_NS && k->samples_each < SAMPLES_MOST)
+        k->samples_each *= 2;
     if (k->sampling)
         settle_samples(k);
     else if (b == NULL)
@@ -931,6 +941,7 @@ asx_status asx__jobs_run(const asx_explore_options *options, asx_lab_fn fn, void
     k->jobs = options->jobs > 1 ? options->jobs : 1;
     k->sampling = asx__explore_samples(options);
     k->samples_end = options->executions_max;
+    k->samples_each = SAMPLES_EACH;
     k->batches_end = &k->batches;
     k->started_ns = k->saved_ns = now_ns();
     k->pool = asx__pool_create(options->mode == ASX_EXPLORE_SOURCE);
