@@ -56,22 +56,24 @@ void asx__text_clear(asx__text *text)
 void asx__text_add(asx__text *text, const char *format, ...)
 {
     va_list args;
+    char *end = text->bytes != NULL ? text->bytes + text->len : NULL;
     va_start(args, format);
-    int more = vsnprintf(NULL, 0, format, args);
+    int more = vsnprintf(end, end != NULL ? text->cap - text->len : 0, format, args);
     va_end(args);
     size_t need = text->len + (size_t)(more > 0 ? more : 0) + 1;
-    if (need > text->cap && text->fixed)
-        return;
     if (need > text->cap) {
-        char *larger = realloc(text->bytes, need * 2);
-        if (larger == NULL)
+        char *larger = text->fixed ? NULL : realloc(text->bytes, need * 2);
+        if (larger == NULL) {
+            if (end != NULL)
+                *end = '\0';
             return;
+        }
         text->bytes = larger;
         text->cap = need * 2;
+        va_start(args, format);
+        (void)vsnprintf(text->bytes + text->len, text->cap - text->len, format, args);
+        va_end(args);
     }
-    va_start(args, format);
-    (void)vsnprintf(text->bytes + text->len, text->cap - text->len, format, args);
-    va_end(args);
     text->len = need - 1;
 }
 
