@@ -572,6 +572,9 @@ static void tell(asx__explorer *x, asx_explore_verdict verdict)
         return;
     if (verdict != ASX_EXPLORE_FAILED)
         asx_lab_failed_here(verdict == ASX_EXPLORE_DEADLOCK ? "deadlock" : "too long", NULL);
+    if (x->told && o->tell_first)
+        return;
+    x->told = true;
     asx__dpor_stats stats;
     asx__dpor_stats_get(x->dpor, &stats);
     asx__text waiting = { 0 };

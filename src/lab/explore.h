@@ -180,6 +180,7 @@ typedef struct asx__explorer {
     asx__lab_known *known;
     size_t known_cap;
     uint64_t bugs, too_long;
+    bool told;           /* of one that was not good */
     bool stop;
     asx_explore_stop stopped; /* why */
     bool lost;           /* what is left to explore cannot be on this runtime */

@@ -410,6 +410,7 @@ static int explore(request *r, asx_lab_test *test)
     r->test = test;
     r->saved = false;
     r->options.on_failure = on_failure;
+    r->options.tell_first = true;
     r->options.on_progress = on_progress;
     r->options.ctx = r;
     r->options.program = test->name;

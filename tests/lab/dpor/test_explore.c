@@ -241,6 +241,27 @@ ASX_TEST(a_failure_has_a_schedule_that_shows_it_again)
     CHECK_EQ(result.totals.bugs, 0);
 }
 
+ASX_TEST(of_all_failures_the_first_is_told_if_no_more_is_asked_for)
+{
+    seen all = { 0 }, first = { 0 };
+    asx_explore_options options = { .on_failure = on_failure, .ctx = &all };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    options.tell_first = true;
+    options.ctx = &first;
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK(result.complete);
+    CHECK_EQ(result.totals.executions, 4);
+    CHECK_EQ(result.totals.bugs, 2);
+    CHECK_EQ(first.failures, 1);
+    CHECK_STR_EQ(first.schedule, all.schedule);
+    CHECK_STR_EQ(first.interleaving, all.interleaving);
+    options.jobs = 2;
+    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 2);
+    CHECK(first.failures >= 2 && first.failures <= 3);
+}
+
 static void families_disagree(asx_cx *cx, void *arg)
 {
     two_families(cx, arg);
@@ -751,11 +772,13 @@ ASX_TEST(on_an_ordinary_runtime_operations_are_done_at_once)
 static void looks_at_itself(asx_cx *cx, void *arg)
 {
     seen *s = arg;
-    char little[4] = "...";
+    char little[4] = "...", lines[40];
     asx_explore_look look;
     asx_lab_store(cx, &x, 1);
     CHECK_STATUS(asx_explore_at(little, sizeof little, NULL, 0, &look), ASX_OK);
     CHECK_EQ(strlen(little) < sizeof little, 1);
+    CHECK_STATUS(asx_explore_at(NULL, 0, lines, sizeof lines, &look), ASX_OK);
+    CHECK(strlen(lines) > 20 && strstr(lines, "store") == NULL); /* the head, and no half lines */
     CHECK_STATUS(asx_explore_at(s->schedule, sizeof s->schedule, s->interleaving,
                                 sizeof s->interleaving, &look),
                  ASX_OK);
