@@ -21,6 +21,7 @@
 #define PAUSE_FREE_NS (16 * ASX_MS)
 #define SPENT_TIMES 32
 #define PAUSE_MOST_NS (500 * ASX_MS)
+#define ASIDE_MOST (8u << 20) /* bytes of failures that a bet may put aside */
 #define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
 #define SAMPLES_EACH 32  /* at least; up to SAMPLES_MOST, if that takes less than this time */
 #define SAMPLES_MOST 8192
@@ -76,6 +77,7 @@ typedef struct keeper {
     asx_status status;   /* of the exploration */
     asx_status broken;   /* nothing can be said */
     uint32_t unsupported;
+    bool never_bets;     /* too much would have to be put aside */
     bool unsaved;        /* a checkpoint was wanted, and there cannot be one */
     uint64_t started_ns, before_ns, saved_ns;
     uint64_t pause_ns, ask_ns; /* others are not asked for work for so long; until then */
@@ -308,12 +310,24 @@ static void tell_failure(keeper *k, asx__reader *r, uint64_t before)
         k->options->on_failure(k->options->ctx, &failure);
 }
 
+static void put_aside(keeper *k, batch *b)
+{
+    asx__bytes_u32(&b->failures, (uint32_t)k->message.len);
+    (void)asx__bytes_keep(&b->failures, k->message.at, k->message.len);
+    if (b->failures.bad)
+        k->broken = ASX_E_RESOURCE_EXHAUSTED;
+    if (k->sampling || b->failures.len <= ASIDE_MOST)
+        return;
+    k->never_bets = true;
+    asx__pool_lose(&b->place);
+    settle_bets(k);
+}
+
 static void on_failure(keeper *k, worker *w)
 {
     asx__reader r = { k->message.at, k->message.len, false };
     if (w->batch != NULL && (k->sampling || !k->options->stop_at_first)) {
-        asx__bytes_u32(&w->batch->failures, (uint32_t)k->message.len);
-        (void)asx__bytes_keep(&w->batch->failures, k->message.at, k->message.len);
+        put_aside(k, w->batch);
         return;
     }
     asx_explore_progress p;
@@ -416,7 +430,8 @@ static bool take_samples(keeper *k, worker *w, asx__bytes *work)
 static bool may_bet(const keeper *k)
 {
     const asx_explore_options *o = k->options;
-    return o->executions_max == 0 && !(o->stop_at_first && o->on_checkpoint != NULL);
+    return o->executions_max == 0 && !(o->stop_at_first && o->on_checkpoint != NULL) &&
+           !k->never_bets;
 }
 
 static void add_bet(keeper *k, worker *w)
