@@ -321,9 +321,9 @@ typedef struct asx_explore_options {
     uint32_t depth;          /* pct: the depth of bug it aims at; default 3 */
     bool stop_at_first;      /* execution that is not good */
     bool unchecked;          /* do not compare classes: no memory for it, and a little faster */
-    bool tell_first;         /* on_failure hears of the first execution that is not good, with jobs
-                                of the first of each process; the rest is only counted. To put an
-                                execution into words takes longer than to run it */
+    bool tell_first;         /* on_failure hears of the first execution that is not good; the rest
+                                is only counted. To put an execution into words takes longer than
+                                to run it */
     uint32_t jobs;           /* so many processes explore together, forked from the caller's, which
                                 waits for them; 0 and 1: the caller's alone. The totals are the
                                 same, but for `blocked` and `steps` of source. At most 256 */

@@ -619,8 +619,10 @@ static void finish(asx__explorer *x, bool stuck)
     if (counts && !stuck && x->failed_text == NULL &&
         asx__oracles_end(&x->oracles, leaked ? ASX_E_OBLIGATION_LEAKED : ASX_OK))
         on_complaint(x);
-    if (asx__dpor_restarts(x->dpor))
+    if (asx__dpor_restarts(x->dpor)) {
         x->bugs = x->too_long = 0;
+        x->told = false;
+    }
     if (counts && asx__dpor_status(x->dpor) == ASX_OK && x->unsupported == 0) {
         x->bugs += x->failed_text != NULL;
         x->too_long += too_long;

@@ -72,7 +72,8 @@ typedef struct keeper {
     bool restart;        /* somebody has met what the workers are not prepared for */
     bool collecting;     /* everything is wanted back */
     bool lost;           /* what is left of somebody's work is not known */
-    bool at_first;       /* something failed, and that was to be the end */
+    bool told;           /* something failed, ... */
+    bool at_first;       /* ... and that was to be the end */
     asx_explore_stop stopped;
     asx_status status;   /* of the exploration */
     asx_status broken;   /* nothing can be said */
@@ -306,8 +307,9 @@ static void tell_failure(keeper *k, asx__reader *r, uint64_t before)
     failure.site = read_text(r);
     failure.schedule = read_text(r);
     failure.interleaving = read_text(r);
-    if (k->options->on_failure != NULL && !r->bad)
+    if (k->options->on_failure != NULL && !r->bad && !(k->told && k->options->tell_first))
         k->options->on_failure(k->options->ctx, &failure);
+    k->told = true;
 }
 
 static void put_aside(keeper *k, batch *b)
@@ -326,7 +328,8 @@ static void put_aside(keeper *k, batch *b)
 static void on_failure(keeper *k, worker *w)
 {
     asx__reader r = { k->message.at, k->message.len, false };
-    if (w->batch != NULL && (k->sampling || !k->options->stop_at_first)) {
+    bool one = k->options->stop_at_first || k->options->tell_first; /* it is true in any case */
+    if (w->batch != NULL && (k->sampling || !one)) {
         put_aside(k, w->batch);
         return;
     }
@@ -868,7 +871,7 @@ static void begin_again(keeper *k)
     asx__store_relaxed(&k->common->allowed, k->options->executions_max);
     k->next_sample = k->span = k->before_ns = 0;
     k->samples_end = k->options->executions_max;
-    k->restart = k->collecting = k->at_first = k->resumed = false;
+    k->restart = k->collecting = k->told = k->at_first = k->resumed = false;
     k->stopped = ASX_EXPLORE_STOP_NONE;
 }
 

@@ -498,6 +498,13 @@ ASX_TEST_TIMEOUT(branches_that_commute_are_bet_on, 120)
             CHECK_GE(ran_by_others(), alone.totals.executions / 16);
         drop_counts();
     }
+    for (uint32_t jobs = 2; jobs <= 5; jobs++) { /* a bet that is lost may have been the first */
+        seen first = { 0 };
+        options = (asx_explore_options){ .jobs = jobs, .on_failure = on_failure, .ctx = &first,
+                                         .tell_first = true };
+        CHECK_EQ(run(&options, far_cancel).totals.bugs, one.failures);
+        CHECK_EQ(first.failures, 1);
+    }
     options = (asx_explore_options){ .jobs = 2, .time_max_ns = 50 * ASX_MS };
     asx_explore_result part = run(&options, far_cancel);
     CHECK_EQ(part.totals.redundant, 0);
