@@ -13,7 +13,9 @@
  *
  * Never coming back: a task that runs for PATIENCE_S seconds of processor time and comes to no
  * operation. Processor time, because a process that is stopped or has to wait for the machine does
- * nothing wrong.
+ * nothing wrong. Or, with --time, one that is in a system call when the time has been over for
+ * GRACE_S seconds, as its execution has lasted. There is no signal before that: a sleep would end
+ * by it.
  *
  * Workers (--jobs). Each tells of its own death, the first that dies; the others and the keeper,
  * who sees no more of it than that a worker is gone, know by memory that all of them share. A child
@@ -25,6 +27,7 @@
  */
 #include "lab/lab_main.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -35,6 +38,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -43,6 +47,7 @@
 #define TICKS_PER_S 4 /* looks in a second of processor time */
 #define PATIENCE_S 10
 #define RECORD_S 10
+#define GRACE_S 1
 
 enum { TELLING = 1, TOLD };
 
@@ -54,6 +59,9 @@ static struct {
     uint64_t pulse; /* when the timer looked last */
     unsigned still; /* so many looks ago something happened */
     bool ticks;     /* the timer of this process runs */
+    bool waits;     /* the one for the end of --time does too */
+    timer_t end;
+    uint64_t run_ns; /* when this execution began, if there is a --time */
     asx__atomic_u32 *told; /* TELLING, TOLD; shared with workers. NULL: no memory */
     int record;     /* the file of --record; 0: it is not open */
 } watched;
@@ -77,11 +85,35 @@ static void start_ticks(void)
     watched.ticks = true;
 }
 
+static struct timespec as_timespec(uint64_t ns)
+{
+    return (struct timespec){ (time_t)(ns / ASX_SEC), (long)(ns % ASX_SEC) };
+}
+
+static void wait_for_end(uint64_t time_max_ns)
+{
+    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGVTALRM };
+    struct itimerspec when = { .it_value = as_timespec(watched.began_ns + time_max_ns +
+                                                       GRACE_S * ASX_SEC),
+                               .it_interval = as_timespec(GRACE_S * ASX_SEC) };
+    watched.waits = timer_create(CLOCK_MONOTONIC, &event, &watched.end) == 0;
+    if (watched.waits)
+        (void)timer_settime(watched.end, TIMER_ABSTIME, &when, NULL);
+}
+
 void test_run(asx_cx *cx, void *arg)
 {
     const asx_lab_test *test = arg;
+    uint64_t time_max_ns = watched.r != NULL ? watched.r->options.time_max_ns : 0;
     if (!watched.ticks)
         start_ticks();
+    if (time_max_ns != 0) {
+        struct timespec ts;
+        (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+        watched.run_ns = (uint64_t)ts.tv_sec * ASX_SEC + (uint64_t)ts.tv_nsec;
+        if (!watched.waits)
+            wait_for_end(time_max_ns);
+    }
     watched.runs_here = true;
     watched.runs++;
     test->fn(cx, NULL);
@@ -99,6 +131,9 @@ void watch_begin(request *r)
 void watch_end(void)
 {
     watched.r = NULL;
+    if (watched.waits)
+        (void)timer_delete(watched.end);
+    watched.waits = false;
 }
 
 bool watch_told(void)
@@ -314,12 +349,48 @@ static void on_exit_called(void)
         _exit(tell_death("exit() was called") ? 0 : 1);
 }
 
-static void on_tick(int number)
+/* Has the signal come in a system call? Those that go on after it stand before their instruction,
+ * the others behind it with EINTR. */
+static bool in_system_call(const void *context)
+{
+    const ucontext_t *u = context;
+#if defined(__x86_64__)
+    bool ends = u->uc_mcontext.gregs[REG_RAX] == -EINTR;
+    const unsigned char *at = (const unsigned char *)u->uc_mcontext.gregs[REG_RIP] - 2 * ends;
+    return at[0] == 0x0f && at[1] == 0x05; /* syscall */
+#elif defined(__aarch64__)
+    bool ends = (int64_t)u->uc_mcontext.regs[0] == -EINTR;
+    const uint32_t *at = (const uint32_t *)u->uc_mcontext.pc - ends;
+    return *at == UINT32_C(0xd4000001); /* svc #0 */
+#elif defined(__riscv)
+    bool ends = (int64_t)u->uc_mcontext.__gregs[10] == -EINTR;
+    const uint16_t *at = (const uint16_t *)u->uc_mcontext.__gregs[0] - 2 * ends;
+    return at[0] == 0x0073 && at[1] == 0; /* ecall */
+#else
+    (void)u;
+    return false;
+#endif
+}
+
+/* Has the time been over, and has this execution lasted, for long enough? */
+static bool is_overdue(void)
+{
+    uint64_t now = now_ns(), time_max_ns = watched.r->options.time_max_ns;
+    return time_max_ns != 0 && now - watched.began_ns >= time_max_ns + GRACE_S * ASX_SEC &&
+           now - watched.run_ns >= GRACE_S * ASX_SEC;
+}
+
+static void on_tick(int number, siginfo_t *info, void *context)
 {
     (void)number;
     asx_explore_look look;
     if (watched.r == NULL || !watched.runs_here || asx_explore_at(NULL, 0, NULL, 0, &look) < 0)
         return;
+    if (info->si_code == SI_TIMER) {
+        if (look.in_task && is_overdue() && in_system_call(context))
+            _exit(tell_death("a task waits in the operating system") ? 0 : 1);
+        return;
+    }
     /* Something that changes whenever a task comes to an operation. */
     uint64_t now = watched.runs * 1000003 + look.steps;
     uint64_t time_max_ns = watched.r->options.time_max_ns;
@@ -333,7 +404,7 @@ static void on_tick(int number)
 /* The child of a test is no test. */
 static void in_child(void)
 {
-    watched.runs_here = watched.ticks = false;
+    watched.runs_here = watched.ticks = watched.waits = false;
 }
 
 void watch_deaths(void)
@@ -351,8 +422,8 @@ void watch_deaths(void)
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (size_t i = 0; i < FAULTS; i++)
         (void)sigaction(faults[i], &action, &before[i]);
-    action.sa_handler = on_tick;
-    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    action.sa_sigaction = on_tick;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     (void)sigaction(SIGVTALRM, &action, NULL);
     (void)atexit(on_exit_called);
     (void)pthread_atfork(NULL, NULL, in_child);

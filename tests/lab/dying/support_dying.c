@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static int order;
 
@@ -76,6 +77,24 @@ static asx_status stays_at_two(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+static asx_status sleeps_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2)
+        (void)sleep(1000);
+    return ASX_OK;
+}
+
+static asx_status waits_at_two(asx_cx *cx, void *arg)
+{
+    int ends[2];
+    char byte;
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2 && pipe(ends) == 0)
+        (void)!read(ends[0], &byte, 1); /* nobody writes */
+    return ASX_OK;
+}
+
 static asx_status only_reads(asx_cx *cx, void *arg)
 {
     (void)arg;
@@ -89,3 +108,5 @@ ASX_LAB_TEST(overflows) { read_by(cx, overflows_at_two); }
 ASX_LAB_TEST(aborts) { read_by(cx, aborts_at_two); }
 ASX_LAB_TEST(exits) { read_by(cx, exits_at_two); }
 ASX_LAB_TEST(stays) { read_by(cx, stays_at_two); }
+ASX_LAB_TEST(sleeps) { read_by(cx, sleeps_at_two); }
+ASX_LAB_TEST(waits) { read_by(cx, waits_at_two); }
