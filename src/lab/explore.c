@@ -8,7 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_EVERY 64 /* executions between two looks at the clock */
+#define LOOK_EVERY 64 /* executions between two looks at the clock; fewer if they take longer */
+#define LOOK_NS ASX_MS
 
 /* A branch of on_event(): called without a frame around it, so that most events, which have a short
  * branch, do not pay for the long ones. */
@@ -604,6 +605,23 @@ static void tell(asx__explorer *x, asx_explore_verdict verdict)
     free(waiting.bytes);
 }
 
+/* At the clock, and at what is asked for. */
+static void look(asx__explorer *x)
+{
+    const asx_explore_options *o = x->options;
+    asx_explore_progress progress;
+    progress_of(x, &progress);
+    bool slow = progress.elapsed_ns - x->looked_ns > LOOK_NS;
+    if (slow || x->look_every < LOOK_EVERY)
+        x->look_every = slow ? 1 : 2 * x->look_every;
+    x->looked_ns = progress.elapsed_ns;
+    x->look_in = x->look_every;
+    if (o->time_max_ns != 0 && progress.elapsed_ns >= o->time_max_ns)
+        stop(x, ASX_EXPLORE_STOP_TIME);
+    if (o->on_progress != NULL && !o->on_progress(o->ctx, &progress))
+        stop(x, ASX_EXPLORE_STOP_ASKED);
+}
+
 /* The execution is over: tells about it, and asks for the next. */
 static void finish(asx__explorer *x, bool stuck)
 {
@@ -644,14 +662,12 @@ static void finish(asx__explorer *x, bool stuck)
     asx__dpor_stats_get(x->dpor, &stats);
     if (o->executions_max != 0 && stats.executions >= o->executions_max)
         stop(x, ASX_EXPLORE_STOP_EXECUTIONS);
-    if (stats.executions % LOOK_EVERY != 0 || (o->time_max_ns == 0 && o->on_progress == NULL))
+    if (o->time_max_ns == 0 && o->on_progress == NULL)
         return;
-    asx_explore_progress progress;
-    progress_of(x, &progress);
-    if (o->time_max_ns != 0 && progress.elapsed_ns >= o->time_max_ns)
-        stop(x, ASX_EXPLORE_STOP_TIME);
-    if (o->on_progress != NULL && !o->on_progress(o->ctx, &progress))
-        stop(x, ASX_EXPLORE_STOP_ASKED);
+    if (x->look_in <= 1)
+        look(x);
+    else
+        x->look_in--;
 }
 
 static asx_status test_main(asx_cx *cx, void *arg)
@@ -869,6 +885,7 @@ static asx_status run(asx__explorer *x)
     x->thread = asx__thread_self();
     x->thread->explorer = x;
     x->started_ns = now_ns();
+    x->look_every = 1;
     if (x->tie != NULL && !asx__tie_begin(x))
         return ASX_OK;
     st = asx_runtime_start(x->rt, drive, x);

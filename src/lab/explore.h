@@ -185,7 +185,8 @@ typedef struct asx__explorer {
     asx_explore_stop stopped; /* why */
     bool lost;           /* what is left to explore cannot be on this runtime */
     struct asx__tie *tie; /* to the keeper, if it is a worker (jobs.h); else NULL */
-    uint64_t started_ns;
+    uint64_t started_ns, looked_ns; /* the second since the first */
+    uint32_t look_every, look_in;   /* executions from look to look, to the next look */
     asx__text text, lanes;
 } asx__explorer;
 

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "lab/dpor.h"
@@ -713,6 +714,31 @@ ASX_TEST(limits_stop_an_exploration_before_it_is_complete)
                                      .time_max_ns = 10 * ASX_MS };
     CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
     CHECK(result.totals.elapsed_ns >= 10 * ASX_MS);
+}
+
+/* The first hundred are fast, the others take a hundredth of a second. */
+static void slow_in_the_end(asx_cx *cx, void *arg)
+{
+    uint64_t *count = arg;
+    if (++*count > 100)
+        (void)usleep(10000);
+    lost_update(cx, NULL);
+}
+
+ASX_TEST(slow_executions_end_soon_after_their_time)
+{
+    asx_explore_options options = { .mode = ASX_EXPLORE_RANDOM, .executions_max = UINT64_MAX,
+                                    .time_max_ns = ASX_MS };
+    asx_explore_result result;
+    uint64_t count = 100;
+    CHECK_STATUS(asx_explore(&options, slow_in_the_end, &count, &result), ASX_OK);
+    CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_TIME);
+    CHECK_EQ(result.totals.executions, 1);
+    options.time_max_ns = 1500 * ASX_MS;
+    count = 0;
+    CHECK_STATUS(asx_explore(&options, slow_in_the_end, &count, &result), ASX_OK);
+    CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_TIME);
+    CHECK_LE(result.totals.executions, 100 + 151);
 }
 
 static void small_types(asx_cx *cx, void *arg)

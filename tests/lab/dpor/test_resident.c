@@ -22,6 +22,7 @@ static long resident_pages(void)
 }
 
 typedef struct watched {
+    uint64_t next;       /* execution to look after */
     long warm;           /* resident when it was warm; 0: it is not yet */
     long most;           /* ... and the most since then */
     uint64_t warm_bytes; /* what the engine itself says */
@@ -31,8 +32,9 @@ typedef struct watched {
 static bool look(void *ctx, const asx_explore_progress *progress)
 {
     watched *w = ctx;
-    if (progress->executions < WARM || progress->executions % 1024 != 0)
+    if (progress->executions < WARM || progress->executions < w->next)
         return true;
+    w->next = progress->executions + 1024;
     long now = resident_pages();
     if (w->warm == 0) {
         w->warm = now;

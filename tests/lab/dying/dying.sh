@@ -42,6 +42,10 @@ for one in "faults SIGSEGV" "overflows SIGSEGV" "aborts SIGABRT" "exits exit() w
     grep -q "^schedule .*3" saved || fail "$test: no schedule was saved"
 done
 
+# An execution that lasts longer than the time, and does not wait, comes to its end.
+"$program" --mode random --time 0.1 is_slow > out 2>&1 || fail "who is slow is not good"
+grep -q "^is_slow: 1 executions.*bounded" out || fail "there is not one slow execution"
+
 # In a worker: whoever it is tells of it, once, and the others do not go on for ever.
 for one in "faults SIGSEGV" "exits exit() was called" \
     "stays a task runs and comes to no operation" "sleeps a task waits in the operating system"; do

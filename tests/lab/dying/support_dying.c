@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static int order;
@@ -95,6 +96,21 @@ static asx_status waits_at_two(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+/* For a second and a half, with operations. */
+static asx_status works(asx_cx *cx, void *arg)
+{
+    struct timespec began, now;
+    (void)arg;
+    (void)clock_gettime(CLOCK_MONOTONIC, &began);
+    do {
+        (void)asx_lab_load(cx, &order);
+        for (int i = 0; i < 1000000; i++)
+            __asm__ volatile("" : : : "memory");
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - began.tv_sec) * 1000 + (now.tv_nsec - began.tv_nsec) / 1000000 < 1500);
+    return ASX_OK;
+}
+
 static asx_status only_reads(asx_cx *cx, void *arg)
 {
     (void)arg;
@@ -103,6 +119,7 @@ static asx_status only_reads(asx_cx *cx, void *arg)
 }
 
 ASX_LAB_TEST(lives) { read_by(cx, only_reads); }
+ASX_LAB_TEST(is_slow) { read_by(cx, works); }
 ASX_LAB_TEST(faults) { read_by(cx, faults_at_two); }
 ASX_LAB_TEST(overflows) { read_by(cx, overflows_at_two); }
 ASX_LAB_TEST(aborts) { read_by(cx, aborts_at_two); }
