@@ -1,4 +1,4 @@
-/* jobs.c - the keeper (see jobs.h). */
+/* jobs.c - the keeper (see jobs.h): who does what. */
 #include "lab/jobs.h"
 
 #include <errno.h>
@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lab/keeper.h"
+
 #define TICK_MS 20       /* between two looks at the clock */
 #define WORTH 32         /* work of so many executions is worth asking for */
 /* If not, nobody is asked for so long, then twice as long, up to the second; or so many times what
@@ -21,84 +23,9 @@
 #define PAUSE_FREE_NS (16 * ASX_MS)
 #define SPENT_TIMES 32
 #define PAUSE_MOST_NS (500 * ASX_MS)
-#define ASIDE_MOST (8u << 20) /* bytes of failures that a bet may put aside */
-#define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
-#define SAMPLES_EACH 32  /* at least; up to SAMPLES_MOST, if that takes less than this time */
-#define SAMPLES_MOST 8192
-#define SAMPLES_NS (2 * ASX_MS)
-
-/* Of which nothing counts yet. Samples that were handed out together: what came of them is told in
- * order of their numbers. A bet: when it is won. */
-typedef struct batch {
-    struct batch *next;
-    bool done;
-    uint64_t first, begun_ns;    /* samples */
-    asx__pool_place place;       /* a bet */
-    bool begun;                  /* a bet: what was done before was reported */
-    bool off;                    /* a bet: it was called off */
-    asx__tally tally;            /* a bet: at the beginning of the report */
-    asx__bytes report, failures; /* failures: each with its length */
-} batch;
-
-typedef struct worker {
-    pid_t pid;           /* 0: there is none */
-    int fd;
-    bool busy;
-    bool gave;           /* something, since it was asked, or has taken it back */
-    bool beside;         /* it got its work while others were at work */
-    uint64_t before;     /* how many executions it had done when it got its work */
-    uint64_t memory_bytes;
-    asx__pool_place place;
-    batch *batch;
-} worker;
-
-typedef struct keeper {
-    const asx_explore_options *options;
-    asx_lab_fn fn;
-    void *arg;
-    asx__common *common;
-    asx__pool *pool;
-    worker workers[ASX__JOBS_MOST];
-    uint32_t jobs;
-    bool wide;
-    asx__tally sum;      /* of all reports */
-    asx__classes classes;
-    batch *batches, **batches_end; /* samples */
-    batch *bets;
-    uint64_t next_sample, span, samples_end;
-    uint64_t samples_each; /* to one worker at a time */
-    bool sampling;
-    bool resumed;        /* the pool has what a checkpoint had */
-    bool restart;        /* somebody has met what the workers are not prepared for */
-    bool collecting;     /* everything is wanted back */
-    bool lost;           /* what is left of somebody's work is not known */
-    bool told;           /* something failed, ... */
-    bool at_first;       /* ... and that was to be the end */
-    asx_explore_stop stopped;
-    asx_status status;   /* of the exploration */
-    asx_status broken;   /* nothing can be said */
-    uint32_t unsupported;
-    bool never_bets;     /* too much would have to be put aside */
-    bool unsaved;        /* a checkpoint was wanted, and there cannot be one */
-    uint64_t started_ns, before_ns, saved_ns;
-    uint64_t pause_ns, ask_ns; /* others are not asked for work for so long; until then */
-    bool asked;          /* they were, and somebody still has none */
-    bool tells;          /* those who give are told what becomes of it */
-    uint64_t spent_ns;   /* on that, since the last pause */
-    asx__bytes message;
-} keeper;
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    if (clock_gettime(CLOCK_MONOTONIC, &ts) != 0)
-        return 0;
-    return (uint64_t)ts.tv_sec * ASX_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* ---- workers -------------------------------------------------------------------------------- */
 
-static void be_worker(keeper *k, uint32_t number, int fd)
+static void be_worker(asx__keeper *k, uint32_t number, int fd)
 {
     asx_explore_options o = *k->options;
     asx_explore_result result;
@@ -121,10 +48,10 @@ static void be_worker(keeper *k, uint32_t number, int fd)
     _exit(st < 0 ? 1 : 0);
 }
 
-static bool start_worker(keeper *k, uint32_t number)
+static bool start_worker(asx__keeper *k, uint32_t number)
 {
     int ends[2];
-    worker *w = &k->workers[number];
+    asx__lab_worker *w = &k->workers[number];
     memset(w, 0, sizeof *w);
     memset(&k->common->slots[number], 0, sizeof k->common->slots[number]);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -144,7 +71,7 @@ static bool start_worker(keeper *k, uint32_t number)
     return true;
 }
 
-static void end_worker(worker *w, bool force)
+static void end_worker(asx__lab_worker *w, bool force)
 {
     int state;
     if (w->pid == 0)
@@ -159,342 +86,36 @@ static void end_worker(worker *w, bool force)
 }
 
 /* Of a bet nothing can be given. */
-static void want(keeper *k, asx__giving giving)
+static void want(asx__keeper *k, asx__giving giving)
 {
     for (uint32_t i = 0; i < k->jobs; i++)
         if (k->workers[i].busy && (k->workers[i].batch == NULL || k->sampling))
             asx__store_release(&k->common->slots[i].want, giving);
 }
 
-static void settle_bets(keeper *k);
-
 /* Everything is wanted back; bets are called off. */
-static void collect(keeper *k)
+static void collect(asx__keeper *k)
 {
     k->collecting = true;
-    settle_bets(k);
+    asx__keeper_settle_bets(k);
     want(k, ASX__GIVE_ALL);
-    for (batch *b = k->bets; b != NULL; b = b->next) {
+    for (asx__batch *b = k->bets; b != NULL; b = b->next) {
         b->off = asx__pool_bet(k->pool, &b->place) == ASX__BET_OPEN;
         asx__pool_lose(&b->place);
     }
-    settle_bets(k);
+    asx__keeper_settle_bets(k);
 }
 
-static uint32_t count_busy(const keeper *k)
-{
-    uint32_t busy = 0;
-    for (uint32_t i = 0; i < k->jobs; i++)
-        busy += k->workers[i].busy;
-    return busy;
-}
-
-static void stop(keeper *k, asx_explore_stop why)
+void asx__keeper_stop(asx__keeper *k, asx_explore_stop why)
 {
     if (k->stopped == ASX_EXPLORE_STOP_NONE)
         k->stopped = why;
     collect(k);
 }
 
-/* ---- sums ----------------------------------------------------------------------------------- */
-
-static void add_stats(asx__dpor_stats *sum, const asx__dpor_stats *more)
-{
-    sum->executions += more->executions;
-    sum->steps += more->steps;
-    sum->redundant += more->redundant;
-    sum->checked += more->checked;
-    sum->deadlocks += more->deadlocks;
-    sum->blocked += more->blocked;
-    sum->bounded += more->bounded;
-    sum->done += more->done;
-#define LARGER(field) sum->field = more->field > sum->field ? more->field : sum->field
-    LARGER(steps_longest);
-    LARGER(tasks_most);
-    LARGER(branches_most);
-    LARGER(frames_most);
-    LARGER(span);
-#undef LARGER
-}
-
-static bool add_report(keeper *k, const asx__bytes *report)
-{
-    asx__tally tally;
-    asx__reader r = { report->at, report->len, false };
-    const char *bytes = asx__read(&r, sizeof tally);
-    if (bytes == NULL)
-        return false;
-    memcpy(&tally, bytes, sizeof tally);
-    add_stats(&k->sum.stats, &tally.stats);
-    k->sum.bugs += tally.bugs;
-    k->sum.too_long += tally.too_long;
-    uint64_t mask = asx__read_u64(&r);
-    k->classes.mask |= mask; /* masks are ones from the right */
-    uint32_t count = asx__read_count(&r, 8);
-    for (uint32_t i = 0; i < count; i++) {
-        int seen = asx__classes_add(&k->classes, asx__read_u64(&r), SIZE_MAX);
-        if (seen < 0)
-            return false;
-        k->sum.stats.redundant += seen == 2;
-    }
-    return !r.bad;
-}
-
-static void progress_of(const keeper *k, asx_explore_progress *ret)
-{
-    asx__dpor_stats s = k->sum.stats;
-    uint64_t bugs = k->sum.bugs, too_long = k->sum.too_long;
-    for (uint32_t i = 0; i < k->jobs && !k->sampling; i++) {
-        asx__slot *slot = &k->common->slots[i];
-        s.executions += asx__load_relaxed(&slot->executions);
-        s.steps += asx__load_relaxed(&slot->steps);
-        s.deadlocks += asx__load_relaxed(&slot->deadlocks);
-        s.redundant += asx__load_relaxed(&slot->redundant);
-        bugs += asx__load_relaxed(&slot->bugs);
-        too_long += asx__load_relaxed(&slot->too_long);
-        uint64_t word = asx__load_relaxed(&slot->done);
-        double done;
-        memcpy(&done, &word, sizeof done);
-        s.done += done;
-    }
-    for (uint32_t i = 0; i < k->jobs; i++)
-        s.memory_bytes += k->workers[i].memory_bytes;
-    for (const batch *b = k->bets; b != NULL; b = b->next) {
-        add_stats(&s, &b->tally.stats);
-        bugs += b->tally.bugs;
-        too_long += b->tally.too_long;
-    }
-    const asx_explore_options *o = k->options;
-    bool optimal = o->mode == ASX_EXPLORE_OPTIMAL && o->bound == 0 && o->delays == 0;
-    *ret = (asx_explore_progress){
-        .executions = s.executions,
-        .classes = optimal ? s.executions - s.redundant : k->classes.len,
-        .redundant = s.redundant,
-        .compared = s.checked,
-        .blocked = s.blocked,
-        .deadlocks = s.deadlocks,
-        .bugs = bugs,
-        .too_long = too_long,
-        .steps = s.steps,
-        .steps_longest = s.steps_longest,
-        .tasks = s.tasks_most,
-        .frontier = asx__pool_len(k->pool) + count_busy(k),
-        .frontier_most = s.frames_most,
-        .memory_bytes = s.memory_bytes,
-        .elapsed_ns = now_ns() - k->started_ns + k->before_ns,
-        .left_out = s.bounded,
-        .span = s.span,
-        .estimate = asx__dpor_estimate(s.executions, s.done),
-    };
-}
-
-/* ---- failures ------------------------------------------------------------------------------- */
-
-static const char *read_text(asx__reader *r)
-{
-    uint32_t len = asx__read_u32(r);
-    const char *text = asx__read(r, len);
-    return text != NULL && len != 0 && text[len - 1] == '\0' ? text : "";
-}
-
-static void tell_failure(keeper *k, asx__reader *r, uint64_t before)
-{
-    asx_explore_failure failure = { 0 };
-    failure.verdict = (asx_explore_verdict)asx__read_u32(r);
-    failure.execution = before + asx__read_u64(r);
-    failure.steps = asx__read_u64(r);
-    failure.text = read_text(r);
-    failure.site = read_text(r);
-    failure.schedule = read_text(r);
-    failure.interleaving = read_text(r);
-    if (k->options->on_failure != NULL && !r->bad && !(k->told && k->options->tell_first))
-        k->options->on_failure(k->options->ctx, &failure);
-    k->told = true;
-}
-
-static void put_aside(keeper *k, batch *b)
-{
-    asx__bytes_u32(&b->failures, (uint32_t)k->message.len);
-    (void)asx__bytes_keep(&b->failures, k->message.at, k->message.len);
-    if (b->failures.bad)
-        k->broken = ASX_E_RESOURCE_EXHAUSTED;
-    if (k->sampling || b->failures.len <= ASIDE_MOST)
-        return;
-    k->never_bets = true;
-    asx__pool_lose(&b->place);
-    settle_bets(k);
-}
-
-static void on_failure(keeper *k, worker *w)
-{
-    asx__reader r = { k->message.at, k->message.len, false };
-    bool one = k->options->stop_at_first || k->options->tell_first; /* it is true in any case */
-    if (w->batch != NULL && (k->sampling || !one)) {
-        put_aside(k, w->batch);
-        return;
-    }
-    asx_explore_progress p;
-    if (k->at_first)
-        return;
-    progress_of(k, &p);
-    uint64_t own = asx__load_relaxed(&k->common->slots[w - k->workers].executions);
-    tell_failure(k, &r, p.executions - own);
-    if (k->options->stop_at_first) {
-        k->at_first = true;
-        stop(k, ASX_EXPLORE_STOP_FIRST);
-    }
-}
-
-/* ---- samples, and bets ---------------------------------------------------------------------- */
-
-static void drop_batch(batch *b)
-{
-    free(b->report.at);
-    free(b->failures.at);
-    free(b);
-}
-
-static void drop_batches(batch **list)
-{
-    while (*list != NULL) {
-        batch *next = (*list)->next;
-        drop_batch(*list);
-        *list = next;
-    }
-}
-
-/* It counts. */
-static void settle(keeper *k, const batch *b, uint64_t before)
-{
-    asx__reader failures = { b->failures.at, b->failures.len, false };
-    if (!k->at_first && b->report.len != 0 && !add_report(k, &b->report))
-        k->broken = ASX_E_RESOURCE_EXHAUSTED;
-    while (!k->at_first && failures.len != 0 && !failures.bad) {
-        asx__reader one = asx__read_part(&failures);
-        tell_failure(k, &one, before);
-        k->at_first = k->options->stop_at_first;
-    }
-}
-
-/* Adds up what is done, as far as nothing before it is missing. */
-static void settle_samples(keeper *k)
-{
-    while (k->batches != NULL && k->batches->done) {
-        batch *b = k->batches;
-        settle(k, b, b->first);
-        if (k->at_first) { /* those after it do not count */
-            k->next_sample = k->sum.stats.executions;
-            stop(k, ASX_EXPLORE_STOP_FIRST);
-        }
-        if (k->sum.stats.span > k->span)
-            k->span = k->sum.stats.span;
-        if (b->first == 0 && k->sum.stats.steps_longest > k->span)
-            k->span = k->sum.stats.steps_longest;
-        k->batches = b->next;
-        if (k->batches == NULL)
-            k->batches_end = &k->batches;
-        drop_batch(b);
-    }
-}
-
-/* The next samples as a piece of work. */
-static bool take_samples(keeper *k, worker *w, asx__bytes *work)
-{
-    if (k->next_sample >= k->samples_end || (k->next_sample != 0 && k->batches != NULL &&
-                                             k->batches->first == 0))
-        return false; /* the first ones tell how the others are drawn */
-    batch *b = calloc(1, sizeof *b);
-    if (b == NULL) {
-        k->broken = ASX_E_RESOURCE_EXHAUSTED;
-        return false;
-    }
-    uint64_t left = k->samples_end - k->next_sample, count = left / k->jobs / 2;
-    if (count > k->samples_each)
-        count = k->samples_each;
-    if (count < SAMPLES_EACH || k->next_sample == 0)
-        count = k->next_sample == 0 ? SAMPLES_FIRST : SAMPLES_EACH;
-    if (count > left)
-        count = left;
-    b->first = k->next_sample;
-    b->begun_ns = now_ns();
-    asx__bytes_u32(work, ASX__WORK_SAMPLES);
-    asx__bytes_u32(work, k->wide);
-    asx__bytes_double(work, 0);
-    asx__bytes_u64(work, k->next_sample);
-    asx__bytes_u64(work, count);
-    asx__bytes_u64(work, k->span);
-    k->next_sample += count;
-    *k->batches_end = b;
-    k->batches_end = &b->next;
-    w->batch = b;
-    return true;
-}
-
-static bool may_bet(const keeper *k)
-{
-    const asx_explore_options *o = k->options;
-    return o->executions_max == 0 && !(o->stop_at_first && o->on_checkpoint != NULL) &&
-           !k->never_bets;
-}
-
-static void add_bet(keeper *k, worker *w)
-{
-    batch *b = calloc(1, sizeof *b);
-    if (b == NULL) {
-        k->broken = ASX_E_RESOURCE_EXHAUSTED;
-        return;
-    }
-    b->place = w->place;
-    b->next = k->bets;
-    k->bets = w->batch = b;
-}
-
-static worker *who_bets(keeper *k, const batch *b)
-{
-    for (uint32_t i = 0; i < k->jobs; i++)
-        if (k->workers[i].batch == b)
-            return &k->workers[i];
-    return NULL;
-}
-
-/* Won, or lost and nobody is there. What was called off at the end has been done all the same. */
-static void end_bet(keeper *k, batch *b, bool won)
-{
-    bool last = k->stopped != ASX_EXPLORE_STOP_NONE && k->options->on_checkpoint == NULL;
-    worker *w = who_bets(k, b);
-    if (won || (b->off && last))
-        settle(k, b, k->sum.stats.executions);
-    if (w != NULL)
-        w->batch = NULL;
-    else if (won)
-        asx__pool_done(k->pool, &b->place);
-    else
-        asx__pool_undo(k->pool, &b->place);
-    drop_batch(b);
-}
-
-/* Somebody has given something, or is done. */
-static void settle_bets(keeper *k)
-{
-    for (batch **at = &k->bets; *at != NULL;) {
-        batch *b = *at;
-        worker *w = who_bets(k, b);
-        asx__bet bet = asx__pool_bet(k->pool, &b->place);
-        if (bet == ASX__BET_LOST && w != NULL)
-            asx__store_release(&k->common->slots[w - k->workers].want, ASX__GIVE_UP);
-        if (bet == ASX__BET_OPEN || (bet == ASX__BET_LOST && w != NULL)) {
-            at = &b->next;
-        } else {
-            *at = b->next;
-            end_bet(k, b, bet == ASX__BET_WON);
-            at = &k->bets; /* others may depend on it */
-        }
-    }
-}
-
 /* ---- work ----------------------------------------------------------------------------------- */
 
-static bool may_begin(keeper *k)
+static bool may_begin(asx__keeper *k)
 {
     if (k->options->executions_max == 0 || k->sampling)
         return true;
@@ -505,7 +126,7 @@ static bool may_begin(keeper *k)
     return false;
 }
 
-static void may_not_begin(keeper *k)
+static void may_not_begin(asx__keeper *k)
 {
     if (k->options->executions_max != 0 && !k->sampling)
         (void)asx__fetch_add_relaxed(&k->common->allowed, 1);
@@ -513,7 +134,7 @@ static void may_not_begin(keeper *k)
 
 /* What was asked for was soon done, or nobody could take it: next time later. Who gives shares his
  * nodes from then on, and tells of all that he finds for them; so he takes them back meanwhile. */
-static void pause_asking(keeper *k)
+static void pause_asking(asx__keeper *k)
 {
     k->pause_ns = k->pause_ns < PAUSE_NS ? PAUSE_NS : 2 * k->pause_ns;
     if (k->pause_ns > PAUSE_FREE_NS)
@@ -522,20 +143,20 @@ static void pause_asking(keeper *k)
         k->pause_ns = SPENT_TIMES * k->spent_ns;
     if (k->pause_ns > PAUSE_MOST_NS)
         k->pause_ns = PAUSE_MOST_NS;
-    k->ask_ns = now_ns() + k->pause_ns;
+    k->ask_ns = asx__keeper_now() + k->pause_ns;
     k->spent_ns = 0;
     k->asked = false;
 }
 
-static bool is_pausing(const keeper *k)
+static bool is_pausing(const asx__keeper *k)
 {
-    return k->ask_ns != 0 && count_busy(k) != 0 && now_ns() < k->ask_ns;
+    return k->ask_ns != 0 && asx__keeper_busy(k) != 0 && asx__keeper_now() < k->ask_ns;
 }
 
-static void let_take_back(keeper *k)
+static void let_take_back(asx__keeper *k)
 {
     for (uint32_t i = 0; i < k->jobs; i++) {
-        worker *w = &k->workers[i];
+        asx__lab_worker *w = &k->workers[i];
         if (w->busy && w->gave && w->place.node != NULL)
             asx__store_release(&k->common->slots[i].want, ASX__TAKE_BACK);
         w->gave = false;
@@ -543,7 +164,7 @@ static void let_take_back(keeper *k)
 }
 
 /* Somebody has no work. */
-static void ask_for_work(keeper *k)
+static void ask_for_work(asx__keeper *k)
 {
     bool given = false;
     for (uint32_t i = 0; i < k->jobs; i++)
@@ -554,27 +175,27 @@ static void ask_for_work(keeper *k)
         let_take_back(k);
         return;
     }
-    want(k, may_bet(k) ? ASX__GIVE_BETS : ASX__GIVE_TOP);
+    want(k, asx__keeper_may_bet(k) ? ASX__GIVE_BETS : ASX__GIVE_TOP);
     k->asked = true;
 }
 
 /* While others are not asked for work, who is alone gets all that he can have. */
-static void send_work(keeper *k, uint32_t i, const asx__bytes *work)
+static void send_work(asx__keeper *k, uint32_t i, const asx__bytes *work)
 {
-    worker *w = &k->workers[i];
+    asx__lab_worker *w = &k->workers[i];
     asx__bytes message = { 0 };
     size_t hole = asx__bytes_hole(&message);
     (void)asx__bytes_keep(&message, work->at, work->len);
     asx__bytes_fill(&message, hole);
-    if (w->place.node != NULL && count_busy(k) == 0 && now_ns() < k->ask_ns)
+    if (w->place.node != NULL && asx__keeper_busy(k) == 0 && asx__keeper_now() < k->ask_ns)
         asx__pool_tell(k->pool, &w->place, true, &message);
     asx__store_release(&k->common->slots[i].want, ASX__GIVE_NOTHING);
     w->before = asx__load_relaxed(&k->common->slots[i].executions);
     w->gave = false;
-    w->beside = count_busy(k) != 0;
+    w->beside = asx__keeper_busy(k) != 0;
     bool bet = !k->sampling && asx__pool_bet(k->pool, &w->place) == ASX__BET_OPEN;
     if (bet)
-        add_bet(k, w);
+        asx__keeper_add_bet(k, w);
     w->busy = !message.bad && asx__message_send(w->fd, bet ? ASX__MESSAGE_BET : ASX__MESSAGE_WORK,
                                                 message.at, message.len);
     if (!w->busy)
@@ -583,19 +204,22 @@ static void send_work(keeper *k, uint32_t i, const asx__bytes *work)
 }
 
 /* Gives work to those who have none. */
-static void hand_out(keeper *k)
+static void hand_out(asx__keeper *k)
 {
     bool hungry = false;
     for (uint32_t i = 0; i < k->jobs && !k->collecting && k->broken >= 0; i++) {
-        worker *w = &k->workers[i];
+        asx__lab_worker *w = &k->workers[i];
         if (w->pid == 0 || w->busy)
             continue;
         asx__bytes work = { 0 };
         if (!may_begin(k))
             return;
-        bool any = k->sampling ? take_samples(k, w, &work)
-                               : !is_pausing(k) && asx__pool_take(k->pool, may_bet(k), &work,
-                                                                  &w->place);
+        bool any;
+        if (k->sampling)
+            any = asx__keeper_take_samples(k, w, &work);
+        else
+            any = !is_pausing(k) &&
+                  asx__pool_take(k->pool, asx__keeper_may_bet(k), &work, &w->place);
         if (!any) {
             may_not_begin(k);
             hungry = true;
@@ -610,30 +234,30 @@ static void hand_out(keeper *k)
         ask_for_work(k);
 }
 
-static void on_given(keeper *k, worker *w)
+static void on_given(asx__keeper *k, asx__lab_worker *w)
 {
-    uint64_t began = now_ns();
+    uint64_t began = asx__keeper_now();
     asx__reader r = { k->message.at, k->message.len, false };
     bool asked = asx__read_u32(&r) != 0, back = asx__read_u32(&r) != 0;
     asx_status st = asx__pool_give(k->pool, &w->place, &r);
     if (st < 0)
         k->broken = st;
     w->gave = !back;
-    settle_bets(k);
+    asx__keeper_settle_bets(k);
     if (!asked)
         return;
     k->tells = true;
     asx__bytes told = { 0 };
     asx__pool_tell(k->pool, &w->place, back, &told);
-    k->spent_ns += now_ns() - began;
+    k->spent_ns += asx__keeper_now() - began;
     if (told.bad || !asx__message_send(w->fd, ASX__MESSAGE_TOLD, told.at, told.len))
         k->broken = ASX_E_SYSTEM;
     free(told.at);
 }
 
-static void on_done(keeper *k, worker *w)
+static void on_done(asx__keeper *k, asx__lab_worker *w)
 {
-    batch *b = w->batch;
+    asx__batch *b = w->batch;
     w->busy = false;
     uint64_t executions = asx__load_relaxed(&k->common->slots[w - k->workers].executions);
     if (b != NULL && !k->sampling)
@@ -646,38 +270,14 @@ static void on_done(keeper *k, worker *w)
         pause_asking(k);
     }
     w->batch = NULL;
-    if (b != NULL)
-        b->done = true;
-    if (k->sampling && now_ns() - b->begun_ns < SAMPLES_NS && k->samples_each < SAMPLES_MOST)
-        k->samples_each *= 2;
     if (k->sampling)
-        settle_samples(k);
+        asx__keeper_settle_samples(k, b);
     else if (b == NULL)
         asx__pool_done(k->pool, &w->place);
-    settle_bets(k);
+    asx__keeper_settle_bets(k);
 }
 
-static void on_report(keeper *k, worker *w)
-{
-    batch *b = w->batch;
-    asx__tally tally;
-    if (k->message.len < sizeof tally) {
-        k->broken = ASX_E_SYSTEM;
-        return;
-    }
-    memcpy(&tally, k->message.at, sizeof tally);
-    w->memory_bytes = tally.stats.memory_bytes;
-    if (b != NULL && (k->sampling || b->begun)) {
-        (void)asx__bytes_keep(&b->report, k->message.at, k->message.len);
-        b->tally = tally;
-    } else if (!add_report(k, &k->message)) {
-        k->broken = ASX_E_RESOURCE_EXHAUSTED;
-    }
-    if (b != NULL)
-        b->begun = true;
-}
-
-static void on_status(keeper *k)
+static void on_status(asx__keeper *k)
 {
     asx__reader r = { k->message.at, k->message.len, false };
     asx_status st = (asx_status)asx__read_u32(&r);
@@ -688,14 +288,14 @@ static void on_status(keeper *k)
     }
     if (asx__read_u32(&r) != 0) {
         k->lost = true;
-        stop(k, ASX_EXPLORE_STOP_FIRST);
+        asx__keeper_stop(k, ASX_EXPLORE_STOP_FIRST);
     }
     if (st < 0)
-        stop(k, ASX_EXPLORE_STOP_FAILED);
+        asx__keeper_stop(k, ASX_EXPLORE_STOP_FAILED);
 }
 
 /* False: it is gone. */
-static bool hear(keeper *k, worker *w)
+static bool hear(asx__keeper *k, asx__lab_worker *w)
 {
     asx__message kind;
     if (!asx__message_receive(w->fd, &kind, &k->message))
@@ -705,10 +305,10 @@ static bool hear(keeper *k, worker *w)
         on_given(k, w);
         break;
     case ASX__MESSAGE_FAILURE:
-        on_failure(k, w);
+        asx__keeper_failure(k, w);
         break;
     case ASX__MESSAGE_REPORT:
-        on_report(k, w);
+        asx__keeper_report(k, w);
         break;
     case ASX__MESSAGE_DONE:
         on_done(k, w);
@@ -728,7 +328,7 @@ static bool hear(keeper *k, worker *w)
     return true;
 }
 
-static void wait_for_messages(keeper *k)
+static void wait_for_messages(asx__keeper *k)
 {
     struct pollfd fds[ASX__JOBS_MOST];
     uint32_t who[ASX__JOBS_MOST];
@@ -738,7 +338,7 @@ static void wait_for_messages(keeper *k)
             who[count] = i;
             fds[count++] = (struct pollfd){ .fd = k->workers[i].fd, .events = POLLIN };
         }
-    uint64_t now = now_ns();
+    uint64_t now = asx__keeper_now();
     uint64_t wait = TICK_MS * ASX_MS;
     if (k->ask_ns > now && k->ask_ns - now < wait)
         wait = k->ask_ns - now;
@@ -751,10 +351,10 @@ static void wait_for_messages(keeper *k)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static asx_status save(keeper *k)
+static asx_status save(asx__keeper *k)
 {
     asx__bytes file = { 0 };
-    k->saved_ns = now_ns();
+    k->saved_ns = asx__keeper_now();
     k->unsaved = (asx__load_relaxed(&k->common->features) & ASX__FEATURE_ELSEWHERE) != 0;
     if (k->unsaved)
         return ASX_OK;
@@ -766,7 +366,7 @@ static asx_status save(keeper *k)
                           .features = asx__load_relaxed(&k->common->features),
                           .next_sample = k->next_sample,
                           .span = k->span,
-                          .elapsed_ns = now_ns() - k->started_ns + k->before_ns };
+                          .elapsed_ns = asx__keeper_now() - k->started_ns + k->before_ns };
     asx_status st = asx__saved_write(k->options, &c, &file);
     if (st >= 0)
         st = k->options->on_checkpoint(k->options->ctx, file.at, file.len);
@@ -775,48 +375,48 @@ static asx_status save(keeper *k)
 }
 
 /* Who had no work when everything was wanted back has not told what it did before. */
-static void ask_for_reports(keeper *k)
+static void ask_for_reports(asx__keeper *k)
 {
     for (uint32_t i = 0; i < k->jobs && k->broken >= 0; i++) {
-        worker *w = &k->workers[i];
+        asx__lab_worker *w = &k->workers[i];
         if (w->pid != 0 && asx__load_relaxed(&k->common->slots[i].executions) != 0 &&
             (!asx__message_send(w->fd, ASX__MESSAGE_ASKED, "", 0) || !hear(k, w)))
             k->broken = ASX_E_SYSTEM;
     }
 }
 
-static void look_at_the_clock(keeper *k, uint64_t *told_ns)
+static void look_at_the_clock(asx__keeper *k, uint64_t *told_ns)
 {
     const asx_explore_options *o = k->options;
-    uint64_t now = now_ns();
+    uint64_t now = asx__keeper_now();
     if (k->collecting || now - *told_ns < TICK_MS * ASX_MS)
         return;
     *told_ns = now;
     asx_explore_progress p;
-    progress_of(k, &p);
+    asx__keeper_progress(k, &p);
     if (o->time_max_ns != 0 && now - k->started_ns >= o->time_max_ns)
-        stop(k, ASX_EXPLORE_STOP_TIME);
+        asx__keeper_stop(k, ASX_EXPLORE_STOP_TIME);
     else if (o->on_progress != NULL && !o->on_progress(o->ctx, &p))
-        stop(k, ASX_EXPLORE_STOP_ASKED);
+        asx__keeper_stop(k, ASX_EXPLORE_STOP_ASKED);
     else if (o->on_checkpoint != NULL && o->checkpoint_every_ns != 0 &&
              now - k->saved_ns >= o->checkpoint_every_ns) {
         collect(k);
     }
 }
 
-static bool is_left(const keeper *k)
+static bool is_left(const asx__keeper *k)
 {
     return k->sampling ? k->next_sample < k->samples_end || k->batches != NULL
                        : asx__pool_len(k->pool) != 0;
 }
 
 /* Until everything is done, or it has to end, or to begin again. */
-static void keep(keeper *k)
+static void keep(asx__keeper *k)
 {
     uint64_t told_ns = k->started_ns;
     while (k->broken >= 0 && !k->restart) {
         hand_out(k);
-        if (count_busy(k) == 0) {
+        if (asx__keeper_busy(k) == 0) {
             bool more = is_left(k) && k->stopped == ASX_EXPLORE_STOP_NONE;
             if (!more || !k->collecting)
                 break; /* done, told to stop, or no more is allowed */
@@ -833,7 +433,7 @@ static void keep(keeper *k)
     }
 }
 
-static bool start_all(keeper *k)
+static bool start_all(asx__keeper *k)
 {
     asx__bytes all = { 0 };
     if (!k->resumed && !k->sampling) {
@@ -851,14 +451,14 @@ static bool start_all(keeper *k)
 }
 
 /* Everything from the beginning, prepared for what was met. */
-static void begin_again(keeper *k)
+static void begin_again(asx__keeper *k)
 {
     for (uint32_t i = 0; i < k->jobs; i++)
         end_worker(&k->workers[i], true);
     if ((asx__load_relaxed(&k->common->features) & ASX__FEATURE_ELSEWHERE) != 0)
         k->jobs = 1;
-    drop_batches(&k->batches);
-    drop_batches(&k->bets);
+    asx__keeper_drop_batches(&k->batches);
+    asx__keeper_drop_batches(&k->bets);
     k->batches_end = &k->batches;
     asx__pool_destroy(k->pool);
     k->pool = asx__pool_create(k->options->mode == ASX_EXPLORE_SOURCE);
@@ -876,21 +476,21 @@ static void begin_again(keeper *k)
 }
 
 /* Their last reports, which they make at the same time. */
-static void end_all(keeper *k)
+static void end_all(asx__keeper *k)
 {
     for (uint32_t i = 0; i < k->jobs && k->broken >= 0; i++)
         if (k->workers[i].pid != 0 &&
             !asx__message_send(k->workers[i].fd, ASX__MESSAGE_END, "", 0))
             end_worker(&k->workers[i], true);
     for (uint32_t i = 0; i < k->jobs; i++) {
-        worker *w = &k->workers[i];
+        asx__lab_worker *w = &k->workers[i];
         while (w->pid != 0 && k->broken >= 0 && hear(k, w))
             continue;
         end_worker(w, true);
     }
 }
 
-static asx_explore_stop stopped_by(keeper *k)
+static asx_explore_stop stopped_by(asx__keeper *k)
 {
     if (k->status < 0)
         return ASX_EXPLORE_STOP_FAILED;
@@ -905,7 +505,7 @@ static asx_explore_stop stopped_by(keeper *k)
     return k->sum.too_long != 0 ? ASX_EXPLORE_STOP_TOO_LONG : ASX_EXPLORE_STOP_NONE;
 }
 
-static asx_status resume(keeper *k, const char **ret_why)
+static asx_status resume(asx__keeper *k, const char **ret_why)
 {
     asx__saved c = { .classes = &k->classes, .names = &k->common->names, .pool = k->pool };
     asx_status st = asx__saved_read(k->options, &c, ret_why);
@@ -922,7 +522,7 @@ static asx_status resume(keeper *k, const char **ret_why)
     return ASX_OK;
 }
 
-static void run(keeper *k, asx_explore_result *ret_result)
+static void run(asx__keeper *k, asx_explore_result *ret_result)
 {
     const asx_explore_options *o = k->options;
     for (bool again = true; again && start_all(k);) {
@@ -939,7 +539,7 @@ static void run(keeper *k, asx_explore_result *ret_result)
         return;
     if (k->unsaved)
         ret_result->unsaved = "a shared cell is in memory that will be elsewhere next time";
-    progress_of(k, &ret_result->totals);
+    asx__keeper_progress(k, &ret_result->totals);
     ret_result->status = k->status;
     ret_result->stopped = stopped_by(k);
     ret_result->complete = ret_result->stopped == ASX_EXPLORE_STOP_NONE;
@@ -949,7 +549,7 @@ static void run(keeper *k, asx_explore_result *ret_result)
 asx_status asx__jobs_run(const asx_explore_options *options, asx_lab_fn fn, void *arg,
                          asx_explore_result *ret_result)
 {
-    keeper *k = calloc(1, sizeof *k);
+    asx__keeper *k = calloc(1, sizeof *k);
     asx_explore_result result = { .refused = NULL };
     if (k == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
@@ -959,9 +559,8 @@ asx_status asx__jobs_run(const asx_explore_options *options, asx_lab_fn fn, void
     k->jobs = options->jobs > 1 ? options->jobs : 1;
     k->sampling = asx__explore_samples(options);
     k->samples_end = options->executions_max;
-    k->samples_each = SAMPLES_EACH;
     k->batches_end = &k->batches;
-    k->started_ns = k->saved_ns = now_ns();
+    k->started_ns = k->saved_ns = asx__keeper_now();
     k->pool = asx__pool_create(options->mode == ASX_EXPLORE_SOURCE);
     k->common = mmap(NULL, sizeof *k->common, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -980,8 +579,8 @@ asx_status asx__jobs_run(const asx_explore_options *options, asx_lab_fn fn, void
         *ret_result = result;
     for (uint32_t i = 0; i < k->jobs; i++)
         end_worker(&k->workers[i], true);
-    drop_batches(&k->batches);
-    drop_batches(&k->bets);
+    asx__keeper_drop_batches(&k->batches);
+    asx__keeper_drop_batches(&k->bets);
     asx__pool_destroy(k->pool);
     if (k->common != MAP_FAILED)
         (void)munmap(k->common, sizeof *k->common);
