@@ -116,8 +116,8 @@ typedef enum asx__atomic_kind {
 void asx__races_atomic(asx__oracles *o, uint64_t task, const void *address, asx__atomic_kind kind,
                        const char *site);
 void asx__races_meet(asx__oracles *o, uint64_t task, const void *address);
-/* The running task has found that an object is closed, or done: it knows what was done before
- * that. An asx__found_fn of seam.h. */
+/* The running task has found that an object is closed, or done, or was woken: it knows what was
+ * done before that. Or it wakes. An asx__found_fn of seam.h. */
 void asx__races_found(const asx_runtime *rt, uint32_t created, uint64_t serial);
 /* Looks for them from now on. False: no memory. */
 bool asx__races_begin(asx__oracles *o, uint64_t task);

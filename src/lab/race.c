@@ -60,7 +60,7 @@ struct asx__races {
 };
 
 /* Names of places that are not addresses. */
-enum { OF_CHANNEL = 1, OF_REGION, OF_CANCEL, OF_OBJECT, OF_MOST = 15 };
+enum { OF_CHANNEL = 1, OF_REGION, OF_CANCEL, OF_WAKER, OF_OBJECT, OF_MOST = 15 };
 #define NAME(kind, serial) ((uint64_t)(kind) << 60 | (serial))
 
 /* The first event of each sort of object: those that follow are of the same sort. */
@@ -174,14 +174,21 @@ void asx__races_hear(asx__oracles *o, const asx_event *e)
 void asx__races_found(const asx_runtime *rt, uint32_t created, uint64_t serial)
 {
     const asx__oracles *o = asx__oracles_of(rt);
-    unsigned kind = created == ASX_EVENT_CHANNEL_CREATE ? (unsigned)OF_CHANNEL
-                                                        : OF_OBJECT + sort_of(created);
+    unsigned kind = created == 0                          ? (unsigned)OF_WAKER
+                    : created == ASX_EVENT_CHANNEL_CREATE ? (unsigned)OF_CHANNEL
+                                                          : OF_OBJECT + sort_of(created);
     if (o == NULL || !o->races_on || rt->current == NULL)
         return;
-    uint32_t *clock = clock_of(o->races, asx__serial(rt->current->generation));
-    uint32_t *at = place_of(o->races, NAME(kind, serial));
-    if (clock != NULL && at != NULL)
+    uint64_t task = asx__serial(rt->current->generation);
+    uint32_t *clock = clock_of(o->races, task), *at = place_of(o->races, NAME(kind, serial));
+    if (clock == NULL || at == NULL)
+        return;
+    if (created == 0 && serial != task) {
+        learn(at, clock);
+        clock[task - o->races->base]++;
+    } else {
         learn(clock, at);
+    }
 }
 
 static cell *cell_of(struct asx__races *r, const void *address)

@@ -241,6 +241,8 @@ static void wake_external(void *arg)
     if (ASX__UNLIKELY(cell->rt->seam != NULL) && cell->task != NULL)
         asx__turn(cell->rt, cell->rt->current, ASX__TURN_WAKE,
                   asx__serial(cell->task->generation), 0);
+    if (ASX__UNLIKELY(cell->rt->found != NULL) && cell->task != NULL)
+        cell->rt->found(cell->rt, 0, asx__serial(cell->task->generation));
     if (cell->rt->gate == NULL) {
         wake_cell(cell);
         return;
@@ -294,18 +296,11 @@ asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker)
     return ASX_OK;
 }
 
-asx_status asx_wait_external(asx_cx *cx)
+static asx_status wait_external(asx_runtime *rt, asx__task *task)
 {
-    asx__task *task;
-    asx_runtime *rt;
-    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
-    if (ASX__UNLIKELY(st < 0)) {
-        ASX__GATE_CX(cx, asx_wait_external(&in));
-        return st;
-    }
     if (task->extra != NULL && task->extra->waker != NULL)
         asx__turn(rt, task, ASX__TURN_WAIT_EXTERNAL, 0, 0);
-    st = asx__checkpoint(rt, task);
+    asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
     if (task->extra == NULL || task->extra->waker == NULL)
@@ -320,4 +315,19 @@ asx_status asx_wait_external(asx_cx *cx)
     if (st < 0)
         return st;
     return asx__wait_on(rt, task, &rt->external_wait, NULL);
+}
+
+asx_status asx_wait_external(asx_cx *cx)
+{
+    asx__task *task;
+    asx_runtime *rt;
+    asx_status st = asx__cx_enter(cx, 0, &task, &rt);
+    if (ASX__UNLIKELY(st < 0)) {
+        ASX__GATE_CX(cx, asx_wait_external(&in));
+        return st;
+    }
+    st = wait_external(rt, task);
+    if (ASX__UNLIKELY(rt->found != NULL) && st == ASX_OK)
+        rt->found(rt, 0, asx__serial(task->generation));
+    return st;
 }

@@ -161,8 +161,9 @@ typedef struct asx__seam {
     bool fails; /* it wants calls to fail: NO_MEMORY, NO_STACK, NO_THREAD are asked */
 } asx__seam;
 
-/* The running task has found that an object is closed, or done, of which the journal has no event.
- * `created`: the event that made it. */
+/* What orders tasks and has no event in the journal. The running task has found that an object is
+ * closed, or done; `created` is the event that made it. 0: it has called the waker of the task with
+ * this serial, or, its own, has been woken by it. */
 typedef void asx__found_fn(const struct asx_runtime *rt, uint32_t created, uint64_t serial);
 
 #endif

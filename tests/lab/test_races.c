@@ -583,6 +583,42 @@ ASX_TEST(the_end_of_an_object_orders_what_was_done_before_it)
         }
 }
 
+/* ---- wakers --------------------------------------------------------------------------------- */
+
+static asx_waker waker;
+static bool wakes_too_early;
+
+static asx_status wakes(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (wakes_too_early)
+        waker.wake(waker.arg);
+    asx_lab_write(cx, &data, 1);
+    if (!wakes_too_early)
+        waker.wake(waker.arg);
+    return ASX_OK;
+}
+
+static void is_woken(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_cx_waker(cx, &waker), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "wakes", wakes, NULL), ASX_OK);
+    CHECK_STATUS(asx_wait_external(cx), ASX_OK);
+    asx_lab_write(cx, &data, 2);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(a_waker_orders_what_was_done_before_it)
+{
+    wakes_too_early = false;
+    CHECK_EQ(complaints(is_woken), 0);
+    wakes_too_early = true;
+    CHECK_GE(complaints(is_woken), 2);
+}
+
 /* ---- a lab run, without an explorer ---------------------------------------------------------- */
 
 ASX_TEST(a_lab_run_sees_them_too)
