@@ -117,14 +117,18 @@ if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME lab-objects-all CONFIGURATIONS all COMMAND lab-classes-objects)
   add_test(NAME lab-regions-all CONFIGURATIONS all COMMAND lab-classes-regions)
   add_test(NAME lab-dense-all CONFIGURATIONS all COMMAND lab-dpor-engine --filter dense)
-  set_tests_properties(lab-classes-all lab-objects-all lab-regions-all lab-dense-all PROPERTIES
-    LABELS "lab;seeds" TIMEOUT 3600)
+  add_test(NAME lab-work-all CONFIGURATIONS all
+    COMMAND lab-dpor-work --filter visit_every_class_once)
+  set_tests_properties(lab-classes-all lab-objects-all lab-regions-all lab-dense-all lab-work-all
+    PROPERTIES LABELS "lab;seeds" TIMEOUT 3600)
   set_tests_properties(lab-classes-all PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=60000")
   set_tests_properties(lab-objects-all lab-regions-all PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=1000000;ASX_CLASSES_PROGRAMS=20000")
   set_tests_properties(lab-dense-all PROPERTIES
     ENVIRONMENT "ASX_DENSE_SEED=1000000;ASX_DENSE_PROGRAMS=150000")
+  set_tests_properties(lab-work-all PROPERTIES
+    ENVIRONMENT "ASX_WORK_SEED=1000000;ASX_WORK_PROGRAMS=400000")
 endif()
 
 # Engines that always do what they else do only where executions are long or tasks are many, so that

@@ -425,7 +425,9 @@ void asx__pool_tell(asx__pool *pool, asx__pool_place *place, bool back, asx__byt
 {
     asx__bytes nodes = { 0 };
     double share = 0;
-    while (back && !pool->source && place->node != NULL && place->node->users == 1)
+    /* Beside his bet there may be one to be taken anew. */
+    while (back && !pool->source && place->node != NULL && place->node->users == 1 &&
+           place->node->bets == NULL)
         share += give_up(pool, place, &nodes);
     const asx__branch *step = place->step;
     for (asx__pool_node *node = place->node; node != NULL; node = node->parent) {
