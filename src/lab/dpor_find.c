@@ -39,7 +39,7 @@
  * and f and e were turned round there: what was put to the node of e has s before f. When that is
  * run, f and s are turned round too, and what comes of it is what e and f would lead to here. So
  * they are left alone here. That holds where f does the same with s before it: it is plain, or s
- * writes nothing that it looks at.
+ * writes nothing that it looks at; or it waits for the first that ends, and s is one more of them.
  */
 #include "lab/dpor_int.h"
 
@@ -650,7 +650,8 @@ static void sort_down(uint32_t *at, size_t len)
     }
 }
 
-/* Only what comes immediately before it. */
+/* Only what comes immediately before it. Who waits for the first of some that end does the same
+ * whoever has ended, if one has; if none has there is nothing to find. */
 static void find_plain(asx__dpor *d, const mover *m)
 {
     const asx__wide_event *f = &d->wide_events[m->at];
@@ -736,7 +737,7 @@ static void find_of_event(asx__dpor *d, uint32_t event)
         find_choices(d, &m);
     if (old || f->op.kind == ASX__OP_CHOOSE)
         return;
-    if (f->plain)
+    if (f->plain || (f->op.kind == ASX__OP_FIRST_OF && !f->short_cut))
         find_plain(d, &m);
     else if (ASX__LIKELY(!f->all))
         find_hard(d, &m);

@@ -149,6 +149,16 @@ static void make_task_step(making *k)
     may_skip(k, s);
 }
 
+/* a: a bit for each of those that it waits for. */
+static void make_first(making *k)
+{
+    uint8_t others = (uint8_t)(((1u << k->m->tasks) - 1) & ~(1u << k->task));
+    uint8_t some = below(k->rng, 1u << MODEL_TASKS) & others;
+    model_step *s = add(k, ASX__OP_FIRST_OF);
+    s->a = below(k->rng, 2) || some == 0 ? others : some;
+    may_skip(k, s);
+}
+
 static void make_sleep(making *k)
 {
     model_step *s = add(k, ASX__OP_SLEEP);
@@ -178,14 +188,15 @@ static void make_step(making *k, model_flavour flavour)
                                         make_lock };
     static make_fn *const cancels[] = { make_message, make_message, make_lock, make_task_step,
                                         make_task_step, make_pair };
+    static make_fn *const firsts[] = { make_first, make_first, make_cell, make_task_step };
     static make_fn *const times[] = { make_message, make_cell, make_task_step, make_sleep,
                                       make_sleep };
     static make_fn *const all[] = { make_message, make_pair, make_endpoint, make_rwlock, make_lock,
                                     make_cell, make_task_step, make_sleep, make_choice,
-                                    make_semaphore };
+                                    make_semaphore, make_first };
     static const struct { make_fn *const *makes; uint64_t count; } makers[] = {
         { cells, 1 }, { locks, 6 }, { choices, 6 }, { sends, 4 }, { channel, 5 }, { rwlocks, 5 },
-        { cancels, 6 }, { times, 5 }, { all, 10 },
+        { cancels, 6 }, { firsts, 4 }, { times, 5 }, { all, 11 },
     };
     makers[flavour].makes[below(k->rng, makers[flavour].count)](k);
 }
@@ -207,7 +218,7 @@ void model_make(model *m, asx__rng *rng, model_flavour flavour, uint32_t steps_m
     uint32_t total = 0;
     making k = { .m = m, .rng = rng };
     memset(m, 0, sizeof *m);
-    m->tasks = 2 + below(rng, 3);
+    m->tasks = 2u + below(rng, 3) + (flavour == MODEL_FIRSTS);
     m->start[0] = below(rng, 2);
     m->start[4] = below(rng, 3);
     m->capacity[0] = 1;
@@ -215,7 +226,7 @@ void model_make(model *m, asx__rng *rng, model_flavour flavour, uint32_t steps_m
     m->cancels = flavour >= MODEL_CANCELS;
     m->adversarial = flavour >= MODEL_TIMES && below(rng, 2);
     for (uint32_t t = 0; t < m->tasks; t++) {
-        uint32_t want = 1 + below(rng, 4);
+        uint32_t want = 1 + below(rng, flavour == MODEL_FIRSTS ? 2 : 4);
         k.task = t;
         k.held = k.reading = k.writing = -1;
         for (uint32_t before = 0; m->len[t] < want && total < steps_most; before = m->len[t]) {
@@ -256,7 +267,18 @@ static bool is_cancellation_point(asx__op_kind kind)
     return kind == ASX__OP_SEND || kind == ASX__OP_RECV || kind == ASX__OP_RESERVE ||
            kind == ASX__OP_RECV_ACK || kind == ASX__OP_LOCK || kind == ASX__OP_ACQUIRE ||
            kind == ASX__OP_CHECKPOINT || kind == ASX__OP_JOIN || kind == ASX__OP_SLEEP ||
-           kind == ASX__OP_READ_LOCK;
+           kind == ASX__OP_READ_LOCK || kind == ASX__OP_FIRST_OF;
+}
+
+/* The ends of those tasks. */
+static const uint64_t *ends_of(uint8_t tasks, uint32_t *ret_len)
+{
+    static uint64_t ends[1u << MODEL_TASKS][MODEL_TASKS];
+    *ret_len = 0;
+    for (uint32_t t = 0; t < MODEL_TASKS; t++)
+        if ((tasks >> t & 1) != 0)
+            ends[tasks][(*ret_len)++] = ASX__NAME(ASX__NAME_FIN, t, 0);
+    return ends[tasks];
 }
 
 asx__op model_op(const model *m, uint32_t task, uint32_t pc, uint64_t *objects)
@@ -277,6 +299,10 @@ asx__op model_op(const model *m, uint32_t task, uint32_t pc, uint64_t *objects)
         op.name = ASX__NAME(ASX__NAME_FIN, s->object, 0);
     if (s->kind == ASX__OP_END)
         op.name = ASX__NAME(ASX__NAME_FIN, task, 0);
+    if (s->kind == ASX__OP_FIRST_OF) {
+        op.name = ASX__NAME(ASX__NAME_REGION, task, 1);
+        op.targets = ends_of(s->a, &op.targets_len);
+    }
     if (s->kind == ASX__OP_SLEEP) {
         op.name = ASX__NAME(ASX__NAME_CLOCK, 0, 0);
         op.b = m->adversarial;

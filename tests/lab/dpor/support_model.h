@@ -37,6 +37,7 @@ typedef enum model_flavour {
     MODEL_CHANNEL,  /* everything that channels can do */
     MODEL_RWLOCKS,
     MODEL_CANCELS,  /* cancellation, joins, channels, locks */
+    MODEL_FIRSTS,   /* waits for the first of some that ends, cells, cancellation */
     MODEL_TIMES,    /* sleeps, channels, cancellation */
     MODEL_ALL,
     MODEL_FLAVOURS

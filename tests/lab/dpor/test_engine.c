@@ -79,6 +79,11 @@ ASX_TEST_TIMEOUT(programs_that_cancel_and_join_agree_with_brute_force, 60)
     compare(1500, MODEL_CANCELS, 8);
 }
 
+ASX_TEST_TIMEOUT(programs_that_wait_for_the_first_agree_with_brute_force, 60)
+{
+    compare(3000, MODEL_FIRSTS, 10);
+}
+
 ASX_TEST_TIMEOUT(programs_that_sleep_agree_with_brute_force, 60)
 {
     compare(1500, MODEL_TIMES, 8);
