@@ -207,7 +207,7 @@ typedef enum asx__name_tag {
 
 /* Of a region: part 0 is its flag. How many tasks are in it. Bit 0: it has begun to close, bit 1:
  * its set-up has failed. 1: its finalizers run, 2: it is closed. How many regions, how many
- * obligations. Opened under a mask: 1, its owner has no mask now. */
+ * obligations. Opened under a mask: its shield. */
 enum {
     ASX__PART_PLACES = 1,
     ASX__PART_STOPPED = 2,
@@ -216,6 +216,15 @@ enum {
     ASX__PART_OBLIGATIONS = 6,
     ASX__PART_SHIELD = 8
 };
+/* Its owner has had a mask since it was opened; has none now; has another one. */
+enum { ASX__SHIELD_NEW, ASX__SHIELD_DOWN, ASX__SHIELD_AGAIN };
+/* Of a region that was opened under a mask. */
+static inline bool asx__is_shield(uint64_t name)
+{
+    return ASX__NAME_TAG_OF(name) == ASX__NAME_REGION &&
+           (name & ((UINT64_C(1) << ASX__NAME_PART_BITS) - 1)) == ASX__PART_SHIELD;
+}
+
 /* Its flag. */
 enum { ASX__REGION_TIMED_OUT = 1, ASX__REGION_CLOSED = 2, ASX__REGION_CANCELLED = 4 };
 /* How a SPAWN goes: it waits for room; it fails, and nothing can be started there afterwards; what

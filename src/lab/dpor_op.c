@@ -390,20 +390,36 @@ static void run_read_lock(asx__work *w)
         asx__work_finds(w, ASX__FOUND_NOTHING);
 }
 
-/* Is the shield down, which may have been looked at before? */
-static bool is_down(asx__work *w, uint64_t shield)
+/* It may have been looked at before. */
+static uint64_t look_once(asx__work *w, uint64_t name)
 {
     for (size_t i = 0; i < w->deed->len; i++)
-        if (w->deed->touches[i].name == shield)
-            return w->state(w->ctx, shield, w->op) != 0;
-    return asx__work_reads(w, shield) != 0;
+        if (w->deed->touches[i].name == name)
+            return w->state(w->ctx, name, w->op);
+    return asx__work_reads(w, name);
+}
+
+/* A shield that has never been down is not looked at: who takes it down looks at what is set in
+ * front of it. */
+static bool is_down(asx__work *w, uint64_t shield)
+{
+    return w->state(w->ctx, shield, w->op) != ASX__SHIELD_NEW &&
+           look_once(w, shield) == ASX__SHIELD_DOWN;
+}
+
+/* A deadline of a region that was cancelled before reaches nobody behind a shield: they were told
+ * of that, or are when it comes down. */
+static bool is_told(const asx__work *w)
+{
+    return w->op->kind == ASX__OP_FIRE &&
+           (w->state(w->ctx, w->op->name, w->op) & ASX__REGION_CANCELLED) != 0;
 }
 
 /* What stands behind a link is set if there is that link; a flag, if all shields directly in front
  * of it are down. */
 void asx__op_sets(asx__work *w, uint32_t from, uint32_t to)
 {
-    bool linked = true, down = true;
+    bool linked = true, down = true, told = is_told(w);
     size_t before = w->deed->len;
     uint64_t last = 0; /* they are sorted, mostly: what is greater was not touched here */
     for (uint32_t i = from; i < to; i++) {
@@ -413,7 +429,7 @@ void asx__op_sets(asx__work *w, uint32_t from, uint32_t to)
             continue;
         }
         if (asx__is_shield(name)) {
-            down = linked && down && is_down(w, name);
+            down = linked && down && !told && is_down(w, name);
             continue;
         }
         if (linked && down)
@@ -430,14 +446,15 @@ static void run_targets(asx__work *w)
 }
 
 /* name: the task's flag; a: how many regions it concerns; targets: of each the shield and the flag
- * of what is around it, then what is set if the task was cancelled; b: 1 the last mask ends. */
+ * of what is around it, then what is set if the task was cancelled; b: how the
+ * shields are then. */
 static void run_shield(asx__work *w)
 {
     const asx__op *op = w->op;
     uint32_t pairs = (uint32_t)op->a;
     bool cancelled = asx__work_reads(w, op->name) != 0;
     for (uint32_t i = 0; i < pairs; i++) {
-        (void)is_down(w, op->targets[2 * i + 1]);
+        (void)look_once(w, op->targets[2 * i + 1]);
         asx__work_writes(w, op->targets[2 * i], op->b);
     }
     if (cancelled)

@@ -92,13 +92,6 @@ static inline void asx__work_cancels(asx__work *w, uint64_t flag, size_t first)
                            first);
 }
 
-/* Of a region that was opened under a mask. */
-static inline bool asx__is_shield(uint64_t name)
-{
-    return ASX__NAME_TAG_OF(name) == ASX__NAME_REGION &&
-           (name & ((UINT64_C(1) << ASX__NAME_PART_BITS) - 1)) == ASX__PART_SHIELD;
-}
-
 static inline void asx__work_finds(asx__work *w, asx__found found)
 {
     w->deed->found = found;

@@ -254,7 +254,7 @@ bool asx__aim_shields(asx__explorer *x, const asx__lab_task *self, bool ends, as
     op->targets = names;
     op->targets_len = 2 * pairs + behind_len;
     op->a = pairs;
-    op->b = ends;
+    op->b = ends ? ASX__SHIELD_DOWN : ASX__SHIELD_AGAIN;
     return pairs != 0;
 }
 

@@ -567,6 +567,33 @@ static void aim_shield_late(asx__explorer *x, const asx__lab_shot *shot, asx__op
     op->targets_len = 2 * pairs + behind_len;
 }
 
+static bool is_among(uint64_t name, const uint64_t *names, uint32_t len)
+{
+    while (len != 0 && names[len - 1] != name)
+        len--;
+    return len != 0;
+}
+
+/* A deadline. In front of shields it reaches whom it did: what was opened there later comes after
+ * it, or after the cancel that made it too late. */
+static void aim_deadline_late(asx__explorer *x, const asx__lab_aim *at, asx__op *op)
+{
+    uint32_t len, kept = 0, from = 0;
+    uint64_t *names = asx__aim_find(x, at, &len);
+    for (uint32_t i = 0; i < len && names != NULL; i++) {
+        if (asx__is_shield(names[i]))
+            continue;
+        if (from < i || is_among(names[i], op->targets, op->targets_len))
+            while (from <= i)
+                names[kept++] = names[from++];
+        from = i + 1;
+    }
+    if (names == NULL)
+        return;
+    op->targets = names;
+    op->targets_len = kept;
+}
+
 void asx__explorer_aim_late(asx__explorer *x)
 {
     for (size_t i = 0; i < x->shots_len; i++) {
@@ -578,7 +605,7 @@ void asx__explorer_aim_late(asx__explorer *x)
         if (op == NULL)
             continue;
         if (shot->kind == ASX__TURN_COUNT)
-            op->targets = asx__aim_find(x, &at, &op->targets_len);
+            aim_deadline_late(x, &at, op);
         else if (shot->kind == ASX__TURN_SHIELD)
             aim_shield_late(x, shot, op);
         else

@@ -22,6 +22,13 @@ static bool is_shielded(const task *first)
     return first->shield == SHIELDED || first->shield == SHIELD_UP;
 }
 
+/* Was the region with this deadline cancelled before that came? Then it comes past no shield. */
+static bool is_told(const state *s, int deadline)
+{
+    return deadline != NO_DEADLINE &&
+           (s->task[s->task[deadline].scope].closed & ~(SHUT | TOO_LATE)) != 0;
+}
+
 static void reach(state *s, int inner, int why, int deadline, event *e)
 {
     if (s->task[inner].pledge != 0 && s->task[inner].gone == 0)
@@ -38,6 +45,8 @@ static void enter(state *s, int inner, int deadline, event *e)
     if (inner == 0 || is_shielded(&s->task[inner]) || (s->task[inner].closed & SHUT) != 0 ||
         (s->task[inner].spared & 1 << deadline) != 0)
         return;
+    if (is_told(s, deadline) && s->task[inner].shield != NO_SHIELD)
+        return;
     ref_access(e, REF_SCOPES + inner, true);
     reach(s, inner, FROM_OUTSIDE, deadline, e);
 }
@@ -48,7 +57,7 @@ static void cancel(state *s, int number, int deadline, event *e)
     int bare = s->task[number].bare;
     s->task[number].flag = 1;
     ref_access(e, REF_FLAGS + number, true);
-    if (bare != 0)
+    if (bare != 0 && !is_told(s, deadline))
         ref_access(e, REF_SHIELDS + bare, false); /* also when the region is closed */
     enter(s, s->task[number].raced, deadline, e);
     enter(s, s->task[number].scope, deadline, e);
@@ -73,13 +82,12 @@ static int owner_around(const state *s, int number)
 /* Deadlines around this region, up to the next shield, of what was cancelled before. */
 static void spare(state *s, int first, int owner)
 {
-    int i = is_shielded(&s->task[first]) ? -1 : owner_around(s, owner);
-    for (; i >= 0; i = owner_around(s, i)) {
-        const task *around = &s->task[s->task[i].scope];
-        if (s->task[i].due != 0 && (around->closed & ~(SHUT | TOO_LATE)) != 0)
+    const task *region = &s->task[first];
+    for (int i = owner_around(s, owner); i >= 0 && region->shield == NO_SHIELD;
+         i = owner_around(s, i)) {
+        region = &s->task[s->task[i].scope];
+        if (s->task[i].due != 0 && is_told(s, i))
             s->task[first].spared |= (uint8_t)(1 << i);
-        if (is_shielded(around))
-            return;
     }
 }
 
@@ -217,23 +225,6 @@ static void close_inside(state *s, ref_step step, event *e)
     s->task[step.arg].gone = 1;
 }
 
-/* What is open behind the shield of this task is reached by deadlines from around, or is not. */
-static void spare_behind(state *s, int number, bool ends)
-{
-    uint8_t around = 0;
-    for (int i = owner_around(s, number); i >= 0; i = owner_around(s, i))
-        around |= (uint8_t)(1 << i);
-    for (int i = 0; i < REF_TASKS; i++)
-        for (int k = i; s->task[i].scope != 0 && k >= 0; k = owner_around(s, k)) {
-            if (k != number)
-                continue;
-            uint8_t *spared = &s->task[s->task[i].scope].spared, before = *spared;
-            if (ends)
-                spare(s, s->task[i].scope, i);
-            *spared = (uint8_t)((before & ~around) | (*spared & around & (ends ? 255 : 0)));
-        }
-}
-
 /* The mask ends, or the next one begins. What has come meanwhile comes in. */
 static void move_shield(state *s, task *t, int number, ref_step step, bool ends, event *e)
 {
@@ -241,7 +232,6 @@ static void move_shield(state *s, task *t, int number, ref_step step, bool ends,
     ref_access(e, REF_SHIELDS + step.arg, true);
     s->task[step.arg].shield = ends ? SHIELD_DOWN : SHIELD_UP;
     t->bare = step.arg;
-    spare_behind(s, number, ends);
     if (!ends || t->flag == 0)
         return;
     ref_access(e, REF_SCOPES + step.arg, true);

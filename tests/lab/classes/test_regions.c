@@ -174,3 +174,30 @@ ASX_TEST(a_cancel_of_all_and_sends_behind_and_beside_a_shield)
     ref_add(&p, 3, REF_MANY_SEND, 0);
     CHECK_EQ(classes(&p), 8);
 }
+
+/* Which shields it looks at depends on where it comes; a deadline that comes after the cancel looks
+ * at none. */
+ASX_TEST(a_cancel_and_a_deadline_around_three_shields)
+{
+    ref_program p = ref_empty(2);
+    p.tasks = 6;
+    p.adversarial = true;
+    ref_add(&p, 0, REF_CANCEL, 1);
+    ref_add(&p, 1, REF_TIMEOUT, 2);
+    ref_add(&p, 2, REF_BARE_AGAIN, 3);
+    ref_add(&p, 3, REF_BARE_AGAIN, 4);
+    ref_add(&p, 4, REF_BARE_AGAIN, 5);
+    CHECK_EQ(classes(&p), 137);
+}
+
+ASX_TEST(a_cancel_and_a_deadline_around_a_shield_with_a_deadline_behind_it)
+{
+    ref_program p = ref_empty(2);
+    p.tasks = 5;
+    p.adversarial = true;
+    ref_add(&p, 0, REF_TIMEOUT, 2);
+    ref_add(&p, 1, REF_CANCEL, 0);
+    ref_add(&p, 2, REF_BARE_AGAIN, 3);
+    ref_add(&p, 3, REF_TIMEOUT, 4);
+    CHECK_EQ(classes(&p), 172);
+}
