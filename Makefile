@@ -77,7 +77,7 @@ test-all:
 # classes are counted twice.
 test-seeds: | build
 	@$(call build,release,-DASX_WERROR=ON)
-	ctest --preset release -C all -R '^lab-(seeds|classes|objects|regions|dense)-all$$'
+	ctest --preset release -C all -R '^lab-(seeds|classes|objects|regions|dense|work)-all$$'
 
 test-release: | build
 	@$(call build,release,-DASX_WERROR=ON)

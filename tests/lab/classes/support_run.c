@@ -190,19 +190,21 @@ static asx_status scope(asx_cx *cx, world *w, ref_step step)
     return asx_region_close(r, step.op == REF_SCOPE_FAIL ? ASX_E_NOT_FOUND : ASX_OK);
 }
 
-/* Its mask ends while it is open, and another may begin. */
+/* Its mask ends while it is open, and another may begin, and end too. */
 static asx_status bare(asx_cx *cx, world *w, ref_step step)
 {
     asx_region r;
-    bool again = step.op == REF_BARE_AGAIN;
+    bool again = step.op != REF_BARE;
     (void)asx_mask_begin(cx, 100);
     (void)asx_region_open(cx, &r, NULL);
     (void)asx_spawn(&r, "inner", act, &w->task[step.arg]);
     (void)asx_mask_end(cx);
     if (again)
         (void)asx_mask_begin(cx, 100);
+    if (step.op == REF_BARE_TWICE)
+        (void)asx_mask_end(cx);
     asx_status st = asx_region_close(&r, ASX_OK);
-    if (again)
+    if (step.op == REF_BARE_AGAIN)
         (void)asx_mask_end(cx);
     return st;
 }
@@ -245,6 +247,7 @@ static asx_status do_scope(asx_cx *cx, world *w, hand *h, ref_step step)
                                   : asx_obligation_abort(&w->pledge[step.arg]);
     case REF_BARE:
     case REF_BARE_AGAIN:
+    case REF_BARE_TWICE:
         return bare(cx, w, step);
     case REF_BESIDE:
         return asx_spawn(&w->scope[step.arg - 1], "beside", act, &w->task[step.arg]);

@@ -403,13 +403,14 @@ static const uint8_t stages[][10] = {
     [REF_PLEDGE - REF_SCOPE_FAIL] = { OPEN, OPEN_INSIDE, FIRST, SECOND, CLOSE_INSIDE, STOP, CLOSE },
     [REF_BARE - REF_SCOPE_FAIL] = { OPEN_MASKED, DOWN, STOP, CLOSE },
     [REF_BARE_AGAIN - REF_SCOPE_FAIL] = { OPEN_MASKED, DOWN, UP, STOP, CLOSE },
+    [REF_BARE_TWICE - REF_SCOPE_FAIL] = { OPEN_MASKED, DOWN, UP, DOWN, STOP, CLOSE },
 };
 
 static const uint8_t plain[] = { OPEN, STOP, CLOSE };
 
 bool ref_is_scope(int op)
 {
-    return op == REF_SCOPE || (op >= REF_SCOPE_FAIL && op <= REF_BARE_AGAIN);
+    return op == REF_SCOPE || (op >= REF_SCOPE_FAIL && op <= REF_BARE_TWICE);
 }
 
 static stage stage_of(const task *t, ref_step step)
