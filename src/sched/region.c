@@ -149,8 +149,10 @@ static void inherit(asx__region *region, const asx__region *parent,
     if (options->budget != NULL) {
         asx_time inherited = region->budget.deadline;
         region->budget = asx_budget_meet(region->budget, *options->budget);
-        if (region->budget.deadline < inherited)
+        if (region->budget.deadline < inherited) {
+            region->budget.deadline = asx__deadline_in_turn(region->rt, region->budget.deadline);
             region->deadline_at = region->budget.deadline;
+        }
     }
     region->plain = region->budget.deadline == ASX_TIME_NEVER &&
                     region->budget.poll_quota == ASX_QUOTA_UNLIMITED &&

@@ -32,4 +32,12 @@ static inline bool asx__made_in_turn(const asx_region *region, asx__turn_kind wh
     return fails;
 }
 
+/* Of a region or task that begins. Where the clock moves only when nobody can go, a deadline that
+ * has passed comes with its next move. */
+static inline asx_time asx__deadline_in_turn(const asx_runtime *rt, asx_time deadline)
+{
+    return ASX__UNLIKELY(rt->seam != NULL) && deadline <= rt->now ? asx_time_add(rt->now, 1)
+                                                                  : deadline;
+}
+
 #endif

@@ -9,6 +9,7 @@
 #include "sched/task.h"
 
 #include "sched/lessee.h"
+#include "sched/region_turn.h"
 
 #include <string.h>
 
@@ -97,7 +98,9 @@ static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *t
     asx__extra *extra = asx__task_extra(rt, task);
     if (extra == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
-    if (budget.deadline < region->budget.deadline &&
+    bool own = budget.deadline < region->budget.deadline;
+    budget.deadline = asx__deadline_in_turn(rt, budget.deadline);
+    if ((own || budget.deadline > region->budget.deadline) &&
         arm_deadline(rt, task, extra, budget.deadline) < 0) {
         asx__task_release_extra(rt, task);
         return ASX_E_RESOURCE_EXHAUSTED;

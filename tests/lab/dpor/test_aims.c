@@ -382,3 +382,88 @@ ASX_TEST(the_clock_does_not_move_for_a_deadline_that_is_gone)
     CHECK_EQ(result.totals.deadlocks, 1);
     CHECK_EQ(result.totals.steps, 1);
 }
+
+/* ---- deadlines that have passed ------------------------------------------------------------- */
+
+static asx_status sleep_until_told(asx_cx *cx, void *arg)
+{
+    ((fixture *)arg)->x += asx_sleep(cx, 5 * ASX_MS) == ASX_E_CANCELLED;
+    return ASX_OK;
+}
+
+static asx_budget until_before(asx_cx *cx)
+{
+    asx_budget budget = asx_budget_infinite();
+    (void)asx_sleep(cx, 2 * ASX_MS);
+    budget.deadline = asx_now(cx) - ASX_MS;
+    return budget;
+}
+
+static void late_region(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_budget budget = until_before(cx);
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT, .budget = &budget };
+    f->x = 0;
+    CHECK_STATUS(asx_region_open(cx, &f->home, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "a", sleep_until_told, f), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "b", check_once, f), ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+static void late_task(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_budget budget = until_before(cx);
+    asx_spawn_options options = { .budget = &budget };
+    f->x = 0;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, &options, sleep_until_told, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "b", check_once, f), ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Its deadline is that of the region around it, and came before it was opened. */
+static asx_status clean_up_with_a_region(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    (void)sleep_until_told(cx, f);
+    (void)asx_mask_begin(cx, 10);
+    (void)open_region(cx, &f->inner);
+    (void)asx_spawn(&f->inner, "c", sleep_until_told, f);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_mask_end(cx);
+    return ASX_OK;
+}
+
+static void late_clean_up(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_budget budget = until_soon(cx);
+    asx_region_options options = { .policy = ASX_POLICY_COLLECT, .budget = &budget };
+    f->x = 0;
+    CHECK_STATUS(asx_region_open(cx, &f->home, &options), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "a", clean_up_with_a_region, f), ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* It comes when the clock moves next, which is when everybody sleeps. */
+ASX_TEST(a_deadline_that_has_passed_comes_when_nobody_can_go)
+{
+    fixture f = { .x = 0 };
+    CHECK_EQ(classes_of(late_region, &f), 1);
+    CHECK_EQ(f.x, 1);
+    CHECK_EQ(classes_of(late_task, &f), 1);
+    CHECK_EQ(f.x, 1);
+    CHECK_EQ(classes_of(late_clean_up, &f), 1);
+    CHECK_EQ(f.x, 2);
+}
+
+/* Before or after the sleep of the one, before or after the checkpoint of the other, or too late;
+ * of a task: before its sleep, after it, or too late. */
+ASX_TEST(a_deadline_that_has_passed_comes_at_any_time_if_time_is_adversarial)
+{
+    fixture f = { .x = 0 };
+    CHECK_EQ(classes_at_any_time(late_region, &f), 5);
+    CHECK_EQ(classes_at_any_time(late_task, &f), 3);
+}
