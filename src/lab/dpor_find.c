@@ -498,7 +498,8 @@ static bool is_written(const asx__dpor *d, uint64_t name)
 
 /* What nobody writes in this execution matters to nobody who only looks at it. Nor does the clock
  * to who sleeps: nothing comes before a move of it that came after. Nor its ticket to who waits, if
- * he cannot leave: he goes on after it was changed, and there only. */
+ * he cannot leave: he goes on after it was changed, and there only. In another execution with the
+ * same beginning he may be told, and leave. */
 static void add_cursors(asx__dpor *d, const mover *m)
 {
     bool told = m->op->cx != 0 && is_written(d, m->op->cx);
@@ -507,6 +508,8 @@ static void add_cursors(asx__dpor *d, const mover *m)
         add_cursor(d, m, m->name);
     if (m->ticket && told)
         add_cursor_of_one(d, m->name);
+    else if (m->ticket && m->op->cx != 0 && m->at < d->events_len)
+        d->nodes.at[m->at].again = true;
     if (told)
         add_cursor(d, m, m->op->cx);
     if (m->op->other != 0 &&

@@ -406,7 +406,8 @@ static asx_status scope_masked_left(asx_cx *cx, void *arg)
 static asx_status flow_call(asx_cx *cx, actor *a, int code)
 {
     const asx_branch sends[] = { { "a", help_send, helper(a) },
-                                 { "b", help_store, helper(a) } };
+                                 { "b", help_store, helper(a) },
+                                 { "c", help_check, helper(a) } };
     const asx_branch waits[] = { { "a", help_receive, helper(a) },
                                  { "b", help_check, helper(a) } };
     size_t winner = 9;
@@ -414,7 +415,9 @@ static asx_status flow_call(asx_cx *cx, actor *a, int code)
     switch (code) {
     case MIXED_RACE_SENDS:
     case MIXED_RACE_WAITS:
-        st = told(a, asx_race(cx, code == MIXED_RACE_SENDS ? sends : waits, 2, &winner, NULL));
+    case MIXED_RACE_THREE:
+        st = told(a, asx_race(cx, code == MIXED_RACE_WAITS ? waits : sends,
+                              code == MIXED_RACE_THREE ? 3 : 2, &winner, NULL));
         see(a, winner);
         return st;
     case MIXED_TIMEOUT:

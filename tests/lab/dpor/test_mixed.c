@@ -167,3 +167,12 @@ ASX_TEST_TIMEOUT(random_programs_of_everything_agree_with_brute_force, 120)
     }
     CHECK(compared > programs / 3);
 }
+
+/* Who is told at a barrier leaves it, and does so before or after others have come. */
+ASX_TEST(a_deadline_races_with_a_barrier_that_is_full_once)
+{
+    mixed_program p = program("BARRIER, BARRIER BARRIER");
+    p.clock = ASX_EXPLORE_ADVERSARIAL;
+    p.deadline_ns = ASX_MS;
+    CHECK_EQ(classes(p), 6);
+}
