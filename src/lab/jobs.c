@@ -471,7 +471,9 @@ static void begin_again(asx__keeper *k)
     asx__store_relaxed(&k->common->allowed, k->options->executions_max);
     k->next_sample = k->span = k->before_ns = 0;
     k->samples_end = k->options->executions_max;
-    k->restart = k->collecting = k->told = k->at_first = k->resumed = false;
+    k->restart = k->collecting = k->told = k->at_first = k->resumed = k->lost = false;
+    k->status = ASX_OK; /* who was not prepared may have got lost */
+    k->unsupported = 0;
     k->stopped = ASX_EXPLORE_STOP_NONE;
 }
 
