@@ -66,6 +66,23 @@ void asx__cancel_scopes(asx_runtime *rt, asx__task *task)
     }
 }
 
+void asx__scope_begins(asx_runtime *rt, asx__region *scope, asx__task *owner)
+{
+    const asx__region *parent = scope->parent;
+    const asx_cancel_reason *why = NULL;
+    if (scope->shielded)
+        return;
+    if (owner->flags & ASX__T_CANCEL)
+        why = asx__reason_make(rt, scope, ASX_CANCEL_PARENT, owner->region, owner, NULL,
+                               owner->reason);
+    else if (scope->scoped && parent != owner->region && parent->reason != NULL)
+        why = asx__reason_make(rt, scope, ASX_CANCEL_PARENT, parent, NULL, NULL, parent->reason);
+    if (why == NULL)
+        return;
+    scope->outer_cancel = true;
+    asx__region_cancel(rt, scope, why);
+}
+
 void asx__scopes_catch_up(asx_runtime *rt, asx__task *task)
 {
     if ((task->flags & ASX__T_CANCEL) && !asx__task_masked(task))

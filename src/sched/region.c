@@ -269,12 +269,7 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
     asx__caps_narrowed(rt, region->caps);
     region->shielded = asx__task_masked(task);
     *ret_region = asx__region_name(region);
-    if ((task->flags & ASX__T_CANCEL) && !region->shielded) {
-        region->outer_cancel = true;
-        asx__region_cancel(rt, region,
-                           asx__reason_make(rt, region, ASX_CANCEL_PARENT, task->region, task,
-                                            NULL, task->reason));
-    }
+    asx__scope_begins(rt, region, task);
     return ASX_OK;
 }
 

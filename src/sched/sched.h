@@ -834,6 +834,8 @@ void asx__mask_charge(asx__task *task);
 void asx__cancel_scopes(asx_runtime *rt, asx__task *task);
 /* Scopes that a mask kept from its owner's cancellation are told, if it does so no longer. */
 void asx__scopes_catch_up(asx_runtime *rt, asx__task *task);
+/* Just opened, without a mask: it is cancelled if its owner is, or the scope around it. */
+void asx__scope_begins(asx_runtime *rt, asx__region *scope, asx__task *owner);
 
 /* `reason` is in an arena that outlives the task. */
 void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason);

@@ -44,6 +44,32 @@ ASX_TEST(a_cancel_passes_into_the_scope_that_is_being_closed_and_waiting_goes_on
     kit_everywhere(passes_into_close, "by its region", ASX_OK);
 }
 
+/* Its owner is not cancelled, and goes on. */
+static asx_status opened_too_late(asx_cx *cx, void *arg)
+{
+    asx_region outer, inner, masked;
+    asx_cancel_reason why = { .kind = ASX_CANCEL_TIMEOUT, .message = "enough" };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &outer, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_cancel(&outer, &why), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&inner, "w", kit_waiter, NULL), ASX_E_REGION_NOT_OPEN);
+    CHECK_STATUS(asx_region_close(&inner, ASX_OK), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &masked, NULL), ASX_OK); /* or no clean-up could use one */
+    CHECK_STATUS(asx_spawn(&masked, "r", kit_returns, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&masked, ASX_OK), ASX_OK);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
+    CHECK_STATUS(asx_checkpoint(cx), ASX_OK);
+    CHECK_STATUS(asx_region_close(&outer, ASX_OK), ASX_E_CANCELLED);
+    return ASX_OK;
+}
+
+ASX_TEST(what_is_opened_in_a_cancelled_scope_is_cancelled)
+{
+    kit_everywhere(opened_too_late, NULL, ASX_OK);
+}
+
 /* The child needs longer than its closer would like to wait. */
 static asx_waker gate;
 

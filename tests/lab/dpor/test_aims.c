@@ -96,13 +96,13 @@ static void opened_in_outer(asx_cx *cx, void *arg)
     CHECK_STATUS(open_region(cx, &f->outer), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "c", cancel_outer, f), ASX_OK);
     CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
-    CHECK_STATUS(asx_spawn(&f->inner, "b", check_once, f), ASX_OK);
+    (void)asx_spawn(&f->inner, "b", check_once, f);
     (void)asx_region_close(&f->inner, ASX_OK);
     (void)asx_region_close(&f->outer, ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
 }
 
-/* The cancel comes before there is a region in it, which then is not cancelled; before the
+/* The cancel comes before there is a region in it, which then is cancelled too; before the
  * checkpoint there, after it, after the first close, or last. */
 ASX_TEST(the_cancel_of_a_region_races_with_what_its_owner_opens_in_it)
 {
