@@ -77,8 +77,8 @@ typedef struct asx_region_options {
  *   ASX_E_RESOURCE_EXHAUSTED
  * On failure *ret_region names a region that does not exist: every call on it, asx_region_close()
  * included, returns that failure. So a set-up needs no check per line.
- * A cancelled task may still open scopes to clean up in: under a mask. Without one, what it opens is
- * cancelled, and so is what is opened inside a region that is. */
+ * A cancelled task may still open scopes to clean up in, under a mask. Without one, what it opens
+ * is cancelled, and so is what is opened inside a region that is. */
 #define asx_region_open(...) asx_region_open_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
                                       const asx_region_options *options, const char *site);

@@ -163,14 +163,29 @@ static OUTSIDE void on_open(asx__explorer *x, const asx_event *event)
     asx__explorer_opened(x, &x->regions[x->regions_len - 1]);
 }
 
+/* Does somebody stand before an operation on an object of the region? */
+static bool is_used(const asx__explorer *x, uint64_t region)
+{
+    for (size_t i = 0; i < x->tasks_len; i++)
+        if (ASX__UNLIKELY(x->tasks[i].uses == region) &&
+            asx__dpor_pending(x->dpor, x->tasks[i].id) != NULL)
+            return true;
+    return false;
+}
+
 /* The owner comes after everything in it, if it is closing it. If it has ended and left it open,
- * whoever closes an outer one does. */
+ * whoever closes an outer one does. An operation goes on with the object that it had found. */
 static OUTSIDE void on_closed(asx__explorer *x, const asx_event *event)
 {
     asx__lab_region *region = asx__explorer_region(x, event->object);
     if (region == NULL || region->owner == x->driver)
         return;
     region->closed = true;
+    if (ASX__UNLIKELY(is_used(x, event->object))) {
+        asx__explorer_fail(x, "a region is closed while a task that it does not wait for is about "
+                              "to use an object of it", NULL);
+        x->over = true;
+    }
     const asx__lab_task *owner = asx__explorer_task(x, region->owner);
     if (owner != NULL && owner->id != ASX__DPOR_NONE &&
         (event->task == region->owner || owner->waits == ASX__WAIT_REGION_CLOSE)) {
@@ -294,8 +309,11 @@ static const bool is_for_oracles[] = {
 
 static OUTSIDE void on_made(asx__explorer *x, const asx_event *event)
 {
+    size_t before = x->things_len;
     asx__explorer_made(x, event->kind, event->object, event->task,
                        event->kind == ASX_EVENT_SEMAPHORE_CREATE ? event->a : 0);
+    if (event->kind != ASX_EVENT_CHANNEL_CREATE && x->things_len > before)
+        x->things[before].region = event->b; /* who has an end of a channel looks again */
 }
 
 /* What the others are for. */
@@ -397,6 +415,8 @@ static void wake(asx__explorer *x, uint32_t id)
 /* Whose turn it is. */
 static uint32_t choose(asx__explorer *x)
 {
+    if (ASX__UNLIKELY(x->over))
+        return ASX__DPOR_NONE;
     if (ASX__UNLIKELY(x->rt->timers.live != 0 && !x->timed))
         asx__explorer_begin_time(x);
     if (x->timed && x->options->clock == ASX_EXPLORE_QUIESCENT)
@@ -652,7 +672,7 @@ static void finish(asx__explorer *x, bool stuck)
     if (x->tie != NULL)
         asx__tie_before(x);
     x->more = asx__dpor_finish(x->dpor, stuck && !too_long);
-    if (x->status == ASX_OK)
+    if (x->status == ASX_OK && !x->over) /* else there may be more of its plan */
         x->status = x->unsupported != 0 ? ASX_E_NOT_SUPPORTED : asx__dpor_status(x->dpor);
     if (x->tie != NULL) {
         asx__tie_after(x);
@@ -706,6 +726,7 @@ static void begin(asx__explorer *x)
     x->clock = x->due = ASX__DPOR_NONE;
     x->clearing = false;
     x->more = false;
+    x->over = false;
     x->failed_text = x->failed_site = NULL;
     x->leaks_before = x->rt->leaks_refused;
     asx__oracles_begin(&x->oracles);
@@ -891,7 +912,7 @@ static asx_status run(asx__explorer *x)
     st = asx_runtime_start(x->rt, drive, x);
     while (st >= 0) {
         asx_status step = asx_runtime_step(x->rt, 0, NULL);
-        if (x->oracles.complaint.oracle == ASX_ORACLE_LIVELOCK && !x->clearing) {
+        if ((x->over || x->oracles.complaint.oracle == ASX_ORACLE_LIVELOCK) && !x->clearing) {
             finish(x, false);
             x->more = x->lost = true;
             stop(x, ASX_EXPLORE_STOP_FIRST);

@@ -33,6 +33,7 @@ typedef struct asx__lab_task {
     uint32_t made;       /* channels and locks */
     uint32_t opened;     /* regions */
     uint64_t ticket;     /* its place in what it waits for */
+    uint64_t uses;       /* serial of the region of what its last operation is about; 0: of none */
     uint64_t joins;      /* serial of whom it waits for by a join that is no operation; or 0 */
     uint64_t joiner;     /* who was the last to wait for it so; 0: nobody */
     uint32_t regions;    /* that it has opened, the last first; as in asx__lab_region */
@@ -60,7 +61,7 @@ typedef struct asx__lab_thing {
     uint32_t type;       /* the event that told of it */
     uint64_t serial;     /* of memory its address */
     uint64_t name;       /* for the engine */
-    uint64_t region;     /* of an obligation its serial; of memory the size */
+    uint64_t region;     /* its serial; of memory the size */
     uint32_t prev;       /* the one before it that has the same place in `heads`, or is memory too;
                             its number + 1, 0: there is none */
     bool counted;        /* an obligation that takes one of so many places */
@@ -181,6 +182,7 @@ typedef struct asx__explorer {
     size_t known_cap;
     uint64_t bugs, too_long;
     bool told;           /* of one that was not good */
+    bool over;           /* somebody stands before an operation on what is gone: nobody goes on */
     bool stop;
     asx_explore_stop stopped; /* why */
     bool lost;           /* what is left to explore cannot be on this runtime */

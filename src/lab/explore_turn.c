@@ -795,13 +795,19 @@ static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_k
 }
 
 /* The operation, if there is anything to be told apart. */
-static bool make_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
+static bool make_op(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind,
                     uint64_t object, uint64_t a, asx__op *op)
 {
+    self->uses = 0;
     if (rows[kind].made_by == 0)
         return make_task_op(x, self, kind, object, a, op);
-    op->name = name_of_thing(x, rows[kind].made_by, object);
-    return op->name != 0;
+    const asx__lab_thing *thing = find_thing(x, rows[kind].made_by, object);
+    if (thing == NULL)
+        return false;
+    op->name = thing->name;
+    if (rows[kind].made_by != OBLIGATION)
+        self->uses = thing->region;
+    return true;
 }
 
 /* Something was done by an operation that others will ask for. */

@@ -277,7 +277,8 @@ static void on_done(asx__keeper *k, asx__lab_worker *w)
     asx__keeper_settle_bets(k);
 }
 
-static void on_status(asx__keeper *k)
+/* Its last word. Samples that it has not come to the end of count as far as it came. */
+static void on_status(asx__keeper *k, asx__lab_worker *w)
 {
     asx__reader r = { k->message.at, k->message.len, false };
     asx_status st = (asx_status)asx__read_u32(&r);
@@ -292,6 +293,9 @@ static void on_status(asx__keeper *k)
     }
     if (st < 0)
         asx__keeper_stop(k, ASX_EXPLORE_STOP_FAILED);
+    if (k->sampling && w->batch != NULL)
+        asx__keeper_settle_samples(k, w->batch);
+    w->batch = NULL;
 }
 
 /* False: it is gone. */
@@ -318,7 +322,7 @@ static bool hear(asx__keeper *k, asx__lab_worker *w)
         k->wide = true;
         break;
     case ASX__MESSAGE_STATUS: /* its last word, before it was told to go */
-        on_status(k);
+        on_status(k, w);
         end_worker(w, false);
         break;
     default:

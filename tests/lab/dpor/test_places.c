@@ -243,3 +243,64 @@ ASX_TEST(who_joins_the_owner_of_its_region_waits_for_ever)
     CHECK_EQ(result.totals.executions, 1);
     CHECK_EQ(result.totals.deadlocks, 1);
 }
+
+/* ---- what outlives its region --------------------------------------------------------------- */
+
+static asx_mutex mutex;
+
+static asx_status lock_of_inner(asx_cx *cx, void *arg)
+{
+    asx_mutex_guard guard;
+    (void)asx_lab_load(cx, &((fixture *)arg)->x);
+    if (asx_mutex_lock(&mutex, cx, &guard) == ASX_OK)
+        (void)asx_mutex_unlock(&guard);
+    return ASX_OK;
+}
+
+static asx_status store_once(asx_cx *cx, void *arg)
+{
+    asx_lab_store(cx, &((fixture *)arg)->x, 1);
+    return ASX_OK;
+}
+
+static void closed_around_a_lock(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&f->inner, "m", &mutex), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->inner, "a", store_once, f), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "b", lock_of_inner, f), ASX_OK);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+static void joined_before_the_close(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&f->inner, "m", &mutex), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, NULL, lock_of_inner, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &f->task[0], NULL), ASX_OK);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Nothing is left of what it stands before: it is not let go on. */
+ASX_TEST(a_region_that_is_closed_around_who_is_about_to_use_it_is_a_failure)
+{
+    fixture f = { .x = 0 };
+    for (uint32_t jobs = 1; jobs <= 2; jobs++) {
+        asx_explore_options options = { .mode = ASX_EXPLORE_DFS, .jobs = jobs };
+        asx_explore_result result = classes_explore(closed_around_a_lock, &f, &options);
+        CHECK_GE(result.totals.bugs, 1); /* in one of the processes, or in both */
+        CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_FIRST);
+        CHECK(!result.complete);
+        options.mode = ASX_EXPLORE_RANDOM;
+        result = classes_explore(closed_around_a_lock, &f, &options);
+        CHECK_GE(result.totals.bugs, 1);
+        CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_FIRST);
+    }
+    CHECK_EQ(classes_of(joined_before_the_close, &f), 1);
+}
