@@ -482,11 +482,12 @@ static uint32_t take_last(asx__dpor *d, const mover *m)
     return last;
 }
 
-/* Does it never do more with `other` than look at it: the end of a channel that it uses? */
+/* Does it never do more with `other` than look at it: the end of a channel that it uses, the flag
+ * of the region around what it opens? */
 static bool only_looks_at_other(asx__op_kind kind)
 {
     return (kind >= ASX__OP_SEND && kind <= ASX__OP_EVICT) || kind == ASX__OP_RESERVE ||
-           kind == ASX__OP_TRY_RESERVE ||
+           kind == ASX__OP_TRY_RESERVE || kind == ASX__OP_TAKE_PLACE ||
            (kind >= ASX__OP_MPMC_SEND && kind <= ASX__OP_MPMC_CLONE);
 }
 

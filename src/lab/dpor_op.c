@@ -585,7 +585,7 @@ static bool looks_late(asx__op_kind kind)
 {
     return kind == ASX__OP_CONDITION_GO_ON || kind == ASX__OP_GO_ON ||
            kind == ASX__OP_MPMC_TAKEN || kind == ASX__OP_FIRST_OF || kind == ASX__OP_SPAWN ||
-           kind == ASX__OP_OPEN_REGION;
+           kind == ASX__OP_OPEN_REGION || kind == ASX__OP_SET_UP || kind == ASX__OP_TAKE_PLACE;
 }
 
 bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed)

@@ -415,7 +415,8 @@ static void run_waker(asx__work *w)
         asx__work_writes(w, w->op->name, 0);
 }
 
-/* a: how many there is room for, in `other`; b: ASX__START_... */
+/* a: how many there is room for, in `other`; b: ASX__START_... What a cancelled task opens is
+ * cancelled; who is refused does not look. */
 static void run_spawn(asx__work *w)
 {
     const asx__op *op = w->op;
@@ -434,27 +435,35 @@ static void run_spawn(asx__work *w)
         asx__work_finds(w, ASX__FOUND_NOTHING);
         return;
     }
-    if (op->other == 0)
-        return;
-    uint64_t tasks = asx__work_reads(w, op->other);
-    if (tasks < op->a)
-        asx__work_writes(w, op->other, tasks + 1);
-    else if ((op->b & ASX__START_WAITS) == 0)
+    uint64_t tasks = op->other != 0 ? asx__work_reads(w, op->other) : 0;
+    if (op->other == 0 || tasks < op->a) {
+        if (op->other != 0)
+            asx__work_writes(w, op->other, tasks + 1);
+        if ((op->b & ASX__START_OPENS) != 0)
+            (void)is_cancelled(w);
+    } else if ((op->b & ASX__START_WAITS) == 0) {
         asx__work_finds(w, ASX__FOUND_NOTHING);
-    else if (is_cancelled(w))
+    } else if (is_cancelled(w)) {
         asx__work_finds(w, ASX__FOUND_CANCELLED);
-    else
+    } else {
         w->deed->enabled = false;
+    }
 }
 
-/* a: how many there is room for. Whether the region is closing is not asked: the task is in it. */
+/* a: how many there is room for; other: the flag of the region around it, 0: nobody else sets it.
+ * Whether that is closing is not asked: the task is in it. */
 static void run_take_place(asx__work *w)
 {
-    uint64_t regions = asx__work_reads(w, w->op->name);
-    if (regions < w->op->a)
-        asx__work_writes(w, w->op->name, regions + 1);
-    else
+    const asx__op *op = w->op;
+    uint64_t regions = asx__work_reads(w, op->name);
+    if (regions >= op->a) {
         asx__work_finds(w, ASX__FOUND_NOTHING);
+        return;
+    }
+    asx__work_writes(w, op->name, regions + 1);
+    (void)is_cancelled(w);
+    if (op->other != 0)
+        (void)asx__work_reads(w, op->other);
 }
 
 /* other: how many there are, if there is room for so many; the target: whether its region is

@@ -71,7 +71,6 @@ static const asx__turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_SHIELD] = { ASX__OP_SHIELD, 0, false },
     [ASX__TURN_SPAWN] = { ASX__OP_SPAWN, 0, false },
     [ASX__TURN_SET_UP] = { ASX__OP_SET_UP, 0, false },
-    [ASX__TURN_TAKE_PLACE] = { ASX__OP_TAKE_PLACE, 0, false },
     [ASX__TURN_SETTLE] = { ASX__OP_SETTLE, OBLIGATION, false },
     [ASX__TURN_LINK] = { ASX__OP_LINK, 0, false },
     [ASX__TURN_FIRST_OF] = { ASX__OP_FIRST_OF, 0, true },

@@ -316,6 +316,36 @@ static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t reg
     return op->a != 0 || x->far_cancels || x->far_spawns;
 }
 
+/* b: ASX__OPEN_... Whether the task is cancelled, and so what it opens, is looked at by what takes
+ * the place there, or finds that it is being closed. False: nobody could tell. */
+static bool make_open(asx__explorer *x, const asx__lab_task *self, uint64_t around, asx__op *op)
+{
+    uint64_t how = op->b;
+    bool looks = x->cancels && (how & ASX__OPEN_MASKED) == 0;
+    bool own = looks && x->far_cancels && (how & ASX__OPEN_OWN) != 0;
+    uint64_t cx = looks ? cancel_flag(self->id) : 0;
+    uint64_t flag = own || op->a != 0 ? asx__aim_flag(x, around) : 0;
+    op->b = 0;
+    if ((how & ASX__OPEN_SCOPED) == 0 && !is_fresh(x, self, around, op->a, 0)) {
+        asx__op late = *op;
+        late.kind = ASX__OP_SET_UP;
+        late.b = ASX__START_OPENS;
+        if (make_spawn(x, self, around, &late)) {
+            *op = late;
+            op->cx = cx;
+            return true;
+        }
+    }
+    op->cx = cx;
+    op->name = own ? flag : 0;
+    if ((how & ASX__OPEN_SCOPED) == 0 || op->a == 0 || flag == 0)
+        return looks;
+    op->kind = ASX__OP_TAKE_PLACE;
+    op->other = op->name;
+    op->name = flag + ASX__PART_REGIONS;
+    return true;
+}
+
 /* The task behind a link of `serial` whose number is the next from `least` on; NULL: no more. */
 static const asx__lab_task *next_linked(const asx__explorer *x, uint64_t serial, uint32_t least,
                                         uint64_t *ret_serial)
@@ -486,12 +516,6 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     case ASX__TURN_SET_UP:
     case ASX__TURN_SPAWN:
         return make_spawn(x, self, object, op);
-    case ASX__TURN_TAKE_PLACE:
-        op->name = asx__aim_flag(x, object);
-        if (op->name == 0)
-            return false;
-        op->name += ASX__PART_REGIONS;
-        return true;
     case ASX__TURN_WAKE:
         op->name = other != NULL ? ASX__NAME(ASX__NAME_WAKER, other->id, 0) : 0;
         return other != NULL && other->id != ASX__DPOR_NONE;
@@ -509,9 +533,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
         op->name = cancel_flag(self->id);
         return x->cancels && asx__aim_shields(x, self, a != 0, op);
     case ASX__TURN_OPEN_REGION:
-        op->name = x->far_cancels ? asx__aim_flag(x, object) : 0;
-        op->cx = cancel_flag(self->id);
-        return x->cancels;
+        return make_open(x, self, object, op);
     case ASX__TURN_IS_CANCELLED:
         op->cx = cancel_flag(self->id);
         return x->cancels;
@@ -846,15 +868,16 @@ static const char *site_of(const asx__explorer *x, asx__lab_task *self, const as
 /* Is it something that nobody could tell from nothing? Asked first of what happens most in tests
  * that do not cancel; what is not known here is asked again when the operation is made. */
 static inline bool is_nothing(const asx__explorer *x, const asx__task *task, asx__turn_kind kind,
-                              uint64_t a)
+                              uint64_t a, uint64_t b)
 {
     switch (kind) {
     case ASX__TURN_CHECKPOINT:
         return !x->cancels && (task->flags & ASX__T_METERED) == 0;
     case ASX__TURN_IS_CANCELLED:
-    case ASX__TURN_OPEN_REGION:
     case ASX__TURN_SHIELD:
         return !x->cancels;
+    case ASX__TURN_OPEN_REGION:
+        return !x->cancels && a == 0 && (b & ASX__OPEN_SCOPED) != 0;
     case ASX__TURN_STOP_REGION:
         return !x->far_spawns;
     case ASX__TURN_CLOSE_REGION:
@@ -885,8 +908,9 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     asx__op op = { .kind = rows[kind].kind, .a = a, .site = site, .aims = asx__aim_stamp(x) };
     if (ASX__UNLIKELY(starts))
         op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
-               ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u) |
-               ((b & ASX__SPAWN_OPENS) != 0 ? ASX__START_OPENS : 0u);
+               ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u);
+    else if (ASX__UNLIKELY(kind == ASX__TURN_OPEN_REGION))
+        op.b = b;
     if (ASX__UNLIKELY((task->flags & ASX__T_METERED) != 0) && rows[kind].can_cancel) {
         charge_poll(x, task);
         self = asx__explorer_known(x, serial);
@@ -932,7 +956,7 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
         return ASX__TURN_GOES;
     if (ASX__UNLIKELY(kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD))
         return draw_fault(x, task, kind);
-    if (!is_nothing(x, task, kind, a))
+    if (!is_nothing(x, task, kind, a, b))
         return stand(x, task, kind, object, a, b);
     (void)site_of(x, self, task, kind);
     self->joins = 0;

@@ -271,7 +271,7 @@ asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_ki
     if (ret_obligation == NULL ||
         (kind != ASX_OBLIGATION_KIND_PLAIN && kind != ASX_OBLIGATION_KIND_LEASE))
         return ASX_E_INVALID_ARGUMENT;
-    asx__counted_in_turn(region, 0);
+    asx__reserve_in_turn(region);
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0) {
         ASX__GATE_REGION(region, asx_obligation_reserve_at(&in, kind, ret_obligation, site));

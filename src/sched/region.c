@@ -257,7 +257,7 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
     if (ret_region == NULL || !options_ok(options))
         return ASX_E_INVALID_ARGUMENT;
     if (scoped)
-        asx__place_in_turn(rt, parent);
+        asx__scope_in_turn(rt, task, parent);
     if (parent->regions_max != 0 && parent->live_regions >= parent->regions_max)
         return ASX_E_ADMISSION_CLOSED;
     asx__region *region;
@@ -300,7 +300,7 @@ static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
 asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
                               const asx_region_options *options, const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && !asx__region_opens_in_turn(cx, true))
+    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
     return bury(ret_region, open_scope(cx, ret_region, options, site));
 }
@@ -333,9 +333,9 @@ static asx_status open_in(const asx_cx *cx, const asx_region *handle, asx_region
 asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_region *ret_region,
                                  const asx_region_options *options, const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && !asx__region_opens_in_turn(cx, false))
+    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
-    asx__counted_in_turn(handle, ASX__SPAWN_OPENS);
+    asx__open_in_turn(handle);
     return bury(ret_region, open_in(cx, handle, ret_region, options, site));
 }
 

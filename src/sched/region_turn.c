@@ -5,40 +5,42 @@
 #include "sched/region_turn.h"
 
 /* Explored: what a cancelled task opens is cancelled at once, and who cancels the region around it
- * later reaches it. False: there is no memory for it. */
-bool asx__region_opens_in_turn(const asx_cx *cx, bool scoped)
+ * later reaches it. The place that it takes there is taken in the same operation: a cancel between
+ * the two would come to a region that is not there. */
+void asx__scope_in_turn(asx_runtime *rt, asx__task *task, const asx__region *parent)
 {
-    const asx_runtime *rt = cx->rt_;
     if (ASX__LIKELY(rt->seam == NULL))
-        return true;
-    if (asx__fails(rt, ASX__TURN_NO_MEMORY))
-        return false;
-    if (rt->current == NULL || asx__task_masked(rt->current))
-        return true;
-    const asx__region *around = scoped ? asx__task_scope(rt->current) : NULL;
-    asx__turn(rt, rt->current, ASX__TURN_OPEN_REGION,
-              around != NULL ? asx__serial(around->generation) : 0, 0);
-    return true;
+        return;
+    bool masked = asx__task_masked(task);
+    if (masked && parent->regions_max == 0)
+        return; /* nobody can tell when */
+    (void)asx__turn_on(rt, task, ASX__TURN_OPEN_REGION, asx__serial(parent->generation),
+                       parent->regions_max,
+                       ASX__OPEN_SCOPED | (parent != task->region ? ASX__OPEN_OWN : 0u) |
+                           (masked ? ASX__OPEN_MASKED : 0u));
 }
 
-void asx__counted_in_turn(const asx_region *region, uint32_t what)
+void asx__open_in_turn(const asx_region *region)
 {
     if (ASX__LIKELY(region == NULL || region->rt_ == NULL || region->rt_->seam == NULL))
         return;
     const asx_runtime *rt = region->rt_;
     asx__region *r;
-    uint32_t max = 0;
-    if (asx__region_resolve(region, ASX_STATE_MASK_ALL, &r) == ASX_OK)
-        max = what == ASX__SPAWN_OPENS ? r->regions_max : r->obligations_max;
-    (void)asx__turn_on(rt, rt->current, ASX__TURN_SET_UP, asx__serial(region->id.generation), max,
-                       what);
+    bool known = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r) == ASX_OK;
+    bool masked = rt->current != NULL && asx__task_masked(rt->current);
+    (void)asx__turn_on(rt, rt->current, ASX__TURN_OPEN_REGION, asx__serial(region->id.generation),
+                       known ? r->regions_max : 0, masked ? ASX__OPEN_MASKED : 0u);
 }
 
-void asx__place_in_turn(asx_runtime *rt, const asx__region *parent)
+void asx__reserve_in_turn(const asx_region *region)
 {
-    if (ASX__UNLIKELY(rt->seam != NULL) && parent->regions_max != 0)
-        asx__turn(rt, rt->current, ASX__TURN_TAKE_PLACE, asx__serial(parent->generation),
-                  parent->regions_max);
+    if (ASX__LIKELY(region == NULL || region->rt_ == NULL || region->rt_->seam == NULL))
+        return;
+    const asx_runtime *rt = region->rt_;
+    asx__region *r;
+    bool known = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r) == ASX_OK;
+    asx__turn(rt, rt->current, ASX__TURN_SET_UP, asx__serial(region->id.generation),
+              known ? r->obligations_max : 0);
 }
 
 /* Explored: a cancel or a time-out may come before the region is closed, which its result tells.

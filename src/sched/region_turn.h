@@ -4,20 +4,17 @@
 
 #include "sched/sched.h"
 
-/* Before the running task opens a region, in the innermost that it has open if it is `scoped`;
- * false: there is no memory for it. */
-bool asx__region_opens_in_turn(const asx_cx *cx, bool scoped);
+/* Before the task opens a region in its own, or in the innermost that it has open; either may have
+ * room for so many. */
+void asx__scope_in_turn(asx_runtime *rt, asx__task *task, const asx__region *parent);
+/* Before the running task opens one, or reserves an obligation, in a region that others may have
+ * closed, and that may have room for so many; asked before the handle is resolved. */
+void asx__open_in_turn(const asx_region *region);
+void asx__reserve_in_turn(const asx_region *region);
 /* Before its owner closes it; `cancels`: and cancels what is in it. */
 void asx__region_stop_in_turn(asx_runtime *rt, asx__region *region, bool cancels);
 /* Before it is closed, which region->busy has kept it from. */
 void asx__region_close_in_turn(asx_runtime *rt, asx__region *region);
-
-/* Before a region is opened (`what`: ASX__SPAWN_OPENS) or an obligation reserved (0) in a region
- * that others may have closed, and that may have room for so many; asked before the handle is
- * resolved. */
-void asx__counted_in_turn(const asx_region *region, uint32_t what);
-/* Before a task opens a region in its own, which may have room for so many. */
-void asx__place_in_turn(asx_runtime *rt, const asx__region *parent);
 
 /* Before something is made in a region, which others may have closed or cancelled; asked before
  * the handle is resolved. NO_MEMORY: true if there is none, which sticks; SET_UP: false. */

@@ -60,14 +60,15 @@ struct asx_runtime;
     X(TRY_ACQUIRE)                                                                                 \
     X(RELEASE)                                                                                     \
     X(IS_CANCELLED)  /* - */                                                                       \
-    X(OPEN_REGION)   /* serial of the region around it, if the task has opened that; else 0 */     \
+    X(OPEN_REGION)   /* serial of the region around it; how many that has room for, 0: any;        \
+                        ASX__OPEN_... */                                                           \
     X(SHIELD)        /* -; 1: the last mask ends, 0: one begins; it has opened regions masked */   \
     X(NO_MEMORY)     /* - ; as a fault, a call that allocates fails: not 0 */                      \
     X(NO_STACK)      /* - ; likewise, a task that is started now will have none */                 \
     X(NO_THREAD)     /* - ; likewise, blocking work is refused */                                  \
     X(SPAWN)         /* region's serial; how many tasks it has room for, 0: any; ASX__SPAWN_... */ \
-    X(SET_UP)        /* likewise: something else is made in a region */                            \
-    X(TAKE_PLACE)    /* region's serial; how many regions it has room for: one is opened there */  \
+    X(SET_UP)        /* likewise: something else is made in a region, which may have room for so   \
+                        many obligations */                                                        \
     X(SETTLE)        /* obligation's number */                                                     \
     X(LINK)          /* serials of two tasks */                                                    \
     X(FIRST_OF)      /* serial of the region whose tasks race */                                   \
@@ -125,8 +126,14 @@ typedef enum asx__turn_kind {
 /* How a start goes. */
 enum {
     ASX__SPAWN_WAITS = 1, /* until there is room */
-    ASX__SPAWN_FAILS = 2, /* for lack of memory, which sticks to the region */
-    ASX__SPAWN_OPENS = 4  /* a region is opened there; else, SET_UP with a limit: an obligation */
+    ASX__SPAWN_FAILS = 2  /* for lack of memory, which sticks to the region */
+};
+
+/* How a region is opened. */
+enum {
+    ASX__OPEN_SCOPED = 1, /* where its task is: in the region that it lives in ... */
+    ASX__OPEN_OWN = 2,    /* ... or in the innermost that it has open */
+    ASX__OPEN_MASKED = 4  /* whether the task is cancelled makes no difference */
 };
 
 /* What the close of a region depends on. */

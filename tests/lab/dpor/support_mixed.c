@@ -452,6 +452,23 @@ static asx_status obligation(actor *a)
     return st < 0 ? st : told(a, asx_obligation_commit(&o));
 }
 
+/* In a region that others may be closing, or where there is room for one only. */
+static asx_status open_in(asx_cx *cx, actor *a, int code)
+{
+    asx_region own;
+    const asx_region *around = code == MIXED_OPEN_LIMITED ? &a->w->limited : &a->w->region;
+    if (code == MIXED_OPEN_MASKED)
+        (void)told(a, asx_mask_begin(cx, 0));
+    asx_status st = told(a, asx_region_open_in(cx, around, &own, NULL));
+    if (code == MIXED_OPEN_MASKED)
+        (void)told(a, asx_mask_end(cx));
+    if (st < 0)
+        return st;
+    if (code == MIXED_OPEN_IN_SPAWN)
+        (void)told(a, asx_spawn(&own, "helper", help_check, helper(a)));
+    return told(a, asx_region_close(&own, ASX_OK));
+}
+
 static asx_status cancel_own_region(asx_cx *cx, actor *a)
 {
     asx_region own;
@@ -503,6 +520,11 @@ static asx_status task_call(asx_cx *cx, actor *a, int code)
         return told(a, asx_spawn(&w->limited, "limited", help_store, helper(a)));
     case MIXED_OBLIGATION:
         return obligation(a);
+    case MIXED_OPEN_IN:
+    case MIXED_OPEN_IN_SPAWN:
+    case MIXED_OPEN_LIMITED:
+    case MIXED_OPEN_MASKED:
+        return open_in(cx, a, code);
     default:
         return ASX_OK;
     }
@@ -666,13 +688,14 @@ void mixed_run(asx_cx *cx, void *program)
     w->units.units = 1;
     *self = (actor){ w, MIXED_TASKS, 0, 0 };
     asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
-    asx_region_options limited = { .tasks_max = 1 };
+    asx_region_options limited = { .tasks_max = 1, .regions_max = 2 }; /* one is `region` */
+    asx_region_options own = { .policy = ASX_POLICY_COLLECT, .regions_max = w->p->narrow };
     limited.admission = w->p->waits ? ASX_ADMISSION_WAIT : ASX_ADMISSION_REFUSE;
     (void)asx_region_open(cx, &w->home, &collect);
     make_objects(w);
     (void)asx_region_open(cx, &w->inner, &collect);
     (void)asx_region_open(cx, &w->limited, &limited);
-    (void)asx_region_open(cx, &w->region, &collect); /* last: nobody can have cancelled it */
+    (void)asx_region_open(cx, &w->region, &own); /* last: nobody can have cancelled it */
     for (int i = 0; i < w->p->tasks; i++)
         start(cx, w, i);
     if (w->p->inner)
@@ -703,6 +726,7 @@ void mixed_draw(asx__rng *rng, mixed_program *p)
     p->many = (int)asx__rng_below(rng, 3);
     p->inner = asx__rng_below(rng, 4) == 0;
     p->waits = asx__rng_below(rng, 2) == 0;
+    p->narrow = asx__rng_below(rng, 4) == 0;
     p->clock = (asx_explore_clock)asx__rng_below(rng, 2);
     p->deadline_ns = asx__rng_below(rng, 6) == 0 ? ASX_MS : 0;
     if (asx__rng_below(rng, 8) == 0)
@@ -717,9 +741,9 @@ void mixed_draw(asx__rng *rng, mixed_program *p)
 
 void mixed_print(const mixed_program *p)
 {
-    fprintf(stderr, "capacities %d and %d, clock %d, faults %u%s%s%s\n", p->capacity, p->many,
+    fprintf(stderr, "capacities %d and %d, clock %d, faults %u%s%s%s%s\n", p->capacity, p->many,
             (int)p->clock, p->faults, p->inner ? ", last in an inner region" : "",
-            p->waits ? ", waits for room" : "",
+            p->waits ? ", waits for room" : "", p->narrow ? ", room for one region" : "",
             p->deadline_ns != 0 ? ", first has a deadline" : "");
     for (int t = 0; t < p->tasks; t++) {
         fprintf(stderr, "  task %d%s:", t, p->polls[t] ? " (poll)" : "");
@@ -820,7 +844,7 @@ static bool without_call(const mixed_program *p, int t, int i, mixed_program *re
 static bool shrink_settings(mixed_program *p, const char *complaint, uint64_t most, uint64_t seeds)
 {
     bool smaller = false;
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 10; i++) {
         mixed_program q = *p;
         if (i < MIXED_TASKS)
             q.polls[i] = false;
@@ -833,6 +857,8 @@ static bool shrink_settings(mixed_program *p, const char *complaint, uint64_t mo
         else if (i == 6)
             q.faults = 0;
         else if (i == 7)
+            q.narrow = false;
+        else if (i == 8)
             q.clock = ASX_EXPLORE_QUIESCENT;
         else
             q.capacity = q.many = 1;

@@ -28,6 +28,7 @@
     X(RACE_SENDS) X(RACE_WAITS) X(RACE_THREE) X(TIMEOUT) X(JOIN_ALL) X(JOIN) X(LINK) X(FAIL)       \
     X(SCOPE) X(SCOPE_CANCELLED) X(SCOPE_FINALIZES) X(SCOPE_TIMED) X(SCOPE_FAILS) X(SCOPE_LEFT)     \
     X(SCOPE_WAITS) X(SPAWN) X(SPAWN_LIMITED) X(SPAWN_INNER) X(OBLIGATION)                          \
+    X(OPEN_IN) X(OPEN_IN_SPAWN) X(OPEN_LIMITED) X(OPEN_MASKED)                                     \
     X(LOAD) X(STORE) X(ADD_CELL) X(CAS) X(CHOOSE) X(LAB_LOCK) X(LAB_UNITS)
 
 typedef enum mixed_call {
@@ -45,6 +46,7 @@ typedef struct mixed_program {
     bool polls[MIXED_TASKS];
     bool inner;           /* the last task lives in an inner region */
     bool waits;           /* for room in the region with a limit */
+    bool narrow;          /* where all but the last live there is room for one region */
     int capacity, many;   /* of the two channels */
     uint64_t deadline_ns; /* of the first task; 0: none */
     asx_explore_clock clock;

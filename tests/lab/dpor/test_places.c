@@ -72,6 +72,127 @@ ASX_TEST(a_region_takes_no_place_of_a_promise)
     CHECK_EQ(classes_of(region_and_promise, &f), 2 * 2);
 }
 
+static asx_status open_and_close(asx_cx *cx, void *arg)
+{
+    asx_region own;
+    (void)arg;
+    if (open_region(cx, &own) == ASX_OK)
+        (void)asx_region_close(&own, ASX_OK);
+    return ASX_OK;
+}
+
+static asx_status cancel_first(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    return asx_task_cancel(&((fixture *)arg)->task[0], NULL);
+}
+
+/* `owners` of them open a region where there is room for one, and somebody cancels. */
+static void cancelled_in_room(asx_cx *cx, fixture *f, int owners, asx_task_fn cancel)
+{
+    asx_region_options one = { .policy = ASX_POLICY_COLLECT, .regions_max = 1 };
+    CHECK_STATUS(asx_region_open(cx, &f->home, &one), ASX_OK);
+    for (int i = 0; i < owners; i++)
+        start(f, i, f->owner);
+    start(f, owners, cancel);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+static void first_of_one_is_cancelled(asx_cx *cx, void *arg)
+{
+    cancelled_in_room(cx, arg, 1, cancel_first);
+}
+
+static void first_of_two_is_cancelled(asx_cx *cx, void *arg)
+{
+    cancelled_in_room(cx, arg, 2, cancel_first);
+}
+
+static void both_are_cancelled(asx_cx *cx, void *arg)
+{
+    cancelled_in_room(cx, arg, 2, cancel_home);
+}
+
+/* A cancel comes before the region is opened, before it is closed, or later; to who finds no place
+ * it makes no difference when. Two open theirs one after the other, either way round, or the other
+ * has the place. */
+ASX_TEST(a_place_is_taken_and_the_region_opened_in_one)
+{
+    fixture f = { .owner = open_and_close };
+    CHECK_EQ(classes_of(first_of_one_is_cancelled, &f), 3);
+    CHECK_EQ(classes_of(first_of_two_is_cancelled, &f), 2 * 3 + 3 + 1);
+    CHECK_EQ(classes_of(both_are_cancelled, &f), 2 * 5 + 2 * 3);
+}
+
+static asx_status cancel_outer(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    return asx_region_cancel(&((fixture *)arg)->outer, NULL);
+}
+
+static void opened_in_a_room(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region_options one = { .policy = ASX_POLICY_COLLECT, .regions_max = 1 };
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &f->outer, &one), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "c", cancel_outer, f), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
+    (void)asx_spawn(&f->inner, "b", check_once, f);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Before it is opened, before the checkpoint in it, after that, after its close, or last. */
+ASX_TEST(the_cancel_of_a_room_races_with_what_its_owner_opens_there)
+{
+    fixture f = { .x = 0 };
+    CHECK_EQ(classes_of(opened_in_a_room, &f), 5);
+}
+
+static asx_status open_at_home(asx_cx *cx, void *arg)
+{
+    asx_region own;
+    if (asx_region_open_in(cx, &((fixture *)arg)->home, &own, NULL) == ASX_OK)
+        (void)asx_region_close(&own, ASX_OK);
+    return ASX_OK;
+}
+
+static void opened_at_home(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    start(f, 0, f->owner);
+    start(f, 1, cancel_first);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+static asx_status open_at_home_masked(asx_cx *cx, void *arg)
+{
+    return asx_with_cancel_mask(cx, open_at_home, arg);
+}
+
+/* It finds the region around it closing, whatever comes then; or is opened before that: the cancel
+ * comes first, before its close, or later. Under a mask no cancel reaches it. */
+ASX_TEST(a_cancel_comes_before_a_region_is_opened_in_another_or_after_it)
+{
+    fixture f = { .owner = open_at_home };
+    CHECK_EQ(classes_of(opened_at_home, &f), 1 + 3);
+    f.owner = open_at_home_masked;
+    CHECK_EQ(classes_of(opened_at_home, &f), 2);
+}
+
+/* Two, where there is room for one. Both find it closing; or one does, the other three ways as
+ * above; or none: the region is cancelled before both, or between the two, before the close of the
+ * first or after it; or after both, of which one has found no place, or has come after the close of
+ * the other: before the last close or after it. */
+ASX_TEST(the_cancel_of_a_room_races_with_what_others_open_there)
+{
+    fixture f = { .owner = open_at_home };
+    CHECK_EQ(classes_of(both_are_cancelled, &f), 1 + 2 * 3 + 1 + 2 * (2 + 2 + 2));
+}
+
 static asx_status start_there(asx_cx *cx, void *arg)
 {
     (void)cx;
