@@ -216,6 +216,7 @@ asx_status asx_sleep(asx_cx *cx, uint64_t duration_ns)
 struct asx__waker_cell {
     asx__task *task; /* NULL: it has ended */
     asx_runtime *rt; /* I */
+    uint64_t serial; /* I: the task's */
 };
 
 void asx__waker_orphan(struct asx__waker_cell *cell)
@@ -238,11 +239,9 @@ static void wake_cell(struct asx__waker_cell *cell)
 static void wake_external(void *arg)
 {
     struct asx__waker_cell *cell = arg;
-    if (ASX__UNLIKELY(cell->rt->seam != NULL) && cell->task != NULL)
-        asx__turn(cell->rt, cell->rt->current, ASX__TURN_WAKE,
-                  asx__serial(cell->task->generation), 0);
+    asx__turn(cell->rt, cell->rt->current, ASX__TURN_WAKE, cell->serial, 0); /* ended or not */
     if (ASX__UNLIKELY(cell->rt->found != NULL) && cell->task != NULL)
-        cell->rt->found(cell->rt, 0, asx__serial(cell->task->generation));
+        cell->rt->found(cell->rt, 0, cell->serial);
     if (cell->rt->gate == NULL) {
         wake_cell(cell);
         return;
@@ -290,6 +289,7 @@ asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker)
             return ASX_E_RESOURCE_EXHAUSTED;
         extra->waker->task = task;
         extra->waker->rt = rt;
+        extra->waker->serial = asx__serial(task->generation);
     }
     ret_waker->wake = wake_external;
     ret_waker->arg = extra->waker;
