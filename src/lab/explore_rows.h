@@ -76,6 +76,7 @@ static const asx__turn_row rows[ASX__TURN_COUNT] = {
     [ASX__TURN_FIRST_OF] = { ASX__OP_FIRST_OF, 0, true },
     [ASX__TURN_WAKE] = { ASX__OP_WAKE, 0, false },
     [ASX__TURN_WAIT_EXTERNAL] = { ASX__OP_WAIT_EXTERNAL, 0, true },
+    [ASX__TURN_WAIT_WOKEN] = { ASX__OP_WAIT_EXTERNAL, 0, false },
     [ASX__TURN_CONDITION_WAIT] = { ASX__OP_CONDITION_WAIT, CONDITION, true },
     [ASX__TURN_CONDITION_GO_ON] = { ASX__OP_CONDITION_GO_ON, CONDITION, true },
     [ASX__TURN_SIGNAL] = { ASX__OP_SIGNAL, CONDITION, false },

@@ -520,6 +520,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
         op->name = other != NULL ? ASX__NAME(ASX__NAME_WAKER, other->id, 0) : 0;
         return other != NULL && other->id != ASX__DPOR_NONE;
     case ASX__TURN_WAIT_EXTERNAL:
+    case ASX__TURN_WAIT_WOKEN:
         op->name = ASX__NAME(ASX__NAME_WAKER, self->id, 0);
         return true;
     case ASX__TURN_JOIN:

@@ -317,6 +317,18 @@ static asx_status wait_external(asx_runtime *rt, asx__task *task)
     return asx__wait_on(rt, task, &rt->external_wait, NULL);
 }
 
+bool asx__wait_woken(asx_runtime *rt, asx__task *task, bool told)
+{
+    uint64_t found = asx__turn_on(rt, task,
+                                  told ? ASX__TURN_WAIT_WOKEN : ASX__TURN_WAIT_EXTERNAL, 0, 0, 0);
+    if (found == ASX__TURN_IS_CANCELLED_NOW)
+        return false;
+    task->flags &= ~(uint32_t)ASX__T_EXTERNAL;
+    if (rt->found != NULL)
+        rt->found(rt, 0, asx__serial(task->generation));
+    return true;
+}
+
 asx_status asx_wait_external(asx_cx *cx)
 {
     asx__task *task;

@@ -74,6 +74,7 @@ struct asx_runtime;
     X(FIRST_OF)      /* serial of the region whose tasks race */                                   \
     X(WAKE)          /* task's serial */                                                           \
     X(WAIT_EXTERNAL) /* - */                                                                       \
+    X(WAIT_WOKEN)    /* - ; no cancel ends it */                                                   \
     X(CONDITION_WAIT)    /* condition's serial; mutex's serial */                                  \
     X(CONDITION_GO_ON)   /* likewise */                                                            \
     X(SIGNAL)                                                                                      \
@@ -167,6 +168,10 @@ typedef struct asx__seam {
     bool (*goes_on)(void *ctx);
     bool fails; /* it wants calls to fail: NO_MEMORY, NO_STACK, NO_THREAD are asked */
 } asx__seam;
+
+/* A poll function on a fiber waits for its waker. As elsewhere a cancel resumes it once, and it is
+ * not told by that; what it waits for afterwards no cancel ends. False: it was cancelled. */
+bool asx__wait_woken(struct asx_runtime *rt, struct asx__task *task, bool told);
 
 /* What orders tasks and has no event in the journal. The running task has found that an object is
  * closed, or done; `created` is the event that made it. 0: it has called the waker of the task with

@@ -190,11 +190,14 @@ static asx_status poll_on_fiber(asx_cx *cx, void *arg)
     asx_runtime *rt = cx->rt_;
     asx__task *task = cx->task_;
     asx_poll result;
+    bool told = false;
     while ((result = p->fn(cx, p->state)) == ASX_POLL_PENDING) {
-        if (task->extra != NULL && task->extra->waker != NULL)
-            (void)asx_wait_external(cx);
-        else
-            (void)asx_yield(cx);
+        if (task->extra != NULL && task->extra->waker != NULL) {
+            told = !asx__wait_woken(rt, task, told) || told;
+        } else {
+            asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
+            (void)asx__give_way_refused(rt, task); /* cancelled or not: it is not told by that */
+        }
     }
     if (result == ASX_POLL_READY)
         return ASX_OK;

@@ -319,6 +319,34 @@ ASX_TEST(a_waker_resumes_its_task_and_is_remembered_once)
     kit_everywhere(external, NULL, ASX_OK);
 }
 
+static asx_status cancel_external(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_task task;
+    asx_join_result result;
+    woken w = { .asks = false };
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, waits_for_waker, &w, &task), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
+    CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
+    CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
+    CHECK_EQ(w.resumed, 2);
+    w.stop = true;
+    w.waker.wake(w.waker.arg);
+    CHECK_STATUS(asx_join(cx, &task, &result), ASX_OK);
+    CHECK_EQ(w.resumed, 3);
+    CHECK_EQ(result.outcome.kind, ASX_OUTCOME_OK); /* nobody has told it */
+    return asx_region_close(&r, ASX_OK);
+}
+
+/* In an exploration too: tests/lab/dpor/test_timers.c. */
+ASX_TEST(a_cancel_resumes_a_task_that_waits_for_its_waker_once)
+{
+    asx_test_one_worker("who has run when a yield returns");
+    kit_everywhere(cancel_external, NULL, ASX_OK);
+}
+
 static asx_status fiber_external(asx_cx *cx, void *arg)
 {
     woken *w = arg;

@@ -13,13 +13,11 @@ typedef struct fixture {
     asx_waker waker;
     int wakers; /* tasks that call it */
     int there, go, x, polls;
-    asx_status seen;
 } fixture;
 
 static void begin(asx_cx *cx, fixture *f)
 {
     f->there = f->go = f->x = f->polls = 0;
-    f->seen = ASX_OK;
     CHECK_STATUS(asx_region_open(cx, &f->region, NULL), ASX_OK);
 }
 
@@ -76,4 +74,91 @@ ASX_TEST(the_waker_of_a_task_that_has_ended_is_called_all_the_same)
     (void)classes_with(call_the_ended, &f, ASX_EXPLORE_QUIESCENT, ASX_EXPLORE_FAULT_CANCEL);
     f.wakers = 3;
     (void)classes_of(call_the_ended, &f);
+}
+
+/* ---- poll tasks that are cancelled ---------------------------------------------------------- */
+
+static asx_poll wait_to_go(asx_cx *cx, void *state)
+{
+    fixture *f = state;
+    if (f->polls++ == 0) {
+        CHECK_STATUS(asx_cx_waker(cx, &f->waker), ASX_OK);
+        asx_lab_store(cx, &f->there, 1);
+    }
+    return asx_lab_load(cx, &f->go) != 0 ? ASX_POLL_READY : ASX_POLL_PENDING;
+}
+
+static asx_status cancel_then_call(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    (void)asx_task_cancel(&f->task, NULL);
+    asx_lab_store(cx, &f->go, 1);
+    if (asx_lab_load(cx, &f->there) != 0)
+        f->waker.wake(f->waker.arg);
+    return ASX_OK;
+}
+
+static asx_status only_cancel(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)asx_task_cancel(&((fixture *)arg)->task, NULL);
+    return ASX_OK;
+}
+
+static void poll_with(asx_cx *cx, fixture *f, asx_poll_fn poll, asx_task_fn other)
+{
+    asx_join_result result = { 0 };
+    begin(cx, f);
+    CHECK_STATUS(asx_spawn_poll_task(&f->region, NULL, poll, f, &f->task), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->region, "c", other, f), ASX_OK);
+    CHECK_STATUS(asx_join(cx, &f->task, &result), ASX_OK);
+    end(cx, f);
+    asx_lab_check(cx, f->polls <= 3 && result.outcome.kind == ASX_OUTCOME_OK);
+}
+
+static void poll_is_cancelled(asx_cx *cx, void *arg)
+{
+    poll_with(cx, arg, wait_to_go, cancel_then_call);
+}
+
+static void poll_is_only_cancelled(asx_cx *cx, void *arg)
+{
+    poll_with(cx, arg, wait_to_go, only_cancel);
+}
+
+/* The cancel resumes it once, and is not acknowledged by that; then it waits. Nobody else ends that
+ * wait. */
+ASX_TEST(a_cancel_resumes_a_poll_task_once)
+{
+    fixture f = { 0 };
+    (void)classes_of(poll_is_cancelled, &f);
+    asx_explore_options options = { .mode = ASX_EXPLORE_OPTIMAL };
+    asx_explore_result result = classes_explore(poll_is_cancelled, &f, &options);
+    CHECK_EQ(result.totals.bugs + result.totals.deadlocks + result.totals.too_long, 0);
+    (void)classes_of(poll_is_only_cancelled, &f);
+    result = classes_explore(poll_is_only_cancelled, &f, &options);
+    CHECK_EQ(result.totals.deadlocks, result.totals.executions);
+    CHECK_EQ(f.polls, 2);
+}
+
+/* It has no waker: it is called again and again. */
+static asx_poll come_again(asx_cx *cx, void *state)
+{
+    fixture *f = state;
+    asx_lab_store(cx, &f->go, 1);
+    return ++f->polls == 3 ? ASX_POLL_READY : ASX_POLL_PENDING;
+}
+
+static void poll_is_cancelled_while_it_runs(asx_cx *cx, void *arg)
+{
+    poll_with(cx, arg, come_again, only_cancel);
+}
+
+ASX_TEST(a_poll_task_that_comes_again_is_not_told)
+{
+    fixture f = { 0 };
+    (void)classes_of(poll_is_cancelled_while_it_runs, &f);
+    asx_explore_options options = { .mode = ASX_EXPLORE_OPTIMAL };
+    asx_explore_result result = classes_explore(poll_is_cancelled_while_it_runs, &f, &options);
+    CHECK_EQ(result.totals.bugs + result.totals.deadlocks, 0);
 }
