@@ -358,16 +358,17 @@ static void wait_for_messages(asx__keeper *k)
 static asx_status save(asx__keeper *k)
 {
     asx__bytes file = { 0 };
+    uint32_t features = asx__load_relaxed(&k->common->features);
     k->saved_ns = asx__keeper_now();
-    k->unsaved = (asx__load_relaxed(&k->common->features) & ASX__FEATURE_ELSEWHERE) != 0;
+    k->unsaved = (features & ASX__FEATURE_ELSEWHERE) != 0;
     if (k->unsaved)
         return ASX_OK;
     asx__saved c = { .sum = k->sum,
                           .classes = &k->classes,
                           .names = &k->common->names,
                           .pool = k->pool,
-                          .wide = k->wide,
-                          .features = asx__load_relaxed(&k->common->features),
+                          .wide = k->wide || (features & ASX__FEATURE_WIDE) != 0,
+                          .features = features,
                           .next_sample = k->next_sample,
                           .span = k->span,
                           .elapsed_ns = asx__keeper_now() - k->started_ns + k->before_ns };

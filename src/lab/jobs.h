@@ -58,7 +58,8 @@ typedef enum asx__feature {
     ASX__FEATURE_FAR_SPAWNS = 4,
     ASX__FEATURE_ELSEWHERE = 8, /* one process only: names of cells mean nothing to others */
     ASX__FEATURE_DROPS = 16,
-    ASX__FEATURE_CLAIMS = 32
+    ASX__FEATURE_CLAIMS = 32,
+    ASX__FEATURE_WIDE = 64 /* operations access several objects */
 } asx__feature;
 
 /* Of a worker, written by it but for `want`; all A. */

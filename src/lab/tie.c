@@ -129,7 +129,9 @@ static void share_features(asx__explorer *x)
                    (x->far_cancels ? ASX__FEATURE_FAR_CANCELS : 0u) |
                    (x->far_spawns ? ASX__FEATURE_FAR_SPAWNS : 0u) |
                    (x->elsewhere ? ASX__FEATURE_ELSEWHERE : 0u) |
-                   (x->drops ? ASX__FEATURE_DROPS : 0u) | (x->claims ? ASX__FEATURE_CLAIMS : 0u);
+                   (x->drops ? ASX__FEATURE_DROPS : 0u) |
+                   (x->claims ? ASX__FEATURE_CLAIMS : 0u) |
+                   (asx__dpor_is_wide(x->dpor) ? ASX__FEATURE_WIDE : 0u);
     if ((own & ~asx__load_relaxed(&x->tie->common->features)) != 0)
         (void)asx__fetch_or_relaxed(&x->tie->common->features, own);
 }

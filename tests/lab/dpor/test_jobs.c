@@ -623,6 +623,10 @@ ASX_TEST_TIMEOUT(every_mode_can_be_resumed, 120)
     parts = in_pieces(options, adders, 70, &pieces);
     same(&parts, &whole, true);
     CHECK_GE(pieces, 3);
+    whole = run(&options, channels); /* whoever goes on knows what its operations are */
+    parts = in_pieces(options, channels, 70, &pieces);
+    same(&parts, &whole, true);
+    CHECK_EQ(pieces, 5);
 }
 
 /* After each execution, on programs of both kinds. */
