@@ -18,7 +18,9 @@
  *
  * Shields. A scope that its owner opened under a mask is not reached by a cancellation of the owner
  * or of the region around it while the mask holds: otherwise no masked cleanup could use a region.
- * It catches up when the mask ends, is used up or is lifted.
+ * It catches up with its owner when the mask ends, is used up or is lifted. With a region that its
+ * owner has opened around it, and that alone was cancelled meanwhile, it does not: who wants that
+ * opens it when the mask has ended.
  */
 #include "sched/engine.h"
 
