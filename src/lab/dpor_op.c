@@ -468,6 +468,20 @@ static void close_region(asx__work *w, uint64_t flag)
     asx__work_writes(w, flag + ASX__PART_GONE, 2);
 }
 
+/* targets: whether what is around the region has stopped, so that it has too, or was cancelled and
+ * a shield kept that out; the innermost first. */
+bool asx__op_is_stopped(asx__work *w, uint64_t state)
+{
+    const asx__op *op = w->op;
+    bool stopped = state != 0;
+    for (uint32_t i = 0; i < op->targets_len && !stopped; i++) {
+        bool part = (op->targets[i] & ASX__PART_STOPPED) != 0; /* a failed set-up is its own */
+        state = asx__work_reads(w, op->targets[i]);
+        stopped = part ? (state & 1) != 0 : state != 0;
+    }
+    return stopped;
+}
+
 /* Tasks, cancellation and time. */
 static void run_task(asx__work *w)
 {

@@ -421,7 +421,7 @@ static void run_spawn(asx__work *w)
 {
     const asx__op *op = w->op;
     uint64_t stopped = asx__work_part(w, ASX__PART_STOPPED);
-    if (asx__work_reads(w, stopped) != 0) {
+    if (asx__op_is_stopped(w, asx__work_reads(w, stopped))) {
         (void)asx__work_reads(w, asx__work_part(w, ASX__PART_GONE)); /* that says something else */
         asx__work_finds(w, ASX__FOUND_CLOSED);
         return;

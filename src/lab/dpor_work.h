@@ -105,6 +105,8 @@ static inline uint64_t asx__work_part(const asx__work *w, uint64_t which)
 
 /* dpor_op.c: sets flags that are among the targets. */
 void asx__op_sets(asx__work *w, uint32_t from, uint32_t to);
+/* Is nothing started in a region any more, of which the part that says so is in that state? */
+bool asx__op_is_stopped(asx__work *w, uint64_t state);
 /* dpor_memory.c: kinds from ASX__OP_FENCE on. */
 void asx__op_run_memory(asx__work *w);
 /* dpor_sync.c: kinds from ASX__OP_FIRST_OF on. */

@@ -106,6 +106,7 @@ typedef struct asx__lab_region {
     bool limited;        /* there is room for so many tasks only */
     bool counts_regions; /* for so many regions */
     bool counts_obligations;
+    bool scoped;         /* opened where its owner was; else it stops with the region around it */
     bool shielded;       /* opened under a mask: no cancel from around it reaches it as long as its
                             owner has one ... */
     bool bare;           /* ... which it had not always */
@@ -346,6 +347,9 @@ uint64_t asx__aim_flag(const asx__explorer *x, uint64_t serial);
 uint64_t *asx__aim_room(asx__explorer *x, size_t count);
 /* Their names, for the targets of an operation. NULL: no memory. */
 uint64_t *asx__aim_find(asx__explorer *x, const asx__lab_aim *aim, uint32_t *ret_count);
+/* A region that was opened by handle stops with the one around it: the parts of those that say so,
+ * the innermost first. NULL: no memory, or there is none. */
+uint64_t *asx__aim_around(asx__explorer *x, uint64_t serial, uint32_t *ret_count);
 /* Completes a SHIELD: the last mask of the task ends, or one begins. False: nobody could tell. */
 bool asx__aim_shields(asx__explorer *x, const asx__lab_task *self, bool ends, asx__op *op);
 /* The last event may have been stopped by a shield. */

@@ -223,6 +223,30 @@ uint64_t *asx__aim_find(asx__explorer *x, const asx__lab_aim *aim, uint32_t *ret
     return name_targets(&s, list_targets(&s), ret_count);
 }
 
+/* Cancelled, it stops what a shield keeps the cancel out of. */
+uint64_t *asx__aim_around(asx__explorer *x, uint64_t serial, uint32_t *ret_count)
+{
+    const asx__lab_region *r = asx__explorer_region(x, serial);
+    uint32_t count = 0;
+    *ret_count = 0;
+    for (; r != NULL && !r->scoped && asx__aim_flag(x, r->parent) != 0; count += 2)
+        r = asx__explorer_region(x, r->parent);
+    uint64_t *names = ASX__UNLIKELY(count != 0) ? asx__aim_room(x, count) : NULL;
+    if (names == NULL)
+        return NULL;
+    bool shielded = false;
+    r = asx__explorer_region(x, serial);
+    for (; !r->scoped && asx__aim_flag(x, r->parent) != 0;
+         r = asx__explorer_region(x, r->parent)) {
+        uint64_t flag = asx__aim_flag(x, r->parent);
+        shielded = shielded || r->shielded;
+        names[(*ret_count)++] = flag + ASX__PART_STOPPED;
+        if (shielded)
+            names[(*ret_count)++] = flag;
+    }
+    return names;
+}
+
 /* ---- masks ---------------------------------------------------------------------------------- */
 
 static bool is_shielded_by(const asx__explorer *x, const asx__lab_region *r,

@@ -220,6 +220,7 @@ void asx__explorer_opened(asx__explorer *x, asx__lab_region *region)
     const asx__region *record = region->record;
     region->limited = record != NULL && record->tasks_max != 0;
     region->counts_regions = record != NULL && record->regions_max != 0;
+    region->scoped = record != NULL && record->scoped;
     region->counts_obligations = record != NULL && record->obligations_max != 0;
     region->shielded = record != NULL && record->owner != NULL && asx__task_masked(record->owner);
     x->limits = x->limits || region->limited || region->counts_regions;
@@ -313,7 +314,10 @@ static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t reg
                                                    : flag + ASX__PART_OBLIGATIONS;
     if (x->cancels && op->a != 0 && (op->b & ASX__START_WAITS) != 0)
         op->cx = cancel_flag(self->id);
-    return op->a != 0 || x->far_cancels || x->far_spawns;
+    if (op->a == 0 && !x->far_cancels && !x->far_spawns)
+        return false;
+    op->targets = asx__aim_around(x, region, &op->targets_len);
+    return true;
 }
 
 /* b: ASX__OPEN_... Whether the task is cancelled, and so what it opens, is looked at by what takes

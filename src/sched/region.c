@@ -193,7 +193,7 @@ static void init_record(asx_runtime *rt, asx__region *region, uint32_t index)
 }
 
 asx_status asx__region_create(asx_runtime *rt, asx__region *parent, asx__task *owner,
-                              const asx_region_options *options, const char *site,
+                              const asx_region_options *options, const char *site, bool scoped,
                               asx__region **ret_region)
 {
     static const asx_region_options none;
@@ -210,6 +210,7 @@ asx_status asx__region_create(asx_runtime *rt, asx__region *parent, asx__task *o
         return ASX_E_RESOURCE_EXHAUSTED;
     }
     init_record(rt, region, index);
+    region->scoped = scoped;
     region->name = options->name != NULL ? options->name : "";
     region->site = site;
     inherit(region, parent, options);
@@ -261,10 +262,9 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
     if (parent->regions_max != 0 && parent->live_regions >= parent->regions_max)
         return ASX_E_ADMISSION_CLOSED;
     asx__region *region;
-    asx_status st = asx__region_create(rt, parent, task, options, site, &region);
+    asx_status st = asx__region_create(rt, parent, task, options, site, scoped, &region);
     if (st < 0)
         return st;
-    region->scoped = scoped;
     region->caps &= cx->caps_; /* a narrowed context opens nothing wider than itself */
     asx__caps_narrowed(rt, region->caps);
     region->shielded = asx__task_masked(task);

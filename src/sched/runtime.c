@@ -280,7 +280,7 @@ static asx_status init_runtime(asx_runtime *rt)
         asx_region_options root = rt->config.root;
         if (root.name == NULL)
             root.name = "root";
-        st = asx__region_create(rt, NULL, NULL, &root, "-", &rt->root);
+        st = asx__region_create(rt, NULL, NULL, &root, "-", false, &rt->root);
         rt->near_region = rt->root;
     }
     if (st == ASX_OK)

@@ -888,7 +888,7 @@ asx_status asx__region_resolve(const asx_region *region, uint16_t endpoint_mask,
 /* The innermost region that the task has open; NULL: none. */
 asx__region *asx__task_scope(const asx__task *task);
 asx_status asx__region_create(asx_runtime *rt, asx__region *parent, asx__task *owner,
-                              const asx_region_options *options, const char *site,
+                              const asx_region_options *options, const char *site, bool scoped,
                               asx__region **ret_region);
 bool asx__region_is_valid(const asx__region *region);
 /* A child has ended, or something else may let a closing region go on. */

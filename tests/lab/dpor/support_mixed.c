@@ -457,16 +457,22 @@ static asx_status open_in(asx_cx *cx, actor *a, int code)
 {
     asx_region own;
     const asx_region *around = code == MIXED_OPEN_LIMITED ? &a->w->limited : &a->w->region;
-    if (code == MIXED_OPEN_MASKED)
+    bool masked = code == MIXED_OPEN_MASKED || code == MIXED_OPEN_MASKED_LATE;
+    bool late = code == MIXED_OPEN_IN_LATE || code == MIXED_OPEN_MASKED_LATE;
+    if (masked)
         (void)told(a, asx_mask_begin(cx, 0));
     asx_status st = told(a, asx_region_open_in(cx, around, &own, NULL));
-    if (code == MIXED_OPEN_MASKED)
+    if (masked && !late)
         (void)told(a, asx_mask_end(cx));
-    if (st < 0)
-        return st;
-    if (code == MIXED_OPEN_IN_SPAWN)
+    if (st == ASX_OK && late)
+        asx_lab_store(cx, &a->w->x, 80 + a->number);
+    if (st == ASX_OK && (late || code == MIXED_OPEN_IN_SPAWN))
         (void)told(a, asx_spawn(&own, "helper", help_check, helper(a)));
-    return told(a, asx_region_close(&own, ASX_OK));
+    if (st == ASX_OK)
+        st = told(a, asx_region_close(&own, ASX_OK));
+    if (masked && late)
+        (void)told(a, asx_mask_end(cx));
+    return st;
 }
 
 static asx_status cancel_own_region(asx_cx *cx, actor *a)
@@ -524,6 +530,8 @@ static asx_status task_call(asx_cx *cx, actor *a, int code)
     case MIXED_OPEN_IN_SPAWN:
     case MIXED_OPEN_LIMITED:
     case MIXED_OPEN_MASKED:
+    case MIXED_OPEN_IN_LATE:
+    case MIXED_OPEN_MASKED_LATE:
         return open_in(cx, a, code);
     default:
         return ASX_OK;

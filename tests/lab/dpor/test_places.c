@@ -314,6 +314,56 @@ ASX_TEST(a_start_after_a_step_may_find_its_region_cancelled)
     CHECK_EQ(classes_of(start_after_a_step, &f), 3);
 }
 
+static asx_status start_in_own(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    asx_region own;
+    int done = 0;
+    if (asx_region_open_in(cx, &f->home, &own, NULL) < 0)
+        return ASX_OK;
+    asx_lab_store(cx, &done, 1);
+    (void)asx_spawn(&own, "late", nothing, f);
+    (void)asx_region_close(&own, ASX_OK);
+    return ASX_OK;
+}
+
+static void alone_at_home(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    start(f, 0, f->owner);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* The region around it begins to close before it is opened, before the start, or later. */
+ASX_TEST(what_was_opened_in_a_region_by_handle_stops_with_it)
+{
+    fixture f = { .owner = start_in_own };
+    CHECK_EQ(classes_of(alone_at_home, &f), 3);
+}
+
+static asx_status start_in_own_masked(asx_cx *cx, void *arg)
+{
+    return asx_with_cancel_mask(cx, start_in_own, arg);
+}
+
+static void cancelled_at_home(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    start(f, 0, f->owner);
+    start(f, 1, cancel_home);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* It is not opened, because the region around it is being closed or was cancelled; or the start
+ * comes before both, or is refused because of the one, or of the other. */
+ASX_TEST(what_was_opened_under_a_mask_stops_when_the_region_around_it_is_cancelled)
+{
+    fixture f = { .owner = start_in_own_masked };
+    CHECK_EQ(classes_of(cancelled_at_home, &f), 2 + 3);
+}
+
 static void alone_with_a_deadline(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
