@@ -482,6 +482,23 @@ bool asx__op_is_stopped(asx__work *w, uint64_t state)
     return stopped;
 }
 
+/* b: it is refused if the region is not open any more. */
+static void run_stop(asx__work *w)
+{
+    uint64_t stopped = asx__work_part(w, ASX__PART_STOPPED);
+    uint64_t state = asx__work_reads(w, stopped);
+    bool asks = w->op->b != 0;
+    bool late = asks ? asx__op_is_stopped(w, state & 1) : (state & 1) != 0;
+    if (late && asks)
+        (void)asx__work_reads(w, asx__work_part(w, ASX__PART_GONE)); /* that says something else */
+    else if (asks)
+        late = asx__work_reads(w, w->op->name) != 0;
+    if (!late)
+        asx__work_writes(w, stopped, state | 1);
+    else if (asks)
+        asx__work_finds(w, ASX__FOUND_CLOSED);
+}
+
 /* Tasks, cancellation and time. */
 static void run_task(asx__work *w)
 {
@@ -537,9 +554,7 @@ static void run_task(asx__work *w)
             asx__work_gives_back(w, w->op->other);
         break;
     case ASX__OP_STOP_REGION:
-        state = asx__work_reads(w, asx__work_part(w, ASX__PART_STOPPED));
-        if ((state & 1) == 0)
-            asx__work_writes(w, asx__work_part(w, ASX__PART_STOPPED), state | 1);
+        run_stop(w);
         break;
     case ASX__OP_OPEN_REGION: /* name: the flag of the region around it; 0: nobody else sets it */
         if (asx__work_reads(w, w->op->cx) != 0)

@@ -450,6 +450,20 @@ static bool make_close(asx__explorer *x, uint64_t serial, uint64_t how, asx__op 
     return true;
 }
 
+/* By its owner, to close it; or somebody asks for it, and is told whether that is too late. */
+static bool make_stop(asx__explorer *x, uint64_t serial, uint64_t asks, asx__op *op)
+{
+    op->name = asx__aim_flag(x, serial);
+    if (op->name != 0 && asks != 0 && !x->far_spawns)
+        asx__explorer_prepare(x, &x->far_spawns);
+    if (op->name == 0 || !x->far_spawns)
+        return false;
+    op->b = asks;
+    if (asks != 0)
+        op->targets = asx__aim_around(x, serial, &op->targets_len);
+    return true;
+}
+
 /* Would the runtime refuse to wait, because somebody else joins this task already, or it would wait
  * for the caller? Who is refused depends on who came first, which nothing would decide. */
 static bool join_is_refused(const asx__explorer *x, const asx__lab_task *self, uint64_t target)
@@ -506,8 +520,7 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_
     case ASX__TURN_END:
         return make_end(x, self, object, a, op);
     case ASX__TURN_STOP_REGION:
-        op->name = asx__aim_flag(x, object);
-        return x->far_spawns && op->name != 0;
+        return make_stop(x, object, a, op);
     case ASX__TURN_CLOSE_REGION:
         return make_close(x, object, a, op);
     case ASX__TURN_FIRST_OF:
@@ -884,7 +897,7 @@ static inline bool is_nothing(const asx__explorer *x, const asx__task *task, asx
     case ASX__TURN_OPEN_REGION:
         return !x->cancels && a == 0 && (b & ASX__OPEN_SCOPED) != 0;
     case ASX__TURN_STOP_REGION:
-        return !x->far_spawns;
+        return !x->far_spawns && a == 0;
     case ASX__TURN_CLOSE_REGION:
         return x->options->clock != ASX_EXPLORE_ADVERSARIAL && !x->far_cancels &&
                !x->far_spawns && (a & ASX__CLOSE_GIVES_PLACE) == 0;

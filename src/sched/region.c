@@ -381,6 +381,7 @@ void asx__region_begin_close(asx_runtime *rt, asx__region *region)
 asx_status asx_region_stop(const asx_region *handle)
 {
     asx__region *region;
+    asx__stop_in_turn(handle);
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {
         ASX__GATE_REGION(handle, asx_region_stop(&in));

@@ -57,6 +57,14 @@ void asx__region_close_in_turn(asx_runtime *rt, asx__region *region)
     asx__region_progress(rt, region);
 }
 
+void asx__stop_in_turn(const asx_region *region)
+{
+    if (ASX__LIKELY(region == NULL || region->rt_ == NULL || region->rt_->seam == NULL))
+        return;
+    const asx_runtime *rt = region->rt_;
+    asx__turn(rt, rt->current, ASX__TURN_STOP_REGION, asx__serial(region->id.generation), 1);
+}
+
 /* Explored: nothing is started from here on. Who has to be cancelled is. */
 void asx__region_stop_in_turn(asx_runtime *rt, asx__region *region, bool cancels)
 {

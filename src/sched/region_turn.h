@@ -11,6 +11,8 @@ void asx__scope_in_turn(asx_runtime *rt, asx__task *task, const asx__region *par
  * closed, and that may have room for so many; asked before the handle is resolved. */
 void asx__open_in_turn(const asx_region *region);
 void asx__reserve_in_turn(const asx_region *region);
+/* Before anybody stops it, or finds that somebody else has; likewise. */
+void asx__stop_in_turn(const asx_region *region);
 /* Before its owner closes it; `cancels`: and cancels what is in it. */
 void asx__region_stop_in_turn(asx_runtime *rt, asx__region *region, bool cancels);
 /* Before it is closed, which region->busy has kept it from. */

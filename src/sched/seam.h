@@ -43,7 +43,8 @@ struct asx_runtime;
     X(JOIN)          /* task's serial */                                                           \
     X(CANCEL_TASK)   /* task's serial */                                                           \
     X(CANCEL_REGION) /* region's serial */                                                         \
-    X(STOP_REGION)   /* region's serial: nothing can be started there any more */                  \
+    X(STOP_REGION)   /* region's serial; not 0: the caller is told whether it was open. Nothing    \
+                        can be started there any more */                                           \
     X(CLOSE_REGION)  /* region's serial; ASX__CLOSE_... */                                         \
     X(END)           /* region's serial; ASX__END_... */                                           \
     X(SLEEP)         /* -; until when */                                                           \

@@ -533,6 +533,12 @@ static asx_status task_call(asx_cx *cx, actor *a, int code)
     case MIXED_OPEN_IN_LATE:
     case MIXED_OPEN_MASKED_LATE:
         return open_in(cx, a, code);
+    case MIXED_STOP:
+        return told(a, asx_region_stop(&w->region));
+    case MIXED_STOP_INNER:
+        return told(a, asx_region_stop(&w->inner));
+    case MIXED_STOP_LIMITED:
+        return told(a, asx_region_stop(&w->limited));
     default:
         return ASX_OK;
     }

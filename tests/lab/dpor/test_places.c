@@ -314,6 +314,13 @@ ASX_TEST(a_start_after_a_step_may_find_its_region_cancelled)
     CHECK_EQ(classes_of(start_after_a_step, &f), 3);
 }
 
+static asx_status start_at_home(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)asx_spawn(&((fixture *)arg)->home, "late", nothing, arg);
+    return ASX_OK;
+}
+
 static asx_status start_in_own(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
@@ -362,6 +369,75 @@ ASX_TEST(what_was_opened_under_a_mask_stops_when_the_region_around_it_is_cancell
 {
     fixture f = { .owner = start_in_own_masked };
     CHECK_EQ(classes_of(cancelled_at_home, &f), 2 + 3);
+}
+
+static asx_status stop_home(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    (void)asx_lab_load(cx, &f->x);
+    (void)asx_region_stop(&f->home);
+    return ASX_OK;
+}
+
+static void stopped(asx_cx *cx, fixture *f, const asx_region_options *options)
+{
+    CHECK_STATUS(asx_region_open(cx, &f->home, options), ASX_OK);
+    start(f, 0, stop_home);
+    start(f, 1, f->owner);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+static void stopped_at_home(asx_cx *cx, void *arg)
+{
+    stopped(cx, arg, &(asx_region_options){ .policy = ASX_POLICY_COLLECT });
+}
+
+static void stopped_in_time(asx_cx *cx, void *arg)
+{
+    stopped(cx, arg, &(asx_region_options){ .policy = ASX_POLICY_COLLECT, .timeout_ns = ASX_MS });
+}
+
+/* Who stops the region comes before its owner does, or later; the start before the first of the
+ * two, or later. In what was opened there by handle likewise, and it may not be opened.
+ *
+ * With a deadline. The owner stops it first: after the start, before which the deadline comes, or
+ * later, or not at all; or before the start, and the deadline comes or does not. Else who stops it
+ * does so in time, the start before or after that, and the deadline comes later or does not; or
+ * too late, the start before the deadline, after it, or after the owner. */
+ASX_TEST(a_stop_races_with_starts)
+{
+    fixture f = { .owner = start_at_home };
+    CHECK_EQ(classes_of(stopped_at_home, &f), 2 * 2);
+    CHECK_EQ(classes_with(stopped_in_time, &f, ASX_EXPLORE_ADVERSARIAL, 0),
+             (3 + 2) + (2 * 2 + 3));
+    f.owner = start_in_own;
+    CHECK_EQ(classes_of(stopped_at_home, &f), 2 * 3);
+}
+
+static asx_status stop_first(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)asx_region_stop(&((fixture *)arg)->outer);
+    return ASX_OK;
+}
+
+static void stopped_by_two(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->outer), ASX_OK);
+    start(f, 0, stop_first);
+    start(f, 1, stop_first);
+    (void)asx_region_close(&f->outer, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* One of them is the first, the other comes before the close or after it; or the owner was, and
+ * each of them comes before the close or after it. */
+ASX_TEST(a_stop_that_comes_after_the_close_is_told_so)
+{
+    fixture f = { .x = 0 };
+    CHECK_EQ(classes_of(stopped_by_two, &f), 2 * 2 + 2 * 2);
 }
 
 static void alone_with_a_deadline(asx_cx *cx, void *arg)
