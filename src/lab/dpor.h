@@ -88,6 +88,9 @@
     X(TAKE_PLACE, "open where there is room")                                                      \
     X(SETTLE, "settle obligation")                                                                 \
     X(SPAWN, "spawn")                                                                              \
+    X(SET_TIMER, "set timer")                                                                      \
+    X(CANCEL_TIMER, "cancel timer")                                                                \
+    X(FIRE_TIMER, "fire timer")                                                                    \
     X(WAKE, "wake")                                                                                \
     X(WAIT_EXTERNAL, "wait to be woken")                                                           \
     X(CONDITION_WAIT, "wait for condition")                                                        \
@@ -175,6 +178,9 @@ typedef enum asx__found {
     ASX__FOUND_TICKET = 16 /* it waits; plus the number of its place */
 } asx__found;
 
+/* A timer that a task has registered by itself. */
+enum { ASX__TIMER_PENDING = 1, ASX__TIMER_GONE = 2 };
+
 /* How a task ended, as its end tells. */
 enum { ASX__FIN_OK = 1, ASX__FIN_FAILED = 2 };
 
@@ -193,7 +199,9 @@ typedef enum asx__name_tag {
     ASX__NAME_MEMORY,  /* a cell in memory of a region */
     ASX__NAME_GHOST,   /* what is said of an object: its address, or as a cell */
     ASX__NAME_GHOST_STACK,
-    ASX__NAME_GHOST_MEMORY
+    ASX__NAME_GHOST_MEMORY,
+    ASX__NAME_TIMER,   /* that a task has registered by itself */
+    ASX__NAME_DUE      /* those of one time, in their order: the time */
 } asx__name_tag;
 #define ASX__NAME_PART_BITS 28
 #define ASX__NAME_NTH_MOST 0xfffu /* of more only so many bits are in it */
@@ -523,6 +531,9 @@ void asx__dpor_put(asx__dpor *d, uint64_t name, uint64_t state);
 asx__op *asx__dpor_stopped(asx__dpor *d, uint32_t event);
 /* The last event has written this too. */
 void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state);
+/* The last event, which conflicts with everything, has done this too; it is always enabled. Returns
+ * what it found. */
+uint64_t asx__dpor_does(asx__dpor *d, const asx__op *op);
 bool asx__dpor_is_wide(const asx__dpor *d);
 /* Of the execution so far: the same for those of one class, whatever their order. */
 uint64_t asx__dpor_class_sum(const asx__dpor *d);

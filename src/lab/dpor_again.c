@@ -96,6 +96,8 @@ static bool is_same_wide(asx__dpor *d, uint32_t step, const asx__op *op)
                       op->object != old->object || op->size != old->size ||
                       (op->targets_len != 0) != (old->targets_len != 0)))
         return false;
+    if (ASX__UNLIKELY(op->kind == ASX__OP_ADVANCE && op->b != 0))
+        return false; /* what else it does is asked anew, and told by what is there */
     if (ASX__UNLIKELY(op->kind == ASX__OP_DEVICE))
         return op->device == old->device;
     if (ASX__UNLIKELY(op->targets_len != 0))

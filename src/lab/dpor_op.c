@@ -522,7 +522,7 @@ static void run_task(asx__work *w)
         if (w->op->b == 0)
             w->deed->enabled = asx__work_reads(w, name) >= w->op->a;
         break;
-    case ASX__OP_ADVANCE:
+    case ASX__OP_ADVANCE: /* b: timers of tasks may do something too */
         w->deed->all = true;
         asx__work_writes(w, name, w->op->a);
         run_targets(w);

@@ -1,6 +1,6 @@
 /* dpor_sync.c - what operations on the smaller objects do: conditions, notifies, barriers, once,
- * oneshots, watches, broadcasts, channels of many receivers, races, wakers, links. Pure, as all of
- * dpor_op.c.
+ * oneshots, watches, broadcasts, channels of many receivers, races, wakers, timers, links. Pure, as
+ * all of dpor_op.c.
  *
  * Queue (condition, notify, barrier). Who waits has a ticket; tickets are given out in order, and
  * who makes somebody go on takes the first that waits, as the object itself does.
@@ -415,6 +415,26 @@ static void run_waker(asx__work *w)
         asx__work_writes(w, w->op->name, 0);
 }
 
+/* name: the timer; SET_TIMER: those of one time, and the timer that it replaces is `other`. FIRE:
+ * `other` is the waker that it calls. */
+static void run_timer(asx__work *w)
+{
+    uint64_t timer = w->op->kind == ASX__OP_SET_TIMER ? w->op->other : w->op->name;
+    bool fires = w->op->kind == ASX__OP_FIRE_TIMER;
+    if (w->op->kind == ASX__OP_SET_TIMER)
+        asx__work_writes(w, w->op->name, 0);
+    if (timer == 0)
+        return;
+    bool pending = asx__work_reads(w, timer) == ASX__TIMER_PENDING;
+    w->deed->enabled = pending || !fires;
+    if (pending)
+        asx__work_writes(w, timer, ASX__TIMER_GONE);
+    else
+        asx__work_finds(w, ASX__FOUND_NOTHING);
+    if (pending && fires && asx__work_reads(w, w->op->other) == 0)
+        asx__work_writes(w, w->op->other, 1);
+}
+
 /* a: how many there is room for, in `other`; b: ASX__START_... What a cancelled task opens is
  * cancelled; who is refused does not look. */
 static void run_spawn(asx__work *w)
@@ -500,6 +520,11 @@ static void run_task_op(asx__work *w)
         break;
     case ASX__OP_SETTLE:
         run_settle(w);
+        break;
+    case ASX__OP_SET_TIMER:
+    case ASX__OP_CANCEL_TIMER:
+    case ASX__OP_FIRE_TIMER:
+        run_timer(w);
         break;
     default:
         run_waker(w);

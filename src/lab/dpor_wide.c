@@ -327,6 +327,18 @@ void asx__dpor_also(asx__dpor *d, uint64_t name, uint64_t state)
     wide->written |= bit;
 }
 
+uint64_t asx__dpor_does(asx__dpor *d, const asx__op *op)
+{
+    if (!asx__op_run(op, state_now, d, &d->other)) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return 0;
+    }
+    for (size_t i = 0; i < d->other.len; i++)
+        if (d->other.touches[i].writes)
+            asx__dpor_also(d, d->other.touches[i].name, d->other.touches[i].after);
+    return d->other.found;
+}
+
 bool asx__wide_races(asx__dpor *d, uint32_t event, const asx__op *op)
 {
     asx__prints e = asx__wide_prints(d, event);

@@ -292,8 +292,8 @@ static bool orders_nothing(uint32_t kind)
 
 static OUTSIDE void on_other(asx__explorer *x, const asx_event *event)
 {
-    if (!orders_nothing(event->kind) && x->unsupported == 0 && x->failed_text == NULL)
-        x->unsupported = event->kind;
+    if (!orders_nothing(event->kind))
+        asx__explorer_refuse(x, event->kind);
 }
 
 /* Events that only the oracles hear: they order nothing, and are the most frequent ones. */
@@ -490,6 +490,8 @@ bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
     asx__lab_task *self = NULL;
     if (x != NULL && !x->clearing && !x->rt->in_cleanup && x->rt->current == task)
         self = asx__explorer_task(x, asx__serial(task->generation));
+    if (self == NULL && x != NULL && ASX__UNLIKELY(x->firing != NULL))
+        asx__explorer_refuse(x, ASX_EVENT_TIMER_FIRE);
     if (self == NULL || (task->flags & ASX__T_POLL) != 0)
         return do_at_once(op, ret_found);
     if (asx__dpor_is_wide(x->dpor) && op->object != NULL) {
@@ -671,7 +673,7 @@ static void finish(asx__explorer *x, bool stuck)
     }
     if (x->tie != NULL)
         asx__tie_before(x);
-    x->more = asx__dpor_finish(x->dpor, stuck && !too_long);
+    x->more = asx__dpor_finish(x->dpor, stuck && !too_long && x->unsupported == 0);
     if (x->status == ASX_OK && !x->over) /* else there may be more of its plan */
         x->status = x->unsupported != 0 ? ASX_E_NOT_SUPPORTED : asx__dpor_status(x->dpor);
     if (x->tie != NULL) {
@@ -712,6 +714,7 @@ static void turn_back(asx__explorer *x)
 
 static void begin(asx__explorer *x)
 {
+    asx__timers_forget(x);
     turn_back(x);
     x->first_serial = 0;
     x->tasks_len = 0;
@@ -751,6 +754,7 @@ static asx_status drive(asx_cx *cx, void *arg)
             continue;
         if (closed < 0)
             asx__explorer_fail(x, asx_status_str(closed), NULL);
+        asx__timers_end(x);
         finish(x, false);
     } while (x->more && !x->stop && x->status == ASX_OK);
     return ASX_OK;
@@ -982,6 +986,7 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     if (x.rt != NULL)
         asx__explorer_leave_stacks(x.rt);
     asx_status destroyed = asx_runtime_destroy(x.rt);
+    asx__timers_free(&x);
     asx__dpor_destroy(x.dpor);
     asx__oracles_deinit(&x.oracles);
     free(x.tasks);

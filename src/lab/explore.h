@@ -32,6 +32,7 @@ typedef struct asx__lab_task {
     uint32_t waits;      /* ASX__WAIT_... */
     uint32_t made;       /* channels and locks */
     uint32_t opened;     /* regions */
+    uint32_t timers;     /* that it has registered by itself */
     uint64_t ticket;     /* its place in what it waits for */
     uint64_t uses;       /* serial of the region of what its last operation is about; 0: of none */
     uint64_t joins;      /* serial of whom it waits for by a join that is no operation; or 0 */
@@ -53,7 +54,7 @@ typedef struct asx__lab_known {
     asx__task *standing; /* before its operation */
     const char *name;
     uint64_t serial;
-    size_t timed;        /* a deadline: the number of its region, or of its task */
+    size_t timed;        /* a deadline: the number of its region or task; a timer: its own */
 } asx__lab_known;
 
 /* Something that a task of the execution has made. */
@@ -68,6 +69,18 @@ typedef struct asx__lab_thing {
 } asx__lab_thing;
 
 #define ASX__LAB_HEADS 256
+
+/* A timer that a task of the execution has registered in the runtime's wheel. */
+typedef struct asx__lab_timer {
+    struct asx__explorer *x;
+    asx_timer_handle handle;
+    asx_waker waker;
+    uint64_t owner;      /* serial of who registered it, or the timer that did */
+    uint64_t wakes;      /* of the task whose waker it calls; 0: it calls something else */
+    uint64_t name;       /* for the engine */
+    uint32_t task;       /* the engine's number of it, where it may fire at any time; else NONE */
+    bool pending;
+} asx__lab_timer;
 
 /* Whom a cancel reaches; kept until the execution ends. */
 typedef struct asx__lab_targets {
@@ -171,6 +184,9 @@ typedef struct asx__explorer {
     bool limits;         /* some region has room for so many tasks or regions only */
     uint32_t due;        /* the clock, or a deadline: it was chosen already; NONE: nobody was */
     bool advancing;      /* the clock was moved and nobody has gone since */
+    asx__lab_timer *firing; /* what happens is done by that one, while the clock moves; or NULL */
+    size_t timers_len;   /* so many of `timers` are of this execution ... */
+    size_t timers_pending; /* ... and so many of these pending */
     bool clearing;       /* it is over and its tasks are being ended; or none has begun yet */
     bool more;
     const char *failed_text, *failed_site; /* first failure ... */
@@ -181,6 +197,10 @@ typedef struct asx__explorer {
     /* of all */
     asx__lab_known *known;
     size_t known_cap;
+    asx__lab_timer **timers; /* in the order of their handles; used again */
+    size_t timers_cap;
+    asx_timer_wheel *front;  /* stands for the runtime's; NULL: nobody has asked for it */
+    asx__timer_gate gate;
     uint64_t bugs, too_long;
     bool told;           /* of one that was not good */
     bool over;           /* somebody stands before an operation on what is gone: nobody goes on */
@@ -251,6 +271,13 @@ static inline bool asx__explorer_room(asx__explorer *x, void **memory, size_t *c
 {
     return ASX__LIKELY(need <= *cap) || asx__explorer_grow(x, memory, cap, need, size);
 }
+/* It has done something that is not explored: the exploration ends. */
+static inline void asx__explorer_refuse(asx__explorer *x, uint32_t kind)
+{
+    if (x->unsupported == 0 && x->failed_text == NULL)
+        x->unsupported = kind;
+}
+
 /* The running task, one of the test's, waits for its turn and does it; as asx__explorer_do(). */
 uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op);
 
@@ -315,6 +342,18 @@ bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task);
 bool asx__explorer_aim_deadline(asx__explorer *x, uint32_t timer, asx__op *op);
 /* Some regions may be cancelled next: whom would their deadlines have reached? */
 void asx__explorer_aim_deadlines(asx__explorer *x);
+
+/* explore_timers.c */
+/* Of the seam. */
+asx_timer_wheel *asx__explorer_timers(void *ctx);
+/* The timer behind this number fires; false: there is none. */
+bool asx__timer_fire(asx__explorer *x, uint32_t task);
+bool asx__timer_is_one(const asx__explorer *x, uint32_t task);
+/* All tasks have ended. */
+void asx__timers_end(asx__explorer *x);
+/* Another execution begins: what is left of the last one does not fire. */
+void asx__timers_forget(asx__explorer *x);
+void asx__timers_free(asx__explorer *x);
 
 /* explore_aim.c */
 /* Whom a cancel, a time-out, a failure or the end of a mask reaches, or a close or a race waits

@@ -331,7 +331,7 @@ void asx__explore_waiting(const asx__explorer *x, asx__text *text)
     asx__text_clear(text);
     for (uint32_t t = 0; t < tasks; t++) {
         const asx__op *op = asx__dpor_pending(x->dpor, t);
-        if (op == NULL)
+        if (op == NULL || op->kind == ASX__OP_FIRE_TIMER) /* it was cancelled */
             continue;
         asx__text_add(text, "%s", text->len != 0 ? "; " : "");
         add_task_and_name(x, text, t);

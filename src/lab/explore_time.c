@@ -30,7 +30,7 @@ void asx__explorer_announce_clock(asx__explorer *x)
         next = soonest;
     if (x->clock == ASX__DPOR_NONE)
         x->clock = asx__dpor_clock_task(x->dpor);
-    asx__op op = { .kind = ASX__OP_ADVANCE, .a = next, .site = "",
+    asx__op op = { .kind = ASX__OP_ADVANCE, .a = next, .b = x->timers_pending != 0, .site = "",
                    .name = ASX__NAME(ASX__NAME_CLOCK, 0, 0) };
     if (x->clock == ASX__DPOR_NONE)
         return;
@@ -132,7 +132,8 @@ static uint64_t task_of_timer(const asx__explorer *x, uint32_t timer)
 bool asx__explorer_is_timer(const asx__explorer *x, uint32_t task)
 {
     return ASX__UNLIKELY(x->timed) &&
-           (region_of_timer(x, task) != NULL || task_of_timer(x, task) != 0);
+           (region_of_timer(x, task) != NULL || task_of_timer(x, task) != 0 ||
+            asx__timer_is_one(x, task));
 }
 
 bool asx__explorer_aim_deadline(asx__explorer *x, uint32_t timer, asx__op *op)
@@ -163,7 +164,7 @@ bool asx__explorer_fire(asx__explorer *x, uint32_t timer)
     uint64_t serial = x->timed ? task_of_timer(x, timer) : 0;
     asx__task *task = serial != 0 ? timed_task(x, serial) : NULL;
     if (r == NULL && task == NULL)
-        return false;
+        return x->timed && asx__timer_fire(x, timer);
     if (task != NULL) {
         (void)asx__dpor_commit(x->dpor, timer);
         asx__aim_shot(x, ASX__TURN_COUNT, serial, 0, 0);

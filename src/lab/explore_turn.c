@@ -165,8 +165,8 @@ void asx__explorer_cancelled(asx__explorer *x, const asx_event *event)
         asx__dpor_also(x->dpor, flag, 1);
     else if (!x->cancels)
         asx__explorer_prepare(x, &x->cancels);
-    else if (x->unsupported == 0 && x->failed_text == NULL)
-        x->unsupported = event->kind; /* somebody was cancelled whom nobody has announced */
+    else
+        asx__explorer_refuse(x, event->kind); /* somebody was cancelled whom nobody has announced */
 }
 
 /* By the clock, which has announced nobody; it commutes with nothing, so that only what a start
@@ -962,13 +962,27 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     return found;
 }
 
+/* A timer does it: the move of the clock, which commutes with nothing, has done this too. */
+static OUTSIDE uint64_t by_timer(asx__explorer *x, asx__turn_kind kind, uint64_t object, uint64_t a)
+{
+    asx__op op = { .kind = rows[kind].kind, .a = a, .site = "" };
+    bool known = kind == ASX__TURN_WAKE || kind == ASX__TURN_NOTIFY_ONE ||
+                 kind == ASX__TURN_NOTIFY_ALL || kind == ASX__TURN_RELEASE;
+    if (kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD)
+        return ASX__TURN_GOES;
+    if (!known)
+        asx__explorer_refuse(x, ASX_EVENT_TIMER_FIRE);
+    return known && make_op(x, NULL, kind, object, a, &op) ? asx__dpor_does(x->dpor, &op)
+                                                           : ASX__TURN_GOES;
+}
+
 static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t object, uint64_t a,
                      uint64_t b)
 {
     asx__explorer *x = ctx;
     if (ASX__UNLIKELY(task == NULL || x->clearing || x->rt->in_cleanup ||
                       (task->flags & ASX__T_POLL) != 0))
-        return ASX__TURN_GOES;
+        return task == NULL && x->firing != NULL ? by_timer(x, kind, object, a) : ASX__TURN_GOES;
     asx__lab_task *self = asx__explorer_task(x, asx__serial(task->generation));
     if (ASX__UNLIKELY(self == NULL || self->id == ASX__DPOR_NONE))
         return ASX__TURN_GOES;
@@ -983,7 +997,8 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
 
 void asx__explorer_seam_init(asx__explorer *x)
 {
-    x->seam = (asx__seam){ x, turn, asx__explorer_goes_on, x->options->faults != 0 };
+    x->seam = (asx__seam){ x, turn, asx__explorer_goes_on, asx__explorer_timers,
+                           x->options->faults != 0 };
     x->rt->seam = &x->seam;
     x->rt->found = asx__races_found;
 }

@@ -251,6 +251,12 @@ static void wake_external(void *arg)
     asx__engine_leave(cell->rt, had_it);
 }
 
+uint64_t asx__waker_task(const asx_waker *waker)
+{
+    const struct asx__waker_cell *cell = waker->arg;
+    return waker->wake == wake_external ? cell->serial : 0;
+}
+
 static void external_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
 {
     (void)rt;

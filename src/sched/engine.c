@@ -451,7 +451,7 @@ asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap)
     e->workers_base = e->workers_max = base;
     e->workers_cap = cap;
     e->watch_until = ASX_TIME_NEVER;
-    e->timers = (asx__timer_gate){ &rt->timers, enter_for_timers, leave_timers, rt };
+    e->timers = (asx__timer_gate){ &rt->timers, enter_for_timers, leave_timers, rt, NULL };
     gate->timers.gate = &e->timers;
     rt->engine = e;
     rt->gate = gate;

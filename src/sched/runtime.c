@@ -751,6 +751,8 @@ asx_timer_wheel *asx_runtime_timers(asx_runtime *rt)
 {
     if (rt == NULL)
         return NULL;
+    if (ASX__UNLIKELY(rt->seam != NULL))
+        return rt->seam->timers(rt->seam->ctx);
     return rt->gate != NULL ? &rt->gate->timers : &rt->timers;
 }
 

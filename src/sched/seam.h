@@ -21,6 +21,8 @@
 
 struct asx__task;
 struct asx_runtime;
+struct asx_timer_wheel;
+struct asx_waker;
 
 /* X(NAME): what is about to be done; its object; `a`. */
 #define ASX__TURN_LIST(X)                                                                          \
@@ -167,12 +169,17 @@ typedef struct asx__seam {
                      uint64_t a, uint64_t b);
     /* A task has ended and nobody is runnable; on its stack. True: somebody is now. */
     bool (*goes_on)(void *ctx);
+    /* The wheel that tasks register timers of their own with; NULL: no memory. */
+    struct asx_timer_wheel *(*timers)(void *ctx);
     bool fails; /* it wants calls to fail: NO_MEMORY, NO_STACK, NO_THREAD are asked */
 } asx__seam;
 
 /* A poll function on a fiber waits for its waker. As elsewhere a cancel resumes it once, and it is
  * not told by that; what it waits for afterwards no cancel ends. False: it was cancelled. */
 bool asx__wait_woken(struct asx_runtime *rt, struct asx__task *task, bool told);
+
+/* The serial of the task whose waker it is; 0: it is no task's. */
+uint64_t asx__waker_task(const struct asx_waker *waker);
 
 /* What orders tasks and has no event in the journal. The running task has found that an object is
  * closed, or done; `created` is the event that made it. 0: it has called the waker of the task with

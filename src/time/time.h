@@ -120,6 +120,15 @@ typedef struct asx__timer_heap {
 
 typedef struct asx__timer_chunk_block asx__timer_chunk_block;
 
+/* Who answers these calls instead of a wheel. */
+typedef struct asx__timer_calls {
+    /* An update if there is an old one. */
+    asx_status (*arm)(void *ctx, const asx_timer_handle *old_handle, asx_time deadline,
+                      asx_waker waker, asx_timer_handle *ret_handle);
+    bool (*cancel)(void *ctx, const asx_timer_handle *handle);
+    size_t (*collect)(void *ctx);
+} asx__timer_calls;
+
 /* A wheel that stands for another one, which is behind a lock. It is all zero but for this, so that
  * every call on it fails on its short way, and finds this on its long one. */
 typedef struct asx__timer_gate {
@@ -127,6 +136,7 @@ typedef struct asx__timer_gate {
     bool (*enter)(void *ctx); /* what it says is for leave */
     void (*leave)(void *ctx, bool entered);
     void *ctx;
+    const asx__timer_calls *calls; /* NULL: the wheel behind it answers all */
 } asx__timer_gate;
 
 struct asx_timer_wheel {

@@ -306,6 +306,12 @@ void asx__timer_wheel_restart(asx_timer_wheel *wheel, asx_time start)
         return result_;                                                                            \
     } while (0)
 
+/* NULL: the wheel answers, or the one behind its gate. */
+static inline const asx__timer_calls *calls_of(const asx_timer_wheel *wheel)
+{
+    return wheel->gate != NULL ? wheel->gate->calls : NULL;
+}
+
 /* A node can be taken afterwards; else nothing has changed. A sweep always frees one. */
 static asx_status make_room(asx_timer_wheel *wheel)
 {
@@ -365,6 +371,8 @@ static __attribute__((noinline)) asx_status register_refused(asx_timer_wheel *wh
                                                              asx_timer_handle *ret_handle,
                                                              asx_status refused)
 {
+    if (calls_of(wheel) != NULL)
+        return calls_of(wheel)->arm(wheel->gate->ctx, NULL, deadline, waker, ret_handle);
     THROUGH_GATE(asx_status, refused, wheel,
                  asx_timer_register(behind, deadline, waker, ret_handle));
 }
@@ -428,6 +436,8 @@ static inline void kill_node(asx_timer_wheel *wheel, uint32_t index)
 static __attribute__((noinline)) bool cancel_refused(asx_timer_wheel *wheel,
                                                      const asx_timer_handle *handle)
 {
+    if (calls_of(wheel) != NULL)
+        return calls_of(wheel)->cancel(wheel->gate->ctx, handle);
     THROUGH_GATE(bool, false, wheel, asx_timer_cancel(behind, handle));
 }
 
@@ -450,6 +460,8 @@ asx_status asx_timer_update(asx_timer_wheel *wheel, const asx_timer_handle *old_
     uint32_t old = find(wheel, old_handle);
     uint64_t live = old != ASX__TIMER_NONE ? wheel->live - 1 : wheel->live;
     asx_status st = arm(wheel, new_deadline, waker, live, ret_handle);
+    if (st < 0 && calls_of(wheel) != NULL)
+        return calls_of(wheel)->arm(wheel->gate->ctx, old_handle, new_deadline, waker, ret_handle);
     if (st < 0)
         THROUGH_GATE(asx_status, st, wheel,
                      asx_timer_update(behind, old_handle, new_deadline, waker, ret_handle));
@@ -637,6 +649,8 @@ size_t asx_timer_collect_expired(asx_timer_wheel *wheel, asx_time now, asx_waker
     size_t count = 0;
     if (wheel == NULL)
         return 0;
+    if (calls_of(wheel) != NULL)
+        return calls_of(wheel)->collect(wheel->gate->ctx);
     if (wheel->gate != NULL)
         THROUGH_GATE(size_t, 0, wheel,
                      asx_timer_collect_expired(behind, now, ret_wakers, max_wakers));
