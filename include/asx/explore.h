@@ -184,8 +184,13 @@ ASX_API asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device,
 ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site);
 
 /* The next operation of this thread's running task stands at this place of the source; `cx` may be
- * NULL. For the macros of <asx/lab_sites.h>, which need not be called. */
+ * NULL. */
 ASX_API void asx_lab_here(const asx_cx *cx, const char *site);
+/* For the macros of <asx/lab_sites.h>: the running task enters a call at this place, where all the
+ * operations of the call stand. Calls may be inside of each other. */
+ASX_API void asx_lab_enter(const char *site);
+/* The call has returned; its status (ASX_E_CANCELLED, or any) is passed on. */
+ASX_API asx_status asx_lab_left(asx_status status);
 
 /* Does nothing: called on the stack of whoever fails an execution, for a debugger to stop at. */
 ASX_API void asx_lab_failed_here(const char *text, const char *site);

@@ -1,9 +1,10 @@
 /* lab_sites.h - with ASX_LAB, calls say where they stand in the source, for the lines of a failure.
  *
  * Included by <asx/explore.h>. Every operation by which tasks can tell what others did is a macro
- * of its own name that notes the place and calls the function; parentheses around the name, or
- * taking its address, reach the function as it is. Without ASX_LAB there is nothing here, and calls
- * from files that were compiled without it are shown without a line.
+ * of its own name that notes the place, calls the function, and forgets the place when the call has
+ * returned; parentheses around the name, or taking its address, reach the function as it is.
+ * Without ASX_LAB there is nothing here, and calls from files that were compiled without it are
+ * shown without a line; so is a waker's.
  */
 #ifndef ASX_LAB_SITES_H
 #define ASX_LAB_SITES_H
@@ -15,6 +16,7 @@
 #include <asx/explore.h>
 #include <asx/flow.h>
 #include <asx/mpmc.h>
+#include <asx/obligation.h>
 #include <asx/oneshot.h>
 #include <asx/oracle.h>
 #include <asx/region.h>
@@ -24,7 +26,7 @@
 
 #ifdef ASX_LAB
 
-#define ASX_LAB_AT_(call) (asx_lab_here(NULL, ASX_SITE), call)
+#define ASX_LAB_AT_(call) asx_lab_left((asx_lab_enter(ASX_SITE), (call)))
 
 #define asx_channel_reserve(...) ASX_LAB_AT_(asx_channel_reserve(__VA_ARGS__))
 #define asx_channel_try_reserve(...) ASX_LAB_AT_(asx_channel_try_reserve(__VA_ARGS__))
@@ -111,12 +113,37 @@
 #define asx_region_close_with(...) ASX_LAB_AT_(asx_region_close_with(__VA_ARGS__))
 #define asx_region_cancel(...) ASX_LAB_AT_(asx_region_cancel(__VA_ARGS__))
 #define asx_checkpoint(...) ASX_LAB_AT_(asx_checkpoint(__VA_ARGS__))
-#define asx_is_cancelled(...) ASX_LAB_AT_(asx_is_cancelled(__VA_ARGS__))
+#define asx_is_cancelled(...) (ASX_LAB_AT_((asx_status)asx_is_cancelled(__VA_ARGS__)) != ASX_OK)
 #define asx_cx_cancel_reason(...) ASX_LAB_AT_(asx_cx_cancel_reason(__VA_ARGS__))
 #define asx_yield(...) ASX_LAB_AT_(asx_yield(__VA_ARGS__))
 #define asx_sleep(...) ASX_LAB_AT_(asx_sleep(__VA_ARGS__))
 #define asx_sleep_until(...) ASX_LAB_AT_(asx_sleep_until(__VA_ARGS__))
 #define asx_wait_external(...) ASX_LAB_AT_(asx_wait_external(__VA_ARGS__))
+#define asx_channel_create(...) ASX_LAB_AT_(asx_channel_create(__VA_ARGS__))
+#define asx_channel_create_with(...) ASX_LAB_AT_(asx_channel_create_with(__VA_ARGS__))
+#define asx_mpmc_create(...) ASX_LAB_AT_(asx_mpmc_create(__VA_ARGS__))
+#define asx_mpmc_create_with(...) ASX_LAB_AT_(asx_mpmc_create_with(__VA_ARGS__))
+#define asx_oneshot_create(...) ASX_LAB_AT_(asx_oneshot_create(__VA_ARGS__))
+#define asx_oneshot_adopt_at(...) ASX_LAB_AT_(asx_oneshot_adopt_at(__VA_ARGS__))
+#define asx_broadcast_create(...) ASX_LAB_AT_(asx_broadcast_create(__VA_ARGS__))
+#define asx_watch_create(...) ASX_LAB_AT_(asx_watch_create(__VA_ARGS__))
+#define asx_mutex_create(...) ASX_LAB_AT_(asx_mutex_create(__VA_ARGS__))
+#define asx_rwlock_create(...) ASX_LAB_AT_(asx_rwlock_create(__VA_ARGS__))
+#define asx_semaphore_create(...) ASX_LAB_AT_(asx_semaphore_create(__VA_ARGS__))
+#define asx_condition_create(...) ASX_LAB_AT_(asx_condition_create(__VA_ARGS__))
+#define asx_notify_create(...) ASX_LAB_AT_(asx_notify_create(__VA_ARGS__))
+#define asx_barrier_create(...) ASX_LAB_AT_(asx_barrier_create(__VA_ARGS__))
+#define asx_once_create(...) ASX_LAB_AT_(asx_once_create(__VA_ARGS__))
+#define asx_obligation_reserve_at(...) ASX_LAB_AT_(asx_obligation_reserve_at(__VA_ARGS__))
+#define asx_obligation_commit(...) ASX_LAB_AT_(asx_obligation_commit(__VA_ARGS__))
+#define asx_obligation_abort(...) ASX_LAB_AT_(asx_obligation_abort(__VA_ARGS__))
+#define asx_region_stop(...) ASX_LAB_AT_(asx_region_stop(__VA_ARGS__))
+#define asx_region_alloc(...) ASX_LAB_AT_(asx_region_alloc(__VA_ARGS__))
+#define asx_defer(...) ASX_LAB_AT_(asx_defer(__VA_ARGS__))
+#define asx_mask_begin(...) ASX_LAB_AT_(asx_mask_begin(__VA_ARGS__))
+#define asx_mask_end(...) ASX_LAB_AT_(asx_mask_end(__VA_ARGS__))
+#define asx_commit_section(...) ASX_LAB_AT_(asx_commit_section(__VA_ARGS__))
+#define asx_consume_cost(...) ASX_LAB_AT_(asx_consume_cost(__VA_ARGS__))
 #define asx_ghost_borrow(...) ASX_LAB_AT_(asx_ghost_borrow(__VA_ARGS__))
 #define asx_ghost_return(...) ASX_LAB_AT_(asx_ghost_return(__VA_ARGS__))
 #define asx_ghost_touch(...) ASX_LAB_AT_(asx_ghost_touch(__VA_ARGS__))

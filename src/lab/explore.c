@@ -131,8 +131,10 @@ static OUTSIDE void on_spawn(asx__explorer *x, const asx_event *event)
     if (ASX__UNLIKELY(x->rt->timed_tasks != 0) && !x->cancels &&
         x->options->clock == ASX_EXPLORE_ADVERSARIAL)
         asx__explorer_prepare(x, &x->cancels); /* its deadline may come at any point */
+    const asx__lab_task *parent = finalizes ? NULL : asx__explorer_task(x, event->task);
     x->tasks[index] = (asx__lab_task){ .region = event->a, .id = id, .finalizes = finalizes,
                                        .timer = ASX__DPOR_NONE,
+                                       .born = parent != NULL ? asx__lab_task_site(parent) : NULL,
                                        .record = asx__explorer_newest(region) };
     if (region != NULL) {
         x->tasks[index].sibling = region->tasks;
@@ -907,8 +909,7 @@ static asx_status run(asx__explorer *x)
     if (st < 0)
         return st;
     x->turn.ops = &turn_ops;
-    x->thread = asx__thread_self();
-    x->thread->explorer = x;
+    asx__thread_self()->explorer = x;
     x->started_ns = now_ns();
     x->look_every = 1;
     if (x->tie != NULL && !asx__tie_begin(x))

@@ -24,6 +24,8 @@
 #include "sched/engine.h"
 #include "sched/sched.h"
 
+#define ASX__LAB_CALLS 4
+
 /* A task of the execution, by its serial. */
 typedef struct asx__lab_task {
     uint64_t region;     /* serial */
@@ -41,7 +43,11 @@ typedef struct asx__lab_task {
     uint32_t fell;       /* the last search that reached it; see explore_aim.c */
     uint32_t timer;      /* the engine's number of its own deadline; NONE: it has none */
     asx__task *record;   /* as that of a region */
-    const char *site;    /* where its last operation that said so stands; NULL: none did */
+    const char *sites[ASX__LAB_CALLS]; /* of the calls that it is in, the outermost first */
+    uint32_t calls;      /* how many these are; of more the places are not kept */
+    bool fresh;          /* the innermost has done no operation yet */
+    const char *next_site; /* of its next operation, if it has said so */
+    const char *born;    /* the call that started it; NULL: that has said no place */
     bool finalizes;      /* runs finalizers: no cancel reaches it */
     bool faulty;         /* it was cancelled by a fault */
     bool aims;           /* stands before something that concerns other tasks: ... */
@@ -134,7 +140,6 @@ typedef struct asx__text {
 
 typedef struct asx__explorer {
     asx_runtime *rt;
-    asx__thread *thread; /* that explores */
     asx__dpor *dpor;
     const asx_explore_options *options;
     asx_lab_fn fn;
@@ -239,6 +244,12 @@ static inline asx__lab_task *asx__explorer_task(const asx__explorer *x, uint64_t
 {
     uint64_t index = serial - x->first_serial;
     return x->first_serial != 0 && index < x->tasks_len ? &x->tasks[index] : NULL;
+}
+
+/* Where the call stands that the task is in; NULL: in none that says so. */
+static inline const char *asx__lab_task_site(const asx__lab_task *task)
+{
+    return task->calls - 1 < ASX__LAB_CALLS ? task->sites[task->calls - 1] : NULL;
 }
 
 /* It is one. */

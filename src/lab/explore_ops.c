@@ -113,10 +113,41 @@ static asx__op word_op(asx__op_kind kind, uint64_t *object, uint64_t a, const ch
     return (asx__op){ .kind = kind, .size = 8, .object = object, .a = a, .site = site };
 }
 
+/* The task that runs on this thread; NULL: it is none of a test. */
+static asx__lab_task *running(void)
+{
+    const asx__explorer *x = asx__thread_self()->explorer;
+    const asx__task *task = x != NULL ? x->rt->current : NULL;
+    return task != NULL ? asx__explorer_task(x, asx__serial(task->generation)) : NULL;
+}
+
 void asx_lab_here(const asx_cx *cx, const char *site)
 {
+    asx__lab_task *self = running();
     (void)cx;
-    asx__thread_self()->site = site;
+    if (self != NULL)
+        self->next_site = site;
+}
+
+void asx_lab_enter(const char *site)
+{
+    asx__lab_task *self = running();
+    if (self == NULL)
+        return;
+    if (self->calls < ASX__LAB_CALLS)
+        self->sites[self->calls] = site;
+    self->calls++;
+    self->fresh = true;
+}
+
+asx_status asx_lab_left(asx_status status)
+{
+    asx__lab_task *self = running();
+    if (self != NULL && self->calls != 0) {
+        self->calls--;
+        self->fresh = false;
+    }
+    return status;
 }
 
 asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site)
@@ -220,13 +251,12 @@ void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site)
 void asx__explorer_ghost(asx_cx *cx, const void *object, bool asks)
 {
     asx__explorer *x = cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
-    asx__thread *thread = asx__thread_self();
-    asx__op op = { .kind = asks ? ASX__OP_LOAD : ASX__OP_STORE,
-                   .site = thread->site != NULL ? thread->site : "" };
+    const asx__lab_task *self = x != NULL ? running() : NULL;
+    const char *site = self != NULL ? asx__lab_task_site(self) : NULL;
+    asx__op op = { .kind = asks ? ASX__OP_LOAD : ASX__OP_STORE, .site = site != NULL ? site : "" };
     uint64_t found = 0;
     if (x == NULL)
         return;
-    thread->site = NULL;
     op.name = asx__explorer_ghost_name(x, object);
     if (ASX__NAME_TAG_OF(op.name) == ASX__NAME_GHOST && x->tie != NULL && !x->elsewhere &&
         !asx__tie_shares(x, object))

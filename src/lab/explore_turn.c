@@ -867,19 +867,18 @@ static OUTSIDE void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_
         asx__aim_bare(x, self);
 }
 
-/* Where the operation stands: as the call has said; later operations of the same call stand there
- * too. The end of a task has no call: where it was started. */
-static const char *site_of(const asx__explorer *x, asx__lab_task *self, const asx__task *task,
-                           asx__turn_kind kind)
+/* Where the operation stands: where the call does that the task is in. What it leaves behind in the
+ * midst of a call, since it has failed there, has no place; the end of a task has that of its
+ * start, which of branches is the call that they are for. */
+static const char *site_of(asx__lab_task *self, const asx__task *task, asx__turn_kind kind)
 {
-    const char *here = x->thread->site;
-    x->thread->site = NULL;
+    const char *here = self->next_site;
+    self->next_site = NULL;
     if (kind == ASX__TURN_END)
-        here = task->site;
-    else if (here != NULL)
-        self->site = here;
-    else if ((traits[kind] & LEFT_BEHIND) == 0)
-        here = self->site;
+        here = self->born != NULL ? self->born : task->site;
+    else if (here == NULL && (self->fresh || (traits[kind] & LEFT_BEHIND) == 0))
+        here = asx__lab_task_site(self);
+    self->fresh = false;
     return here != NULL ? here : "";
 }
 
@@ -918,7 +917,7 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         asx__explorer_made(x, (uint32_t)b, object, serial, a);
         return ASX__TURN_GOES;
     }
-    const char *site = site_of(x, self, task, kind);
+    const char *site = site_of(self, task, kind);
     self->joins = ASX__UNLIKELY(kind == ASX__TURN_JOIN) && !x->cancels ? object : 0;
     bool starts = kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP;
     if (ASX__UNLIKELY(starts) && is_fresh(x, self, object, a, b))
@@ -990,7 +989,7 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
         return draw_fault(x, task, kind);
     if (!is_nothing(x, task, kind, a, b))
         return stand(x, task, kind, object, a, b);
-    (void)site_of(x, self, task, kind);
+    (void)site_of(self, task, kind);
     self->joins = 0;
     return ASX__TURN_GOES;
 }

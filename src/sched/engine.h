@@ -125,8 +125,7 @@ typedef struct asx__pool {
 
 typedef struct asx__thread {
     asx__worker *worker; /* of the runtime that this thread drives or works for; NULL: none */
-    const char *site;    /* laboratory: where the next operation stands; NULL: not known */
-    const void *explorer; /* and who explores on this thread; NULL: nobody */
+    const void *explorer; /* laboratory: who explores on this thread; NULL: nobody */
     const sigset_t *host_mask; /* of the runtime that made this thread; NULL: none did */
 } asx__thread;
 

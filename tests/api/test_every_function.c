@@ -108,6 +108,8 @@ static const struct row {
     { "asx_lab_check_at", "lab/dpor/test_explore.c", "explore" },
     { "asx_lab_choose_at", "lab/dpor/test_explore.c", "explore" },
     { "asx_lab_operate_at", "lab/dpor/test_tasks.c", "explore" },
+    { "asx_lab_enter", "lab/dpor/test_sites.c", "explore" },
+    { "asx_lab_left", "lab/dpor/test_sites.c", "explore" },
     { "asx_lab_failed_here", "api/test_misuse_explore.c", "explore" },
     { "asx_lab_fetch_add_at", "lab/dpor/test_explore.c", "explore" },
     { "asx_lab_finding_deinit", "lab/bugs/test_bugs.c", "explore" },

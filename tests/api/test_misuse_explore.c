@@ -54,6 +54,9 @@ ASX_TEST(a_search_of_nothing_is_refused)
     asx_lab_finding_deinit(NULL);
     asx_lab_failed_here(NULL, NULL); /* nobody looks */
     asx_lab_here(NULL, "nowhere");
+    asx_lab_enter("nowhere");
+    CHECK_STATUS(asx_lab_left(ASX_E_BUSY), ASX_E_BUSY);
+    CHECK_STATUS(asx_lab_left(ASX_OK), ASX_OK); /* of nothing */
     uint16_t plain = 7; /* no context, nobody judges: plain accesses */
     asx_lab_write_at(NULL, &plain, sizeof plain, 0x12345, "nowhere");
     CHECK_EQ(plain, 0x2345);

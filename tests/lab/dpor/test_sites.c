@@ -201,13 +201,122 @@ static void without_a_line(asx_cx *cx, void *arg)
     (void)asx_region_close(&r, ASX_OK);
 }
 
+static void shows_no_line(const char *operation)
+{
+    const char *at = strstr(lanes, operation);
+    CHECK(at != NULL && strchr(at, '\n') != NULL);
+    const char *file = strstr(at, ".c:");
+    if (file != NULL && file < strchr(at, '\n'))
+        asx_test_fail(__FILE__, __LINE__, "%s has a line in\n%s", operation, lanes);
+}
+
 ASX_TEST(a_call_that_does_not_say_its_line_is_shown_without)
 {
     explore(without_a_line);
-    const char *at = strstr(lanes, "send x");
-    CHECK(at != NULL);
-    CHECK(strchr(at, '\n') != NULL);
-    CHECK(strstr(at, "test_sites.c") == NULL || strstr(at, "test_sites.c") > strchr(at, '\n'));
+    shows_no_line("send x");
+}
+
+/* ---- what is set up, callbacks, branches ----------------------------------------------------- */
+
+static struct {
+    asx_obligation obligation;
+    asx_once once;
+    asx_waker waker;
+    asx_lab_semaphore known;
+    int drop, settle, sets_up, once_call, race;
+} more;
+
+static asx_status drops_it(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    more.drop = __LINE__ + 1;
+    return asx_channel_sender_drop(&all.tx) == ASX_OK ? asx_checkpoint(cx) : ASX_E_BUSY;
+}
+
+static asx_status makes_things(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    more.settle = __LINE__ + 1;
+    CHECK_STATUS(asx_obligation_commit(&more.obligation), ASX_OK);
+    more.once_call = __LINE__ + 1;
+    return asx_once_call(&more.once, cx, drops_it, NULL);
+}
+
+static void calls_in_calls(asx_cx *cx, void *arg)
+{
+    asx_region_options options = { .obligations_max = 3 };
+    asx_region outer, r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &outer, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &all.tx, &all.rx), ASX_OK);
+    CHECK_STATUS(asx_once_create(&r, "o", &more.once), ASX_OK);
+    more.sets_up = __LINE__ + 1;
+    (void)asx_obligation_reserve(&outer, ASX_OBLIGATION_KIND_PLAIN, &more.obligation);
+    CHECK_STATUS(asx_spawn(&r, "maker", makes_things, NULL), ASX_OK);
+    (void)asx_region_close(&r, asx_checkpoint(cx));
+    asx_lab_check(cx, false);
+    (void)asx_region_close(&outer, ASX_OK);
+}
+
+ASX_TEST(a_place_lasts_as_long_as_its_call)
+{
+    explore(calls_in_calls);
+    shows("settle", more.settle);
+    shows("set up", more.sets_up);
+    shows("drop sender", more.drop);
+    shows("call once", more.once_call);
+    shows("end once", more.once_call);
+}
+
+static asx_status waits_outside(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_STATUS(asx_cx_waker(cx, &more.waker), ASX_OK);
+    (void)asx_lab_semaphore_release(cx, &more.known, 1);
+    return asx_wait_external(cx);
+}
+
+static void is_woken(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    more.known.units = 0;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "waiter", waits_outside, NULL), ASX_OK);
+    (void)asx_lab_semaphore_acquire(cx, &more.known, 1);
+    CHECK_STATUS(asx_checkpoint(cx), ASX_OK);
+    more.waker.wake(more.waker.arg);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+    asx_lab_check(cx, false);
+}
+
+ASX_TEST(the_call_of_a_waker_has_no_line_and_takes_none)
+{
+    explore(is_woken);
+    shows_no_line("wake");
+}
+
+static asx_status is_a_branch(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    return asx_checkpoint(cx);
+}
+
+static void has_branches(asx_cx *cx, void *arg)
+{
+    asx_branch branches[] = { { "one", is_a_branch, NULL }, { "two", is_a_branch, NULL } };
+    (void)arg;
+    more.race = __LINE__ + 1;
+    (void)asx_race(cx, branches, 2, NULL, NULL);
+    asx_lab_check(cx, false);
+}
+
+ASX_TEST(branches_end_at_the_line_of_their_call)
+{
+    explore(has_branches);
+    shows(" end", more.race);
+    CHECK(strstr(lanes, "flow.c") == NULL);
 }
 
 /* ---- many tasks ------------------------------------------------------------------------------ */
