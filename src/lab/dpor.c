@@ -193,12 +193,12 @@ static uint32_t hidden_task(asx__dpor *d, uint32_t owner, uint32_t nth)
 
 uint32_t asx__dpor_timer_task(asx__dpor *d, uint32_t owner, uint32_t nth)
 {
-    return hidden_task(d, owner, 0x80000000u | nth);
+    return hidden_task(d, owner, ASX__DPOR_TIMER | nth);
 }
 
 uint32_t asx__dpor_finalizer_task(asx__dpor *d, uint32_t owner, uint32_t nth)
 {
-    return hidden_task(d, owner, 0x40000000u | nth);
+    return hidden_task(d, owner, ASX__DPOR_FINALIZER | nth);
 }
 
 uint32_t asx__dpor_done(const asx__dpor *d, uint32_t task)
@@ -847,6 +847,11 @@ const asx__dpor_event *asx__dpor_events(const asx__dpor *d, size_t *ret_count)
 {
     *ret_count = d->events_len;
     return d->events;
+}
+
+const asx__op *asx__dpor_op_of(const asx__dpor *d, size_t event)
+{
+    return d->wide && event < d->wide_cap ? &d->wide_events[event].op : NULL;
 }
 
 const asx__op *asx__dpor_pending(const asx__dpor *d, uint32_t task)

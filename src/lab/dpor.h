@@ -488,6 +488,10 @@ void asx__dpor_role(asx__dpor *d, uint32_t task, const char *role);
 /* The clock, as a task that can do nothing but ADVANCE, when no other task can do anything; the
  * same number in every execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_clock_task(asx__dpor *d);
+/* The runtime's own tasks have numbers like these among those that their owner has started. */
+#define ASX__DPOR_TIMER 0x80000000u
+#define ASX__DPOR_FINALIZER 0x40000000u
+#define ASX__DPOR_HIDDEN (ASX__DPOR_TIMER | ASX__DPOR_FINALIZER)
 /* The deadline of the nth region that `owner` has opened, or its own, as a task; the same number in
  * every execution. ASX__DPOR_NONE: no memory. */
 uint32_t asx__dpor_timer_task(asx__dpor *d, uint32_t owner, uint32_t nth);
@@ -547,6 +551,8 @@ bool asx__dpor_too_long(const asx__dpor *d);
 void asx__dpor_stats_get(const asx__dpor *d, asx__dpor_stats *ret_stats);
 /* The events of the current execution. Borrowed. */
 const asx__dpor_event *asx__dpor_events(const asx__dpor *d, size_t *ret_count);
+/* The operation of one of them; NULL: it is not kept, since operations access one object each. */
+const asx__op *asx__dpor_op_of(const asx__dpor *d, size_t event);
 /* The task cannot go before that time, unless what it waits to do says otherwise. */
 void asx__dpor_sleeps(asx__dpor *d, uint32_t task, uint64_t until);
 /* The soonest time that one of those waits for; UINT64_MAX: none does. */

@@ -136,6 +136,8 @@ static OUTSIDE void on_spawn(asx__explorer *x, const asx_event *event)
                                        .timer = ASX__DPOR_NONE,
                                        .born = parent != NULL ? asx__lab_task_site(parent) : NULL,
                                        .record = asx__explorer_newest(region) };
+    if (x->tasks[index].record != NULL)
+        x->tasks[index].name = x->tasks[index].record->name;
     if (region != NULL) {
         x->tasks[index].sibling = region->tasks;
         region->tasks = (uint32_t)index + 1;
@@ -225,7 +227,9 @@ static OUTSIDE void on_complete(asx__explorer *x, const asx_event *event)
     if (task == NULL || task->id == ASX__DPOR_NONE)
         return;
     asx__dpor_ended(x->dpor, task->id);
-    if (event->a != ASX_OUTCOME_OK && event->a != ASX_OUTCOME_CANCELLED)
+    if (event->a == ASX_OUTCOME_PANICKED && x->failed_text == NULL)
+        asx__explorer_fail(x, asx__explore_panic(x, task, event->object), NULL);
+    else if (event->a != ASX_OUTCOME_OK && event->a != ASX_OUTCOME_CANCELLED)
         asx__explorer_fail(x, asx_status_str((asx_status)(int64_t)event->b), NULL);
 }
 
@@ -254,9 +258,10 @@ static void on_wake(asx__explorer *x, const asx_event *event)
 /* An oracle has complained: the execution is not good. One that gets nowhere is stopped. */
 static OUTSIDE void on_complaint(asx__explorer *x)
 {
-    const asx_complaint *c = &x->oracles.complaint;
-    asx__explorer_fail(x, c->text, asx_oracle_str(c->oracle));
-    if (c->oracle == ASX_ORACLE_LIVELOCK)
+    asx_oracle oracle = x->oracles.complaint.oracle;
+    if (x->failed_text == NULL)
+        asx__explorer_fail(x, asx__explore_complaint(x), asx_oracle_str(oracle));
+    if (oracle == ASX_ORACLE_LIVELOCK)
         asx__trace_stop(&x->rt->trace);
 }
 
@@ -1002,5 +1007,6 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     free(x.known);
     free(x.text.bytes);
     free(x.lanes.bytes);
+    free(x.said.bytes);
     return st < 0 ? st : destroyed;
 }

@@ -47,6 +47,7 @@ typedef struct asx__lab_task {
     uint32_t calls;      /* how many these are; of more the places are not kept */
     bool fresh;          /* the innermost has done no operation yet */
     const char *next_site; /* of its next operation, if it has said so */
+    const char *name;    /* NULL: it has none */
     const char *born;    /* the call that started it; NULL: that has said no place */
     bool finalizes;      /* runs finalizers: no cancel reaches it */
     bool faulty;         /* it was cancelled by a fault */
@@ -216,6 +217,7 @@ typedef struct asx__explorer {
     uint64_t started_ns, looked_ns; /* the second since the first */
     uint32_t look_every, look_in;   /* executions from look to look, to the next look */
     asx__text text, lanes;
+    asx__text said;      /* the failure, where its text had to be made */
 } asx__explorer;
 
 /* As asx_explore(), in this process; the options are complete. */
@@ -296,8 +298,22 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
 bool asx__explorer_goes_on(void *ctx);
 
 /* explore_ops.c */
+/* X(NAME, "text"): what is said of objects; the first asks only. */
+#define ASX__GHOST_DEED_LIST(X)                                                                    \
+    X(TOUCH, "touch")                                                                              \
+    X(BORROW, "borrow")                                                                            \
+    X(RETURN, "return")                                                                            \
+    X(ADOPT, "adopt")                                                                              \
+    X(TRANSFER, "transfer")
+
+typedef enum asx__ghost_deed {
+#define ASX__GHOST_DEED_ENUM(name, text) ASX__GHOST_##name,
+    ASX__GHOST_DEED_LIST(ASX__GHOST_DEED_ENUM)
+#undef ASX__GHOST_DEED_ENUM
+} asx__ghost_deed;
+
 /* The running task is about to say something of the object, or to ask what was said. */
-void asx__explorer_ghost(asx_cx *cx, const void *object, bool asks);
+void asx__explorer_ghost(asx_cx *cx, const void *object, asx__ghost_deed deed);
 
 /* explore_turn.c */
 void asx__explorer_seam_init(asx__explorer *x);
@@ -417,6 +433,10 @@ void asx__text_add(asx__text *text, const char *format, ...) ASX_PRINTF(2, 3);
 void asx__explore_schedule(const asx__explorer *x, asx__text *text);
 void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text);
 void asx__explore_waiting(const asx__explorer *x, asx__text *text);
+/* What the task that has just ended by a panic said, for asx__explorer_fail(). */
+const char *asx__explore_panic(asx__explorer *x, const asx__lab_task *task, uint64_t serial);
+/* What the oracle complains of, with the names that tasks have in the lanes. */
+const char *asx__explore_complaint(asx__explorer *x);
 /* Steps of a schedule's text, malloc'd; the explorer, which has its engine already, learns what
  * stands in front of them. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED. */
 asx_status asx__explore_parse(asx__explorer *x, const char *schedule, asx__step **ret_steps,

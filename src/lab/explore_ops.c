@@ -18,8 +18,9 @@ static asx__oracles *oracles_of(const asx_cx *cx)
 static void tell_race(const asx_cx *cx, const asx__oracles *o)
 {
     asx__explorer *x = asx__explorer_of(cx->rt_);
-    if (x != NULL && !x->clearing && o->complaint.oracle == ASX_ORACLE_DATA_RACE)
-        asx__explorer_fail(x, o->complaint.text, asx_oracle_str(ASX_ORACLE_DATA_RACE));
+    if (x != NULL && !x->clearing && o->complaint.oracle == ASX_ORACLE_DATA_RACE &&
+        x->failed_text == NULL)
+        asx__explorer_fail(x, asx__explore_complaint(x), asx_oracle_str(ASX_ORACLE_DATA_RACE));
 }
 
 /* An operation on a cell was done, for the oracle of data races. */
@@ -248,12 +249,13 @@ void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site)
         asx__oracles_complain(asx__oracles_of(cx->rt_), ASX_ORACLE_USER, "%s (%s)", text, site);
 }
 
-void asx__explorer_ghost(asx_cx *cx, const void *object, bool asks)
+void asx__explorer_ghost(asx_cx *cx, const void *object, asx__ghost_deed deed)
 {
     asx__explorer *x = cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
     const asx__lab_task *self = x != NULL ? running() : NULL;
     const char *site = self != NULL ? asx__lab_task_site(self) : NULL;
-    asx__op op = { .kind = asks ? ASX__OP_LOAD : ASX__OP_STORE, .site = site != NULL ? site : "" };
+    asx__op op = { .kind = deed == ASX__GHOST_TOUCH ? ASX__OP_LOAD : ASX__OP_STORE,
+                   .b = deed, .site = site != NULL ? site : "" };
     uint64_t found = 0;
     if (x == NULL)
         return;

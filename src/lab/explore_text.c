@@ -105,6 +105,53 @@ static void add_task_and_name(const asx__explorer *x, asx__text *text, uint32_t 
     asx__text_add(text, " %s", asx__explorer_name(x, task));
 }
 
+/* As in the lanes, also of one that has not come to an operation. */
+static void add_lane(const asx__explorer *x, asx__text *text, const asx__lab_task *task)
+{
+    add_task(x, text, task->id);
+    if (task->name != NULL && *task->name != '\0')
+        asx__text_add(text, " %s", task->name);
+}
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+const char *asx__explore_panic(asx__explorer *x, const asx__lab_task *task, uint64_t serial)
+{
+    const asx__task *record = task->record;
+    const asx__panic_note *note = NULL;
+    if (record != NULL && asx__serial(record->generation) == serial)
+        note = record->region->panic_note;
+    if (note == NULL || note->serial != serial)
+        return asx_status_str(ASX_E_PANICKED);
+    asx__text_clear(&x->said); /* the note goes with its region */
+    asx__text_add(&x->said, "panicked: %s", note->message);
+    return x->said.bytes != NULL ? x->said.bytes : asx_status_str(ASX_E_PANICKED);
+}
+
+/* Oracles know tasks by their serial numbers, which are others in each schedule. */
+const char *asx__explore_complaint(asx__explorer *x)
+{
+    const char *text = x->oracles.complaint.text, *at;
+    if (x->oracles.complaint.oracle == ASX_ORACLE_USER)
+        return text;
+    asx__text_clear(&x->said);
+    for (; (at = strstr(text, "task ")) != NULL; text = at) {
+        char *end;
+        asx__text_add(&x->said, "%.*s", (int)(at - text), text);
+        unsigned long long serial = strtoull(at + 5, &end, 10);
+        const asx__lab_task *task = end != at + 5 ? asx__explorer_task(x, serial) : NULL;
+        if (task != NULL && task->id != ASX__DPOR_NONE)
+            add_lane(x, &x->said, task);
+        else
+            asx__text_add(&x->said, "%.*s", (int)(end - at), at);
+        at = end;
+    }
+    asx__text_add(&x->said, "%s", text);
+    return x->said.bytes != NULL ? x->said.bytes : x->oracles.complaint.text;
+}
+
+/* ---- schedules and lanes -------------------------------------------------------------------- */
+
 /* Without them a replay that has not come to the first cancellation yet would be of another
  * test, with fewer operations. */
 static const struct {
@@ -147,8 +194,19 @@ static long long shown(uint64_t value)
 static const char *found_text(const asx__dpor_event *event)
 {
     static const char *const texts[] = { "", ": nothing", ": closed", ": cancelled", ": lagged" };
-    bool tells = event->kind >= ASX__OP_READ_LOCK && event->kind != ASX__OP_ADVANCE;
-    return tells && event->found <= ASX__FOUND_LAGGED ? texts[event->found] : "";
+    switch (event->kind) {
+    case ASX__OP_WRITE_REQUEST: /* these have found the state of the object */
+        return event->writes ? "" : texts[ASX__FOUND_CANCELLED];
+    case ASX__OP_TRY_WRITE_LOCK:
+        return event->found != 0 ? texts[ASX__FOUND_NOTHING] : "";
+    case ASX__OP_ADVANCE:
+    case ASX__OP_DEVICE:
+        return "";
+    default:
+        return event->kind >= ASX__OP_READ_LOCK && event->found <= ASX__FOUND_LAGGED
+                   ? texts[event->found]
+                   : "";
+    }
 }
 
 /* Objects are x0, x1, ... in the order in which they are shown: their numbers in the engine say
@@ -170,10 +228,31 @@ static uint32_t object_number(shown_objects *o, uint32_t object)
     return i;
 }
 
-static void event_text(const asx__dpor_event *event, uint32_t object, char *buffer, size_t size)
+/* What it has said of an object, or of a device done to one; NULL: neither. */
+static const char *own_name(const asx__op *op)
 {
-    const char *name = asx__op_str(event->kind);
+    static const char *const deeds[] = {
+#define DEED_TEXT(name, text) text,
+        ASX__GHOST_DEED_LIST(DEED_TEXT)
+#undef DEED_TEXT
+    };
+    if (op == NULL)
+        return NULL;
+    if (op->kind == ASX__OP_DEVICE && op->device->operations != NULL)
+        return op->device->operations[op->b];
+    bool ghost = ASX__NAME_IS_MADE(op->name) && ASX__NAME_TAG_OF(op->name) >= ASX__NAME_GHOST;
+    return ghost && op->b < sizeof deeds / sizeof *deeds ? deeds[op->b] : NULL;
+}
+
+static void event_text(const asx__dpor_event *event, const asx__op *op, uint32_t object,
+                       char *buffer, size_t size)
+{
+    const char *name = asx__op_str(event->kind), *own = own_name(op);
     long long before = shown(event->before), after = shown(event->after);
+    if (own != NULL) {
+        (void)snprintf(buffer, size, "%s x%u", own, object);
+        return;
+    }
     switch (event->kind) {
     case ASX__OP_LOAD: /* an answer other than 0: an old value */
         (void)snprintf(buffer, size, "%s x%u -> %lld%s", name, object,
@@ -226,6 +305,12 @@ static const char *file_of(const char *site)
 static void add_head(const asx__explorer *x, asx__text *text, uint32_t task)
 {
     asx__text head = { 0 };
+    uint32_t owner, nth;
+    asx__dpor_name_of(x->dpor, task, &owner, &nth);
+    if (task != 0 && owner != ASX__DPOR_NONE && (nth & ASX__DPOR_HIDDEN) != 0) {
+        asx__text_add(&head, (nth & ASX__DPOR_TIMER) != 0 ? "deadline of " : "finalizers of ");
+        task = owner;
+    }
     add_task_and_name(x, &head, task);
     asx__text_add(text, "%-*.*s", LANE_WIDTH, LANE_WIDTH - 2,
                   head.bytes != NULL ? head.bytes : "");
@@ -284,7 +369,8 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
             i = count - SHOWN_LAST;
             asx__text_add(text, "... %zu steps ...\n", i - SHOWN_FIRST);
         }
-        event_text(&events[i], object_number(&objects, events[i].object), cell, sizeof cell);
+        event_text(&events[i], asx__dpor_op_of(x->dpor, i),
+                   object_number(&objects, events[i].object), cell, sizeof cell);
         if (lanes > WIDE_LANES)
             add_head(x, text, events[i].task);
         add_step(text, cell, file_of(events[i].site), lane[events[i].task] - 1, lanes);
@@ -293,11 +379,54 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
     free(lane);
 }
 
+/* Has the event taken the read-write lock? A write-lock finds the state that the lock had. */
+static bool takes_rwlock(const asx__dpor_event *event)
+{
+    bool waits_to_write = event->kind == ASX__OP_WRITE_LOCK;
+    return waits_to_write ? event->found != ASX__FOUND_CANCELLED
+                          : event->found == ASX__FOUND_DONE &&
+                                (event->kind == ASX__OP_READ_LOCK ||
+                                 event->kind == ASX__OP_TRY_READ_LOCK ||
+                                 event->kind == ASX__OP_TRY_WRITE_LOCK);
+}
+
+/* Who has taken the read-write lock last and not given it back; NONE: nobody. */
+static uint32_t rwlock_holder(const asx__explorer *x, uint64_t name)
+{
+    size_t count;
+    const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
+    uint32_t holder = ASX__DPOR_NONE;
+    uint32_t *given = calloc(asx__dpor_tasks(x->dpor), sizeof *given);
+    for (size_t i = count; i-- > 0 && holder == ASX__DPOR_NONE && given != NULL;) {
+        const asx__op *op = asx__dpor_op_of(x->dpor, i);
+        if (op == NULL || asx__op_name(op) != name)
+            continue;
+        uint32_t task = events[i].task;
+        if (op->kind == ASX__OP_READ_UNLOCK || op->kind == ASX__OP_WRITE_UNLOCK)
+            given[task]++;
+        else if (takes_rwlock(&events[i]) && given[task]-- == 0)
+            holder = task;
+    }
+    free(given);
+    return holder;
+}
+
+/* It has waited for a condition and nobody has told it to go on. */
+static bool waits_for_condition(const asx__explorer *x, const asx__op *op)
+{
+    return op != NULL && op->kind == ASX__OP_CONDITION_GO_ON &&
+           asx__dpor_state(x->dpor, asx__op_ticket(op)) == 0;
+}
+
 /* Who holds the lock that the task waits for; NONE: it does not wait for one. */
 static uint32_t holder_for(const asx__explorer *x, uint32_t task)
 {
     const asx__op *op = asx__dpor_pending(x->dpor, task);
     uint64_t holder = 0;
+    if (op != NULL && (op->kind == ASX__OP_READ_LOCK || op->kind == ASX__OP_WRITE_LOCK))
+        return rwlock_holder(x, asx__op_name(op));
+    if (op != NULL && op->kind == ASX__OP_CONDITION_GO_ON && !waits_for_condition(x, op))
+        holder = asx__dpor_state(x->dpor, op->other);
     if (op != NULL && op->kind == ASX__OP_LOCK) /* of the runtime's own only the engine knows */
         holder = op->object != NULL ? asx__state_read(op->object, op->size)
                                     : asx__dpor_state(x->dpor, asx__op_name(op));
@@ -336,6 +465,8 @@ void asx__explore_waiting(const asx__explorer *x, asx__text *text)
         asx__text_add(text, "%s", text->len != 0 ? "; " : "");
         add_task_and_name(x, text, t);
         const char *doing = asx__op_str(op->kind);
+        if (waits_for_condition(x, op))
+            doing = asx__op_str(ASX__OP_CONDITION_WAIT);
         bool waits = strncmp(doing, "wait ", 5) == 0;
         asx__text_add(text, " waits %s%s", waits ? "" : "to ", waits ? doing + 5 : doing);
         uint32_t holder = holder_for(x, t);
@@ -352,8 +483,11 @@ void asx__explore_waiting(const asx__explorer *x, asx__text *text)
     if (text->len == 0)
         asx__text_add(text, "every task waits for another to end");
     for (size_t i = 0; i < x->tasks_len; i++) {
-        if (x->tasks[i].id == ASX__DPOR_NONE ||
-            asx__oracles_held_by(&x->oracles, x->first_serial + i) == 0)
+        if (x->tasks[i].id == ASX__DPOR_NONE)
+            continue;
+        /* Who waits for a condition has lent its lock. */
+        uint32_t lent = waits_for_condition(x, asx__dpor_pending(x->dpor, x->tasks[i].id));
+        if (asx__oracles_held_by(&x->oracles, x->first_serial + i) <= lent)
             continue;
         asx__text_add(text, "; futurelock: ");
         add_task_and_name(x, text, x->tasks[i].id);

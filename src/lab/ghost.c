@@ -45,14 +45,15 @@ static asx__ghost *ghost_of(asx__oracles *o, const void *object)
 }
 
 /* False: nothing to do, and *ret_status says why. */
-static bool enter(asx_cx *cx, const void *object, bool asks, asx__oracles **ret_oracles,
-                  asx__ghost **ret_ghost, uint64_t *ret_task, asx_status *ret_status)
+static bool enter(asx_cx *cx, const void *object, asx__ghost_deed deed,
+                  asx__oracles **ret_oracles, asx__ghost **ret_ghost, uint64_t *ret_task,
+                  asx_status *ret_status)
 {
     *ret_status = cx == NULL || object == NULL ? ASX_E_INVALID_ARGUMENT : ASX_OK;
     *ret_oracles = *ret_status == ASX_OK ? listeners(cx, ret_task) : NULL;
     if (*ret_oracles == NULL)
         return false;
-    asx__explorer_ghost(cx, object, asks);
+    asx__explorer_ghost(cx, object, deed);
     *ret_ghost = ghost_of(*ret_oracles, object);
     if (*ret_ghost == NULL)
         *ret_status = ASX_E_RESOURCE_EXHAUSTED;
@@ -77,7 +78,7 @@ asx_status asx_ghost_borrow(asx_cx *cx, const void *object, asx_ghost_borrow_kin
     asx_status st;
     if ((unsigned)kind > ASX_GHOST_OBLIGATION)
         return ASX_E_INVALID_ARGUMENT;
-    if (!enter(cx, object, false, &o, &g, &task, &st))
+    if (!enter(cx, object, ASX__GHOST_BORROW, &o, &g, &task, &st))
         return st;
     must_own(o, g, task);
     bool alone = kind == ASX_GHOST_EXCLUSIVE;
@@ -99,7 +100,7 @@ asx_status asx_ghost_return(asx_cx *cx, const void *object)
     asx__ghost *g;
     uint64_t task = 0;
     asx_status st;
-    if (!enter(cx, object, false, &o, &g, &task, &st))
+    if (!enter(cx, object, ASX__GHOST_RETURN, &o, &g, &task, &st))
         return st;
     if (!g->exclusive && g->shared == 0)
         return ASX_E_NOT_OWNER;
@@ -118,7 +119,7 @@ asx_status asx_ghost_touch(asx_cx *cx, const void *object, bool writes)
     asx__ghost *g;
     uint64_t task = 0;
     asx_status st;
-    if (!enter(cx, object, true, &o, &g, &task, &st))
+    if (!enter(cx, object, ASX__GHOST_TOUCH, &o, &g, &task, &st))
         return st;
     must_own(o, g, task);
     if ((writes && g->shared != 0) || (g->exclusive && g->borrower != task))
@@ -133,7 +134,7 @@ asx_status asx_ghost_adopt(asx_cx *cx, const void *object)
     asx__ghost *g;
     uint64_t task = 0;
     asx_status st;
-    if (!enter(cx, object, false, &o, &g, &task, &st))
+    if (!enter(cx, object, ASX__GHOST_ADOPT, &o, &g, &task, &st))
         return st;
     must_own(o, g, task);
     g->owner = task;
@@ -148,7 +149,7 @@ asx_status asx_ghost_transfer(asx_cx *cx, const void *object, const asx_task *to
     asx_status st;
     if (to == NULL || to->task_ == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    if (!enter(cx, object, false, &o, &g, &task, &st))
+    if (!enter(cx, object, ASX__GHOST_TRANSFER, &o, &g, &task, &st))
         return st;
     if (g->owner != task)
         return ASX_E_NOT_OWNER;

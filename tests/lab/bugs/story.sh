@@ -77,7 +77,7 @@ story() {
     expect "$1-repaired" 0 "^$1_good: .* 0 deadlocks, 0 bugs, .* complete$" \
         "$asx" explore "$program" "$1_good"
 }
-story signal_is_lost 'deadlock: 1 waiter waits to lock again' 'signal x3: nothing'
+story signal_is_lost 'deadlock: 1 waiter waits for condition' 'signal x3: nothing'
 story barrier_with_too_few 'deadlock: [12] worker waits to go on' 'wait at barrier'
 story initializer_is_cancelled 'failed: begun == 1' 'checkpoint x[0-9]*: cancelled'
 story receiver_lags 'failed: count == 2' 'receive broadcast x[0-9]*: lagged '
