@@ -30,6 +30,9 @@ int cli_explore(int argc, char **argv);
 
 /* Opens a trace, or the trace in a crash pack; the caller frees the bytes. False: said why. */
 bool cli_open_trace(const char *path, char **ret_bytes, asx_trace_reader *ret_reader);
+/* The value of a line of the head of a crash pack, malloc'd; NULL: no such line, or none that
+ * ends. */
+char *cli_pack_value(const char *text, const char *word);
 /* Runs a recorded scenario again. */
 int cli_replay_trace(const char *path);
 

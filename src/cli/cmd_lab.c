@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,28 +14,59 @@
 
 #include "lab/pack.h"
 
+/* What a terminal sends goes to the program too, which ends in its own way, or is debugged. */
+typedef struct signals {
+    struct sigaction interrupt, quit;
+} signals;
+
+static void ignore_signals(signals *ret_before)
+{
+    struct sigaction ignore;
+    memset(&ignore, 0, sizeof(ignore));
+    ignore.sa_handler = SIG_IGN;
+    (void)sigaction(SIGINT, &ignore, &ret_before->interrupt);
+    (void)sigaction(SIGQUIT, &ignore, &ret_before->quit);
+}
+
+static void restore_signals(const signals *before)
+{
+    (void)sigaction(SIGINT, &before->interrupt, NULL);
+    (void)sigaction(SIGQUIT, &before->quit, NULL);
+}
+
+static void be_program(char *const *argv, int answer)
+{
+    char number[16];
+    (void)snprintf(number, sizeof(number), "%d", answer);
+    if (answer >= 0)
+        (void)setenv(ASX__LAB_ANSWER, number, 1);
+    (void)execvp(argv[0], argv);
+    (void)fprintf(stderr, "asx: %s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
 /* Runs a program with our standard streams; its exit code, CLI_FAILED if a signal has ended it, as
  * that of a test does, or CLI_USAGE if it could not be run. `answer` is -1, or where it is to say
  * that it is a lab test program. */
 static int run_program(char *const *argv, int answer)
 {
     int state = 0;
-    char number[16];
+    signals before;
     (void)fflush(stdout);
+    ignore_signals(&before);
     pid_t child = fork();
-    if (child < 0)
-        return cli_error("%s: %s", argv[0], strerror(errno));
     if (child == 0) {
-        (void)snprintf(number, sizeof(number), "%d", answer);
-        if (answer >= 0)
-            (void)setenv(ASX__LAB_ANSWER, number, 1);
-        (void)execvp(argv[0], argv);
-        (void)fprintf(stderr, "asx: %s: %s\n", argv[0], strerror(errno));
-        _exit(127);
+        restore_signals(&before);
+        be_program(argv, answer);
     }
-    while (waitpid(child, &state, 0) < 0)
-        if (errno != EINTR)
-            return cli_error("%s: %s", argv[0], strerror(errno));
+    pid_t ended = child;
+    do
+        ended = child > 0 ? waitpid(child, &state, 0) : child;
+    while (child > 0 && ended < 0 && errno == EINTR);
+    int error = errno;
+    restore_signals(&before);
+    if (ended < 0)
+        return cli_error("%s: %s", argv[0], strerror(error));
     if (WIFSIGNALED(state)) {
         (void)cli_error("%s: %s", argv[0], strsignal(WTERMSIG(state)));
         return CLI_FAILED;
@@ -74,11 +106,23 @@ static int find_program(int argc, char **argv)
     return 0;
 }
 
+static bool asks_for_help(int argc, char **argv)
+{
+    return argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+}
+
+#define EXPLORE_USAGE "usage: asx explore PROGRAM [OPTION ...] [TEST ...]"
+#define REPLAY_USAGE "usage: asx replay TRACE | asx replay PACK [--gdb]"
+
 int cli_explore(int argc, char **argv)
 {
     int program = find_program(argc, argv);
+    if (asks_for_help(argc, argv)) {
+        (void)puts(EXPLORE_USAGE "\nThe options are those of the program: PROGRAM --help");
+        return CLI_OK;
+    }
     if (program == 0)
-        return cli_error("usage: asx explore PROGRAM [OPTION ...] [TEST ...]");
+        return cli_error(EXPLORE_USAGE);
     char **list = calloc((size_t)argc + 1, sizeof(*list));
     char explore[] = "--explore";
     if (list == NULL)
@@ -95,8 +139,7 @@ int cli_explore(int argc, char **argv)
 
 /* ---- replay ---- */
 
-/* The value of a line of the head of a pack, malloc'd; NULL: no such line, or none that ends. */
-static char *pack_value(const char *text, const char *word)
+char *cli_pack_value(const char *text, const char *word)
 {
     size_t len = strlen(word);
     for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
@@ -125,12 +168,16 @@ int cli_replay(int argc, char **argv)
     bool gdb = first || (argc == 3 && strcmp(argv[2], "--gdb") == 0);
     char *text = NULL, *path = argv[1 + first];
     size_t len = 0;
+    if (asks_for_help(argc, argv)) {
+        (void)puts(REPLAY_USAGE);
+        return CLI_OK;
+    }
     if (argc != 2 + gdb)
-        return cli_error("usage: asx replay TRACE | asx replay PACK [--gdb]");
+        return cli_error(REPLAY_USAGE);
     if (!cli_read_file(path, &text, &len))
         return CLI_USAGE;
     bool pack = strncmp(text, ASX__PACK_HEAD, ASX__PACK_HEAD_LEN) == 0;
-    char *program = pack ? pack_value(text, "program") : NULL;
+    char *program = pack ? cli_pack_value(text, "program") : NULL;
     int code;
     if (pack && program == NULL)
         code = cli_error("%s: names no program", path);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lab/oracle.h"
+#include "lab/pack.h"
 #include "trace/foata.h"
 
 static int show(const char *path)
@@ -108,6 +109,24 @@ static int diff(const char *first, const char *second)
     return differences == 0 ? CLI_OK : CLI_FAILED;
 }
 
+/* What a crash pack says of itself: a trace shows neither deadlocks of an exploration, nor cells
+ * and ghosts, nor what oracles and checks of the program saw. */
+static void tell_verdict(const char *path)
+{
+    char *text = NULL;
+    size_t len = 0;
+    if (!cli_read_file(path, &text, &len))
+        return;
+    bool pack = strncmp(text, ASX__PACK_HEAD, ASX__PACK_HEAD_LEN) == 0;
+    char *verdict = pack ? cli_pack_value(text, "verdict") : NULL;
+    char *failure = pack ? cli_pack_value(text, "failure") : NULL;
+    if (verdict != NULL)
+        (void)printf("the pack says: %s: %s\n", verdict, failure != NULL ? failure : "");
+    free(verdict);
+    free(failure);
+    free(text);
+}
+
 /* The oracles of the laboratory, on a run that is over. */
 static int check(const char *path)
 {
@@ -134,6 +153,8 @@ static int check(const char *path)
         (void)printf("no oracle complains: %" PRIu64 " events\n", reader.event_count);
     asx__oracles_deinit(&oracles);
     free(bytes);
+    if (st == ASX_E_EMPTY)
+        tell_verdict(path);
     return st != ASX_E_EMPTY ? CLI_USAGE : complained ? CLI_FAILED : CLI_OK;
 }
 

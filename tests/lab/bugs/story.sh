@@ -95,6 +95,7 @@ expect table 0 '^| account_bad  *| *[0-9]*\.\.[0-9]* |' "$program" --table accou
 expect table-good 0 '^| test ' "$program" --table account_good
 ! grep -q account_good out || { echo "table: lists a good one"; bad=1; }
 expect trace 0 'task-spawn' "$asx" trace show asx-account_bad.pack
+expect checked 0 '^the pack says: failed: a == 5' "$asx" trace check asx-account_bad.pack
 expect foata 0 '^1 @0 0 run-begin' "$asx" trace foata asx-account_bad.pack
 expect same 0 '^the same up to the order' "$asx" trace diff asx-account_bad.pack asx-account_bad.pack
 "$program" --mode optimal --pack deadlock.pack lock_order_bad >/dev/null
@@ -115,6 +116,22 @@ expect no-lab-program 2 'is no lab test program' "$asx" explore /bin/true
 sed 's,^program .*,program /bin/true,' asx-account_bad.pack >true.pack
 expect no-lab-replay 2 'is no lab test program' "$asx" replay true.pack
 expect usage 2 'usage: asx explore' "$asx" explore
+expect explore-help 0 '^usage: asx explore' "$asx" explore --help
+expect replay-help 0 '^usage: asx replay' "$asx" replay --help
+# An interrupt goes to both: the program ends in its own way, and the tool with it.
+cat >interrupted.py <<'EOF'
+import os, signal, subprocess, sys, time
+p = subprocess.Popen(sys.argv[1:], start_new_session=True, stdout=subprocess.PIPE, text=True)
+time.sleep(0.5)
+os.killpg(p.pid, signal.SIGINT)
+out = p.communicate()[0]
+print(out)
+sys.exit(p.returncode if p.returncode >= 0 else 128 - p.returncode)
+EOF
+if command -v python3 >/dev/null 2>&1; then
+    expect interrupted 0 '^{"test":"philosophers_7_good",.*"complete":false' python3 interrupted.py \
+        "$asx" explore "$program" --json --mode dfs philosophers_7_good
+fi
 expect usage-option 2 'usage: asx explore' "$asx" explore --seed 1
 expect no-such 2 'no-such-program' "$asx" explore ./no-such-program
 expect usage-trace 2 'usage: asx trace' "$asx" trace diff one
