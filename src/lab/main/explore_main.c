@@ -256,7 +256,7 @@ static int valued(request *r, const char *name, const char *value)
     else if (strcmp(name, "--max-executions") == 0)
         good = number(value, &r->options.executions_max);
     else if (strcmp(name, "--max-steps") == 0)
-        good = number(value, &r->options.steps_max);
+        good = number(value, &r->options.steps_max) && r->options.steps_max > 0;
     else if (strcmp(name, "--time") == 0)
         good = seconds(value, &r->options.time_max_ns);
     else if (strcmp(name, "--jobs") == 0)
@@ -281,6 +281,24 @@ static int valued(request *r, const char *name, const char *value)
             strcmp(name, "--mode") == 0 ? "; there are " : "",
             strcmp(name, "--mode") == 0 ? modes : "");
     return 2;
+}
+
+bool wanted(const request *r, const asx_lab_test *test)
+{
+    if (r->names_len == 0)
+        return true;
+    for (int i = 0; i < r->names_len; i++)
+        if (strcmp(r->names[i], test->name) == 0)
+            return true;
+    return false;
+}
+
+static unsigned tests_wanted(const request *r)
+{
+    unsigned count = 0;
+    for (const asx_lab_test *test = tests_first; test != NULL; test = test->next)
+        count += wanted(r, test);
+    return count;
 }
 
 /* Options and names of tests in any order; the names are moved to the front. */
@@ -312,6 +330,11 @@ static int parse(request *r, int argc, char **argv)
     if ((r->checkpoint != NULL || r->resume != NULL) && r->names_len != 1)
         return complain(r->checkpoint != NULL ? "--checkpoint" : "--resume",
                         "is for one test, which must be named");
+    if ((r->pack != NULL || r->save != NULL) && r->replay == NULL && tests_wanted(r) > 1)
+        return complain(r->pack != NULL ? "--pack" : "--save",
+                        "is for one test: each would write over the last");
+    if (r->replay == NULL && (r->same || r->record != NULL))
+        return complain(r->same ? "--same" : "--record", "is for --replay");
     if (r->checkpoint != NULL)
         r->options.on_checkpoint = on_checkpoint;
     if (r->checkpoint == NULL && r->options.checkpoint_every_ns != 0)
@@ -320,16 +343,6 @@ static int parse(request *r, int argc, char **argv)
         r->options.mode != ASX_EXPLORE_OPTIMAL && r->options.mode != ASX_EXPLORE_DFS)
         return complain("--bound", "is for optimal and dfs, and not for this mode");
     return 0;
-}
-
-bool wanted(const request *r, const asx_lab_test *test)
-{
-    if (r->names_len == 0)
-        return true;
-    for (int i = 0; i < r->names_len; i++)
-        if (strcmp(r->names[i], test->name) == 0)
-            return true;
-    return false;
 }
 
 /* ---- exploring ------------------------------------------------------------------------------ */
@@ -419,6 +432,8 @@ static int explore(request *r, asx_lab_test *test)
     asx_status st = asx_explore(&r->options, test_run, test, &result);
     if (st < 0 && watch_told())
         return 1;
+    if (st == ASX_E_INVALID_ARGUMENT && r->replay != NULL)
+        return complain(r->replay, "its schedule is none");
     if (st < 0)
         return complain(test->name, asx_status_hint(st));
     drop_checkpoint(r, &result);

@@ -198,6 +198,8 @@ static void tell_trouble(const request *r, const asx_explore_result *result)
     else if (result->status == ASX_E_DIVERGED && r->options.schedule == NULL)
         fprintf(stderr, "%s: not deterministic: with the same schedule it did something else\n",
                 r->test->name);
+    else if (result->status == ASX_E_DIVERGED)
+        fprintf(stderr, "%s: the schedule is none of this test\n", r->test->name);
     else if (result->status < 0)
         fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
                 result->unsupported != NULL ? " " : "",

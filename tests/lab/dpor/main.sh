@@ -41,7 +41,7 @@ head -n 2 "$work/pack" | tail -n 1 | grep -q "^program /.*lab-dpor$" || { echo "
 expect packed 1 '^philosophers_3: execution 1: deadlock: .*cycle: ' --replay "$work/pack"
 expect packed-other 2 'is of another test' --replay "$work/pack" readers_2
 printf 'test philosophers_3\nschedule 1 2 1 2 2\n' >"$work/other"
-expect diverged 2 'philosophers_3' --replay "$work/other"
+expect diverged 2 '^philosophers_3: the schedule is none of this test$' --replay "$work/other"
 expect diverged-json 2 '^philosophers_3: ' --json --replay "$work/other"
 printf 'test nobody\nschedule 1\n' >"$work/nobody"
 expect nobody 2 'there is no such test' --replay "$work/nobody"
@@ -101,6 +101,13 @@ else
     grep -q '"complete":true' "$work/first" || { echo "interrupt: neither complete nor not"; cat "$work/first"; bad=1; }
 fi
 expect source 0 '"classes":256,.*"complete":true' --json --mode source readers_8
+expect pack-of-many 2 '^--pack: is for one test' --pack "$work/many" readers_2 readers_8
+expect save-of-many 2 '^--save: is for one test' --save "$work/many"
+expect same-as-what 2 '^--same: is for --replay' --same readers_2
+expect record-what 2 '^--record: is for --replay' --record "$work/trace" readers_2
+expect no-steps 2 'is not possible' --max-steps 0 readers_2
+printf 'test readers_2\nschedule 1 x\n' >"$work/words"
+expect bad-schedule 2 ': its schedule is none$' --replay "$work/words"
 expect no-number 2 'is not possible' --seed x readers_2
 expect huge-number 2 'is not possible' --seed 99999999999999999999 readers_2
 expect with-equals 0 '"mode":"source",.*"classes":4,' --mode=source --seed=3 --json readers_2
