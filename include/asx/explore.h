@@ -360,7 +360,8 @@ typedef struct asx_explore_result {
     const char *refused;     /* why the checkpoint was, else NULL; static. The status is then
                                 ASX_E_TRACE_CORRUPT, ASX_E_TRACE_VERSION or ASX_E_DIVERGED */
     const char *unsupported; /* name of the event that is not explored, else NULL; static */
-    const char *unsaved;     /* why there is no checkpoint, if one was wanted, else NULL; static */
+    const char *unsaved;     /* why there is no checkpoint, if one was wanted, else NULL; static. If
+                                it could not be written, the status says so too */
 } asx_explore_result;
 
 /* Runs the test on a runtime of its own. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED,

@@ -375,6 +375,7 @@ static asx_status save(asx__keeper *k)
     asx_status st = asx__saved_write(k->options, &c, &file);
     if (st >= 0)
         st = k->options->on_checkpoint(k->options->ctx, file.at, file.len);
+    k->unsaved = st < 0;
     free(file.at);
     return st;
 }
@@ -427,10 +428,11 @@ static void keep(asx__keeper *k)
                 break; /* done, told to stop, or no more is allowed */
             if (!k->sampling)
                 ask_for_reports(k);
-            asx_status st = k->broken >= 0 ? save(k) : k->broken;
-            if (st < 0)
-                k->broken = st;
+            if (k->broken >= 0)
+                k->status = save(k);
             k->collecting = false;
+            if (k->status < 0)
+                break;
             continue;
         }
         wait_for_messages(k);
@@ -541,11 +543,13 @@ static void run(asx__keeper *k, asx_explore_result *ret_result)
     end_all(k);
     bool more = is_left(k) || k->sampling; /* of samples there are always more */
     if (k->broken >= 0 && o->on_checkpoint != NULL && more && k->status >= 0 && !k->lost)
-        k->broken = save(k);
+        k->status = save(k);
     if (k->broken < 0)
         return;
     if (k->unsaved)
-        ret_result->unsaved = "a shared cell is in memory that will be elsewhere next time";
+        ret_result->unsaved = k->status < 0
+                                  ? "it cannot be written"
+                                  : "a shared cell is in memory that will be elsewhere next time";
     asx__keeper_progress(k, &ret_result->totals);
     ret_result->status = k->status;
     ret_result->stopped = stopped_by(k);

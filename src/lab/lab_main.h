@@ -15,6 +15,7 @@ typedef struct request {
     const char *save;     /* file */
     const char *pack;     /* file; NULL: named after the test */
     const char *checkpoint, *resume; /* files */
+    int unsaved;          /* why the checkpoint cannot be written; 0: it can */
     uint64_t told_ns;     /* when the progress line was written */
     bool search;          /* no mode was named: sample, then explore */
     bool no_pack, no_shrink;

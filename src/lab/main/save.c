@@ -33,17 +33,19 @@ bool was_interrupted(void)
 
 asx_status on_checkpoint(void *ctx, const void *bytes, size_t len)
 {
-    const request *r = ctx;
+    request *r = ctx;
     char path[4096];
+    r->unsaved = ENAMETOOLONG; /* it is told with the result */
     if ((size_t)snprintf(path, sizeof path, "%s.new", r->checkpoint) >= sizeof path)
         return ASX_E_SYSTEM;
+    r->unsaved = 0;
     FILE *file = fopen(path, "wb");
     bool good = file != NULL && fwrite(bytes, 1, len, file) == len;
     if (file != NULL && fclose(file) != 0)
         good = false;
     if (good && rename(path, r->checkpoint) == 0)
         return ASX_OK;
-    fprintf(stderr, "%s: the checkpoint cannot be written: %s\n", r->checkpoint, strerror(errno));
+    r->unsaved = errno != 0 ? errno : EIO;
     (void)unlink(path);
     return ASX_E_SYSTEM;
 }

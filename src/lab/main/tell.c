@@ -191,8 +191,13 @@ static void print_rest(const request *r, const asx_explore_result *result)
 /* Why it ended before it was done, if something is wrong. */
 static void tell_trouble(const request *r, const asx_explore_result *result)
 {
-    if (result->unsaved != NULL)
+    if (r->unsaved != 0)
+        fprintf(stderr, "%s: the checkpoint cannot be written: %s\n", r->checkpoint,
+                strerror(r->unsaved));
+    else if (result->unsaved != NULL)
         fprintf(stderr, "%s: there is no checkpoint: %s\n", r->test->name, result->unsaved);
+    if (r->unsaved != 0)
+        return;
     if (result->refused != NULL)
         fprintf(stderr, "%s: cannot be resumed: %s\n", r->resume, result->refused);
     else if (result->status == ASX_E_DIVERGED && r->options.schedule == NULL)

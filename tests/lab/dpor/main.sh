@@ -82,6 +82,11 @@ expect damaged 2 "cannot be resumed: it is damaged" --mode optimal --resume "$wo
 expect no-checkpoint 2 "cannot be resumed: it is not a checkpoint" --mode optimal --resume "$work/schedule" readers_8
 expect no-resume 2 "cannot be read" --mode optimal --resume "$work/none" readers_8
 expect which-test 2 "is for one test" --checkpoint "$work/point"
+# What cannot be kept is told after the result, which is there.
+expect no-room 2 "^$work/none/point: the checkpoint cannot be written: " --mode optimal --max-executions 9 --checkpoint "$work/none/point" readers_8
+grep -q '^readers_8: 9 executions' "$work/out" || { echo "no checkpoint: no summary"; bad=1; }
+expect no-room-json 2 '"executions":9,' --json --mode random --max-executions 9 --checkpoint "$work/none/point" readers_8
+expect no-room-soon 2 '"complete":false' --json --mode optimal --checkpoint-every 0.01 --checkpoint "$work/none/point" lastzero_15
 expect where 2 "not where" --checkpoint-every 3 readers_8
 # Of samples there are always more.
 expect sampled 0 "the rest is in $work/point; --resume $work/point" --mode random --max-executions 100 --checkpoint "$work/point" fib_2
