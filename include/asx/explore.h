@@ -359,7 +359,8 @@ typedef struct asx_explore_result {
                                 ASX_E_RESOURCE_EXHAUSTED */
     const char *refused;     /* why the checkpoint was, else NULL; static. The status is then
                                 ASX_E_TRACE_CORRUPT, ASX_E_TRACE_VERSION or ASX_E_DIVERGED */
-    const char *unsupported; /* name of the event that is not explored, else NULL; static */
+    const char *unsupported; /* name of the event that is not explored, else NULL; static ... */
+    const char *unsupported_site; /* ... and where the call stands, if that is known, else NULL */
     const char *unsaved;     /* why there is no checkpoint, if one was wanted, else NULL; static. If
                                 it could not be written, the status says so too */
 } asx_explore_result;

@@ -144,6 +144,7 @@
 #define asx_mask_end(...) ASX_LAB_AT_(asx_mask_end(__VA_ARGS__))
 #define asx_commit_section(...) ASX_LAB_AT_(asx_commit_section(__VA_ARGS__))
 #define asx_consume_cost(...) ASX_LAB_AT_(asx_consume_cost(__VA_ARGS__))
+#define asx_runtime_shutdown(...) ASX_LAB_AT_(asx_runtime_shutdown(__VA_ARGS__))
 #define asx_ghost_borrow(...) ASX_LAB_AT_(asx_ghost_borrow(__VA_ARGS__))
 #define asx_ghost_return(...) ASX_LAB_AT_(asx_ghost_return(__VA_ARGS__))
 #define asx_ghost_touch(...) ASX_LAB_AT_(asx_ghost_touch(__VA_ARGS__))

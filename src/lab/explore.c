@@ -46,45 +46,6 @@ bool asx__explorer_grow(asx__explorer *x, void **memory, size_t *cap, size_t nee
     return true;
 }
 
-static bool region_is_in(const asx__explorer *x, uint64_t serial, uint64_t outer)
-{
-    while (serial != outer) {
-        const asx__lab_region *region = asx__explorer_region(x, serial);
-        if (region == NULL)
-            return false;
-        serial = region->parent;
-    }
-    return true;
-}
-
-/* The first of this region and those before it in the list that has something in it which is not
- * in the past of the task, or of one that is in `outer`; as a number + 1, 0: none. */
-static uint32_t next_to_visit(const asx__explorer *x, uint32_t region, uint32_t task,
-                              uint64_t outer)
-{
-    for (; region != 0; region = x->regions[region - 1].sibling) {
-        const asx__lab_task *heir = asx__explorer_task(x, x->regions[region - 1].heir);
-        if (heir == NULL || (heir->id != task && !region_is_in(x, heir->region, outer)))
-            return region;
-    }
-    return 0;
-}
-
-/* `task` comes after everything in the region, and in those in it. */
-static void comes_after(asx__explorer *x, uint32_t task, uint64_t outer)
-{
-    const asx__lab_region *top = asx__explorer_region(x, outer), *at = top;
-    while (at != NULL) {
-        for (uint32_t i = at->tasks; i != 0; i = x->tasks[i - 1].sibling)
-            if (x->tasks[i - 1].id != ASX__DPOR_NONE)
-                asx__dpor_joined(x->dpor, task, x->tasks[i - 1].id);
-        uint32_t next = next_to_visit(x, at->children, task, outer);
-        for (; next == 0 && at != top; at = asx__explorer_region(x, at->parent))
-            next = next_to_visit(x, at->sibling, task, outer);
-        at = next != 0 ? &x->regions[next - 1] : NULL;
-    }
-}
-
 /* The number of a task that was started by another, or by the runtime to run the finalizers of a
  * region. NONE: no memory. */
 static uint32_t number_of(asx__explorer *x, const asx_event *event, bool finalizes)
@@ -96,13 +57,13 @@ static uint32_t number_of(asx__explorer *x, const asx_event *event, bool finaliz
         if (owner != NULL) {
             uint32_t id = asx__dpor_finalizer_task(x->dpor, owner->id, region->nth);
             if (id != ASX__DPOR_NONE)
-                comes_after(x, id, event->a);
+                asx__explorer_comes_after(x, id, event->a);
             return id;
         }
     }
     if (ASX__LIKELY(parent != NULL) && ASX__LIKELY(parent->id != ASX__DPOR_NONE))
         return asx__dpor_spawn(x->dpor, parent->id);
-    x->unsupported = event->kind;
+    asx__explorer_refuse(x, event->kind);
     return ASX__DPOR_NONE;
 }
 
@@ -167,47 +128,6 @@ static OUTSIDE void on_open(asx__explorer *x, const asx_event *event)
     asx__explorer_opened(x, &x->regions[x->regions_len - 1]);
 }
 
-/* Does somebody stand before an operation on an object of the region? */
-static bool is_used(const asx__explorer *x, uint64_t region)
-{
-    for (size_t i = 0; i < x->tasks_len; i++)
-        if (ASX__UNLIKELY(x->tasks[i].uses == region) &&
-            asx__dpor_pending(x->dpor, x->tasks[i].id) != NULL)
-            return true;
-    return false;
-}
-
-/* The owner comes after everything in it, if it is closing it. If it has ended and left it open,
- * whoever closes an outer one does. An operation goes on with the object that it had found. */
-static OUTSIDE void on_closed(asx__explorer *x, const asx_event *event)
-{
-    asx__lab_region *region = asx__explorer_region(x, event->object);
-    if (region == NULL || region->owner == x->driver)
-        return;
-    region->closed = true;
-    if (ASX__UNLIKELY(is_used(x, event->object))) {
-        asx__explorer_fail(x, "a region is closed while a task that it does not wait for is about "
-                              "to use an object of it", NULL);
-        x->over = true;
-    }
-    const asx__lab_task *owner = asx__explorer_task(x, region->owner);
-    if (owner != NULL && owner->id != ASX__DPOR_NONE &&
-        (event->task == region->owner || owner->waits == ASX__WAIT_REGION_CLOSE)) {
-        comes_after(x, owner->id, event->object);
-        region->heir = region->owner;
-    }
-}
-
-static OUTSIDE void on_join(asx__explorer *x, const asx_event *event)
-{
-    const asx__lab_task *joiner = asx__explorer_task(x, event->task);
-    const asx__lab_task *ended = asx__explorer_task(x, event->object);
-    if (joiner == NULL || ended == NULL)
-        x->unsupported = event->kind;
-    else if (joiner->id != ASX__DPOR_NONE && ended->id != ASX__DPOR_NONE)
-        asx__dpor_joined(x->dpor, joiner->id, ended->id);
-}
-
 void asx__explorer_fail(asx__explorer *x, const char *text, const char *site)
 {
     if (x->failed_text != NULL)
@@ -241,8 +161,8 @@ static inline void waits_for(asx__explorer *x, const asx_event *event, uint64_t 
     task->waits = (uint32_t)waits;
     /* Whoever waits stands before an operation, or for the end of what it has started. */
     if (task->id != ASX__DPOR_NONE && waits != ASX__WAIT_NONE && waits != ASX__WAIT_EXTERNAL &&
-        waits != ASX__WAIT_JOIN && waits != ASX__WAIT_REGION_CLOSE && x->failed_text == NULL)
-        x->unsupported = event->kind;
+        waits != ASX__WAIT_JOIN && waits != ASX__WAIT_REGION_CLOSE)
+        asx__explorer_refuse(x, event->kind);
 }
 
 static void on_park(asx__explorer *x, const asx_event *event)
@@ -327,9 +247,9 @@ static OUTSIDE void on_made(asx__explorer *x, const asx_event *event)
 typedef void follower(asx__explorer *x, const asx_event *event);
 static follower *const followers[] = {
     [ASX_EVENT_TASK_SPAWN] = on_spawn,          [ASX_EVENT_TASK_COMPLETE] = on_complete,
-    [ASX_EVENT_TASK_JOIN] = on_join,            [ASX_EVENT_TASK_PARK] = on_park,
+    [ASX_EVENT_TASK_JOIN] = asx__explorer_joined, [ASX_EVENT_TASK_PARK] = on_park,
     [ASX_EVENT_TASK_WAKE] = on_wake,            [ASX_EVENT_REGION_OPEN] = on_open,
-    [ASX_EVENT_REGION_REPORT] = on_closed,
+    [ASX_EVENT_REGION_REPORT] = asx__explorer_closed,
     [ASX_EVENT_REGION_CANCEL] = asx__explorer_region_cancelled,
     [ASX_EVENT_CANCEL_REQUEST] = asx__explorer_cancelled,
     [ASX_EVENT_CHANNEL_CREATE] = on_made,       [ASX_EVENT_MPMC_CREATE] = on_made,
@@ -937,6 +857,12 @@ static asx_status run(asx__explorer *x)
             break;
         }
     }
+    if (st == ASX_E_CANCELLED && x->unsupported == 0)
+        x->unsupported = ASX_EVENT_CANCEL_REQUEST;
+    if (st < 0 && x->unsupported != 0) { /* a shutdown has ended the runtime with the test */
+        x->status = ASX_E_NOT_SUPPORTED;
+        return ASX_OK;
+    }
     /* Leaked in an execution, which has failed for it, or was cleared away with what it held. */
     return st == ASX_E_OBLIGATION_LEAKED ? ASX_OK : st;
 }
@@ -987,6 +913,7 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
         ret_result->stopped = stopped_by(&x, asx__explore_samples(o));
         ret_result->complete = ret_result->stopped == ASX_EXPLORE_STOP_NONE;
         ret_result->unsupported = x.unsupported != 0 ? asx_event_kind_str(x.unsupported) : NULL;
+        ret_result->unsupported_site = x.unsupported_site;
     }
     x.clearing = true;
     if (x.rt != NULL)

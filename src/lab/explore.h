@@ -36,7 +36,7 @@ typedef struct asx__lab_task {
     uint32_t opened;     /* regions */
     uint32_t timers;     /* that it has registered by itself */
     uint64_t ticket;     /* its place in what it waits for */
-    uint64_t uses;       /* serial of the region of what its last operation is about; 0: of none */
+    uint64_t uses;       /* serial of the region of what it stands before; 0: of none */
     uint64_t joins;      /* serial of whom it waits for by a join that is no operation; or 0 */
     uint64_t joiner;     /* who was the last to wait for it so; 0: nobody */
     uint32_t regions;    /* that it has opened, the last first; as in asx__lab_region */
@@ -156,7 +156,8 @@ typedef struct asx__explorer {
     bool claims;         /* there are permits, acks or evictions: claims are not messages sent */
     uint32_t clock;      /* the engine's number of the clock; NONE: nobody has slept */
     asx_status status;
-    uint32_t unsupported; /* event kind */
+    uint32_t unsupported; /* event kind ... */
+    const char *unsupported_site; /* ... and where; NULL: not known */
     uint64_t driver;     /* serial; 0: not begun */
 
     /* of the execution */
@@ -225,6 +226,8 @@ asx_status asx__explore_alone(const asx_explore_options *options, asx_lab_fn fn,
                               struct asx__tie *tie, asx_explore_result *ret_result);
 /* Does the mode draw executions? */
 bool asx__explore_samples(const asx_explore_options *options);
+/* Something of this sort of event is not explored: it ends with that, if nothing has failed. */
+void asx__explorer_refuse(asx__explorer *x, uint32_t kind);
 /* Zeros become what they stand for. */
 void asx__explore_defaults(asx_explore_options *options);
 /* The explorer of a runtime; NULL: an ordinary one. */
@@ -284,12 +287,6 @@ static inline bool asx__explorer_room(asx__explorer *x, void **memory, size_t *c
 {
     return ASX__LIKELY(need <= *cap) || asx__explorer_grow(x, memory, cap, need, size);
 }
-/* It has done something that is not explored: the exploration ends. */
-static inline void asx__explorer_refuse(asx__explorer *x, uint32_t kind)
-{
-    if (x->unsupported == 0 && x->failed_text == NULL)
-        x->unsupported = kind;
-}
 
 /* The running task, one of the test's, waits for its turn and does it; as asx__explorer_do(). */
 uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *op);
@@ -315,8 +312,29 @@ typedef enum asx__ghost_deed {
 /* The running task is about to say something of the object, or to ask what was said. */
 void asx__explorer_ghost(asx_cx *cx, const void *object, asx__ghost_deed deed);
 
-/* explore_turn.c */
-void asx__explorer_seam_init(asx__explorer *x);
+/* explore_order.c */
+/* `task` comes after everything in the region, and in those in it. */
+void asx__explorer_comes_after(asx__explorer *x, uint32_t task, uint64_t outer);
+void asx__explorer_closed(asx__explorer *x, const asx_event *event);
+void asx__explorer_joined(asx__explorer *x, const asx_event *event);
+
+/* explore_names.c */
+/* Serials are counted. */
+static inline size_t asx__explorer_place(uint64_t serial)
+{
+    return (size_t)serial % ASX__LAB_HEADS;
+}
+
+/* NULL: it is not known. */
+static inline const asx__lab_thing *asx__explorer_thing(const asx__explorer *x, uint32_t type,
+                                                        uint64_t serial)
+{
+    for (uint32_t i = x->heads[asx__explorer_place(serial)]; i != 0; i = x->things[i - 1].prev)
+        if (x->things[i - 1].serial == serial && x->things[i - 1].type == type)
+            return &x->things[i - 1];
+    return NULL;
+}
+
 /* A task has made a channel or a lock; what the engine keeps of it begins with `state`. */
 void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64_t maker,
                         uint64_t state);
@@ -326,6 +344,9 @@ uint64_t asx__explorer_make_name(const asx__explorer *x, asx__name_tag tag, uint
                                  uint32_t nth);
 /* The name of a cell if it is on the stack of a task of the test, else 0. */
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell);
+
+/* explore_turn.c */
+void asx__explorer_seam_init(asx__explorer *x);
 /* What a program says of an object is an object by itself. */
 uint64_t asx__explorer_ghost_name(const asx__explorer *x, const void *object);
 /* A task, a region was told to cancel. */

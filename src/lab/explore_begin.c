@@ -24,6 +24,17 @@ void asx__explore_defaults(asx_explore_options *o)
         o->depth = DEPTH_DEFAULT;
 }
 
+void asx__explorer_refuse(asx__explorer *x, uint32_t kind)
+{
+    const asx__task *current = x->rt->current;
+    const asx__lab_task *task =
+        current != NULL ? asx__explorer_task(x, asx__serial(current->generation)) : NULL;
+    if (x->unsupported != 0 || x->failed_text != NULL)
+        return;
+    x->unsupported = kind;
+    x->unsupported_site = task != NULL ? asx__lab_task_site(task) : NULL;
+}
+
 /* No class comes twice, unless a plan did not lead where it led when it was made. */
 static void doubt(const asx_explore_options *o, asx_explore_result *result)
 {

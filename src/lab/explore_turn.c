@@ -1,9 +1,5 @@
 /* explore_turn.c - what the runtime tells through its seam, as operations of the engine.
  *
- * Objects get names that are the same in every execution: by the task that made them and as which
- * of the things that it made. Cells are named by their address, those on a task's stack by the task
- * and the place, because a task may get another stack next time.
- *
  * Cancellation costs: every cancellation point reads the task's cancel flag, joins and ends are
  * operations too. So it is explored only if the test cancels: when it does so for the first time,
  * the exploration begins again, prepared for it. The same holds for sleeps (the clock).
@@ -18,121 +14,15 @@
 /* Away from what happens most, which then needs no frame. */
 #define OUTSIDE __attribute__((noinline))
 
-#define MORE_NAMES 0x20000000u /* tasks that are started are fewer */
-
-/* ---- names ---------------------------------------------------------------------------------- */
-
-/* A name has room for few numbers. The others have, each so many of them, a task that never runs:
- * it has a number of its own, the same in every execution and every process. */
-uint64_t asx__explorer_make_name(const asx__explorer *x, asx__name_tag tag, uint32_t task,
-                                 uint32_t nth)
-{
-    if (ASX__UNLIKELY(nth > ASX__NAME_NTH_MOST))
-        task = asx__dpor_name(x->dpor, task, MORE_NAMES | nth / (ASX__NAME_NTH_MOST + 1));
-    return ASX__NAME(tag, task, nth);
-}
-
-/* Serials are counted. */
-static size_t place_of_thing(uint64_t serial)
-{
-    return (size_t)serial % ASX__LAB_HEADS;
-}
-
-void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64_t maker,
-                        uint64_t state)
-{
-    asx__lab_task *task = asx__explorer_task(x, maker);
-    if (task == NULL || task->id == ASX__DPOR_NONE ||
-        !asx__explorer_room(x, (void **)&x->things, &x->things_cap, x->things_len + 1,
-                            sizeof *x->things))
-        return;
-    asx__name_tag tag = type == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL
-                        : type == ASX__MADE_MEMORY       ? ASX__NAME_MEMORY
-                                                         : ASX__NAME_LOCK;
-    uint64_t name = asx__explorer_make_name(x, tag, task->id, task->made++);
-    asx__lab_thing *thing = &x->things[x->things_len++];
-    uint32_t *head = type == ASX__MADE_MEMORY ? &x->memory : &x->heads[place_of_thing(serial)];
-    *thing = (asx__lab_thing){ .type = type, .serial = serial, .name = name, .prev = *head };
-    *head = (uint32_t)x->things_len;
-    if (type == ASX__MADE_MEMORY) {
-        thing->region = state;
-    } else if (type == OBLIGATION) {
-        const asx__lab_region *region = asx__explorer_region(x, state);
-        thing->region = state;
-        thing->counted = region != NULL && region->counts_obligations;
-    } else if (state != 0) {
-        asx__dpor_put(x->dpor, name, state);
-    }
-}
-
-void asx__explorer_forget_things(asx__explorer *x)
-{
-    if (x->things_len > ASX__LAB_HEADS / 8)
-        memset(x->heads, 0, sizeof x->heads);
-    else
-        for (size_t i = 0; i < x->things_len; i++)
-            x->heads[place_of_thing(x->things[i].serial)] = 0;
-    x->things_len = x->memory = 0;
-}
-
-/* NULL: it is not known. */
-static const asx__lab_thing *find_thing(const asx__explorer *x, uint32_t type, uint64_t serial)
-{
-    for (uint32_t i = x->heads[place_of_thing(serial)]; i != 0; i = x->things[i - 1].prev)
-        if (x->things[i - 1].serial == serial && x->things[i - 1].type == type)
-            return &x->things[i - 1];
-    return NULL;
-}
-
 static uint64_t name_of_thing(const asx__explorer *x, uint32_t type, uint64_t serial)
 {
-    const asx__lab_thing *thing = find_thing(x, type, serial);
+    const asx__lab_thing *thing = asx__explorer_thing(x, type, serial);
     return thing != NULL ? thing->name : 0;
 }
 
 static uint64_t cancel_flag(uint32_t id)
 {
     return ASX__NAME(ASX__NAME_CANCEL, id, 0);
-}
-
-/* In memory of a region; 0: it is not. What was given last counts: memory is used again. */
-static uint64_t name_in_memory(const asx__explorer *x, uint64_t at)
-{
-    for (uint32_t i = x->memory; i != 0; i = x->things[i - 1].prev) {
-        const asx__lab_thing *thing = &x->things[i - 1];
-        if (at - thing->serial < thing->region &&
-            at - thing->serial < UINT64_C(1) << ASX__NAME_PART_BITS)
-            return thing->name + (at - thing->serial);
-    }
-    return 0;
-}
-
-/* The stack that it is on; NULL: it is on none. */
-static const asx__stack *stack_around(const asx_runtime *rt, const void *cell)
-{
-    for (int i = 0; i < ASX__STACK_CLASSES; i++) {
-        asx__stack *stack;
-        bool in_guard;
-        if (rt->pool_ready[i] &&
-            asx__stack_pool_owns(&rt->pools[i], cell, &stack, &in_guard))
-            return stack;
-    }
-    return NULL;
-}
-
-/* The place is counted from the top: where a stack ends in its slot differs from slot to slot. */
-uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell)
-{
-    const asx__stack *stack = stack_around(x->rt, cell);
-    for (size_t i = 0; i < x->tasks_len && stack != NULL; i++) {
-        const asx__task *task = x->tasks[i].record;
-        if (task != NULL && asx__serial(task->generation) == x->first_serial + i &&
-            (task->flags & (ASX__T_POLL | ASX__T_STARTED)) == ASX__T_STARTED &&
-            task->u.fiber.stack == stack)
-            return ASX__NAME(ASX__NAME_STACK, x->tasks[i].id, 0) +
-                   (uint64_t)((const char *)stack - (const char *)cell);
-    }
-    return name_in_memory(x, (uintptr_t)cell);
 }
 
 uint64_t asx__explorer_ghost_name(const asx__explorer *x, const void *object)
@@ -754,7 +644,7 @@ static bool is_near(const asx__explorer *x, const asx__lab_task *self, uint64_t 
 static void complete_settle(asx__explorer *x, const asx__lab_task *self, uint64_t obligation,
                             asx__op *op)
 {
-    const asx__lab_thing *thing = find_thing(x, OBLIGATION, obligation);
+    const asx__lab_thing *thing = asx__explorer_thing(x, OBLIGATION, obligation);
     uint64_t flag = thing != NULL ? asx__aim_flag(x, thing->region) : 0;
     if (flag == 0)
         return;
@@ -838,14 +728,15 @@ static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_k
 static bool make_op(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind,
                     uint64_t object, uint64_t a, asx__op *op)
 {
-    self->uses = 0;
+    if (self != NULL)
+        self->uses = 0;
     if (rows[kind].made_by == 0)
         return make_task_op(x, self, kind, object, a, op);
-    const asx__lab_thing *thing = find_thing(x, rows[kind].made_by, object);
+    const asx__lab_thing *thing = asx__explorer_thing(x, rows[kind].made_by, object);
     if (thing == NULL)
         return false;
     op->name = thing->name;
-    if (rows[kind].made_by != OBLIGATION)
+    if (self != NULL && rows[kind].made_by != OBLIGATION)
         self->uses = thing->region;
     return true;
 }
@@ -946,9 +837,11 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op.name, .cx = op.cx,
                             .site = op.site };
         (void)asx__explorer_stand(x, task, &request);
-        if (op.cx != 0 && asx__dpor_state(x->dpor, op.cx) != 0)
-            return ASX__FOUND_CANCELLED; /* told before it has asked for anything */
         self = asx__explorer_known(x, serial);
+        if (op.cx != 0 && asx__dpor_state(x->dpor, op.cx) != 0) {
+            self->uses = 0;
+            return ASX__FOUND_CANCELLED; /* told before it has asked for anything */
+        }
         op.a = 1;
     }
     if (ASX__UNLIKELY((traits[kind] & AIMS_AT_TASKS) != 0) && (kind != ASX__TURN_END || a != 0))
@@ -956,8 +849,10 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
     else
         op.aims = 0;
     uint64_t found = asx__explorer_stand(x, task, &op);
+    self = asx__explorer_known(x, serial);
+    self->uses = 0;
     if (ASX__UNLIKELY((traits[kind] & (AIMS_AT_TASKS | GIVES_TICKETS)) != 0))
-        after_turn(x, asx__explorer_known(x, serial), kind, object, a, found);
+        after_turn(x, self, kind, object, a, found);
     return found;
 }
 

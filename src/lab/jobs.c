@@ -283,11 +283,14 @@ static void on_status(asx__keeper *k, asx__lab_worker *w)
     asx__reader r = { k->message.at, k->message.len, false };
     asx_status st = (asx_status)asx__read_u32(&r);
     uint32_t unsupported = asx__read_u32(&r);
+    bool lost = asx__read_u32(&r) != 0;
+    uint64_t site = asx__read_u64(&r);
     if (st < 0 && k->status >= 0) {
         k->status = st;
         k->unsupported = unsupported;
+        k->unsupported_site = (const char *)(uintptr_t)site;
     }
-    if (asx__read_u32(&r) != 0) {
+    if (lost) {
         k->lost = true;
         asx__keeper_stop(k, ASX_EXPLORE_STOP_FIRST);
     }
@@ -481,6 +484,7 @@ static void begin_again(asx__keeper *k)
     k->restart = k->collecting = k->told = k->at_first = k->resumed = k->lost = false;
     k->status = ASX_OK; /* who was not prepared may have got lost */
     k->unsupported = 0;
+    k->unsupported_site = NULL;
     k->stopped = ASX_EXPLORE_STOP_NONE;
 }
 
@@ -555,6 +559,7 @@ static void run(asx__keeper *k, asx_explore_result *ret_result)
     ret_result->stopped = stopped_by(k);
     ret_result->complete = ret_result->stopped == ASX_EXPLORE_STOP_NONE;
     ret_result->unsupported = k->unsupported != 0 ? asx_event_kind_str(k->unsupported) : NULL;
+    ret_result->unsupported_site = k->unsupported_site;
 }
 
 asx_status asx__jobs_run(const asx_explore_options *options, asx_lab_fn fn, void *arg,

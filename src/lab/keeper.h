@@ -61,6 +61,7 @@ typedef struct asx__keeper {
     asx_status status;   /* of the exploration */
     asx_status broken;   /* nothing can be said */
     uint32_t unsupported;
+    const char *unsupported_site;
     bool never_bets;     /* too much would have to be put aside */
     bool unsaved;        /* a checkpoint was wanted, and there cannot be one */
     uint64_t started_ns, before_ns, saved_ns;

@@ -361,6 +361,7 @@ void asx__tie_end(asx__explorer *x)
     asx__bytes_u32(&bytes, (uint32_t)x->status);
     asx__bytes_u32(&bytes, x->unsupported);
     asx__bytes_u32(&bytes, x->lost);
+    asx__bytes_u64(&bytes, (uintptr_t)x->unsupported_site); /* of the program that both are */
     tell(x, ASX__MESSAGE_STATUS, &bytes);
     free(bytes.at);
 }

@@ -205,10 +205,13 @@ static void tell_trouble(const request *r, const asx_explore_result *result)
                 r->test->name);
     else if (result->status == ASX_E_DIVERGED)
         fprintf(stderr, "%s: the schedule is none of this test\n", r->test->name);
+    else if (result->unsupported != NULL)
+        fprintf(stderr, "%s: the test does something that is not explored%s%s: %s\n",
+                r->test->name, result->unsupported_site != NULL ? ", at " : "",
+                result->unsupported_site != NULL ? result->unsupported_site : "",
+                result->unsupported);
     else if (result->status < 0)
-        fprintf(stderr, "%s: %s%s%s\n", r->test->name, asx_status_hint(result->status),
-                result->unsupported != NULL ? " " : "",
-                result->unsupported != NULL ? result->unsupported : "");
+        fprintf(stderr, "%s: %s\n", r->test->name, asx_status_hint(result->status));
 }
 
 void tell_result(request *r, const asx_explore_result *result, const asx_lab_finding *finding)

@@ -3,6 +3,7 @@
 #define ASX_LAB 1
 #include <asx/asx.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,4 +214,40 @@ ASX_TEST(the_column_of_a_deadline_says_whose_it_is)
     explore(has_a_deadline, ASX_EXPLORE_ADVERSARIAL);
     has(lanes, "deadline of 0 test");
     has_not(lanes, "2147483");
+}
+
+/* ---- what is not explored ------------------------------------------------------------------- */
+
+static int shutdown_line, others;
+
+static void shuts_down(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < others; i++)
+        CHECK_STATUS(asx_spawn(&r, "a", loads, NULL), ASX_OK);
+    shutdown_line = __LINE__ + 1;
+    (void)asx_runtime_shutdown(asx_cx_runtime(cx), 0, NULL);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(what_is_not_explored_is_told_with_its_line)
+{
+    char place[64];
+    shutdown_line = 0;
+    for (others = 0; others < 3; others++)
+        for (uint32_t jobs = 1; jobs <= 2; jobs++) {
+            asx_explore_options options = { .jobs = jobs };
+            asx_explore_result result;
+            CHECK_STATUS(asx_explore(&options, shuts_down, NULL, &result), ASX_OK);
+            CHECK_STATUS(result.status, ASX_E_NOT_SUPPORTED);
+            CHECK(!result.complete);
+            CHECK_STR_EQ(result.unsupported, "cancel-request");
+            if (jobs == 1)
+                (void)snprintf(place, sizeof place, "test_words.c:%d", shutdown_line);
+            if (others == 2)
+                CHECK(result.unsupported_site != NULL &&
+                      strstr(result.unsupported_site, place) != NULL);
+        }
 }
