@@ -118,6 +118,26 @@ if(ASX_TESTS AND EXISTS "${PROJECT_SOURCE_DIR}/tests/lab/seeds/seeds_main.c")
   endif()
 endif()
 
+# Cells as C++, in the laboratory and without it.
+if(ASX_TESTS AND NOT CMAKE_CROSSCOMPILING)
+  include(CheckLanguage)
+  check_language(CXX)
+  if(CMAKE_CXX_COMPILER)
+    enable_language(CXX)
+    foreach(kind lab plain)
+      add_executable(lab-cells-cpp-${kind} "${PROJECT_SOURCE_DIR}/tests/lab/cells.cpp")
+      set_target_properties(lab-cells-cpp-${kind} PROPERTIES CXX_STANDARD 11
+        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+      target_include_directories(lab-cells-cpp-${kind} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+      target_compile_definitions(lab-cells-cpp-${kind}
+        PRIVATE $<$<STREQUAL:${kind},lab>:ASX_LAB>)
+      target_link_libraries(lab-cells-cpp-${kind} PRIVATE asx_static asx_flags)
+      add_test(NAME lab-cells-cpp-${kind} COMMAND lab-cells-cpp-${kind})
+      set_tests_properties(lab-cells-cpp-${kind} PROPERTIES LABELS lab TIMEOUT 60)
+    endforeach()
+  endif()
+endif()
+
 # Lab test programs among the examples: build/examples/lab/<name>.
 file(GLOB lab_examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/lab/*.c")
 foreach(source IN LISTS lab_examples)

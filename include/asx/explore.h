@@ -56,7 +56,7 @@ ASX_BEGIN_DECLS
  *   asx_lab_load(cx, &v)                    its value
  *   asx_lab_store(cx, &v, value)
  *   asx_lab_cas(cx, &v, expected, desired)  true: it was `expected` and is `desired` now
- *   asx_lab_fetch_add(cx, &v, n)            its value before
+ *   asx_lab_fetch_add(cx, &v, n)            its value before, in its type; of integers only
  * A load and a cas that fails read the cell; the others write it. These are atomic: tasks may do
  * them at once, a store releases what its task did before, a load of it acquires that.
  *   asx_lab_read(cx, &v)                    its value
@@ -67,30 +67,45 @@ ASX_BEGIN_DECLS
  * are a data race, and the execution fails. */
 #ifdef ASX_LAB
 #define ASX_LAB_WORD_(v) ((uint64_t)(uintptr_t)(v))
-#define ASX_LAB_TYPE_(p, word) ((__typeof__(*(p)))(uintptr_t)(word))
+/* May be a statement: that nobody looks at it is no mistake. */
+#define ASX_LAB_VALUE_(p, word) __extension__({ (__typeof__(*(p)))(uintptr_t)(word); })
 #define asx_lab_load(cx, p)                                                                        \
-    ASX_LAB_TYPE_(p, asx_lab_load_at((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
+    ASX_LAB_VALUE_(p, asx_lab_load_at((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
 #define asx_lab_store(cx, p, v)                                                                    \
     asx_lab_store_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_SITE)
 #define asx_lab_read(cx, p)                                                                        \
-    ASX_LAB_TYPE_(p, asx_lab_read_at((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
+    ASX_LAB_VALUE_(p, asx_lab_read_at((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
 #define asx_lab_write(cx, p, v)                                                                    \
     asx_lab_write_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_SITE)
 #define asx_lab_cas(cx, p, expected, desired)                                                      \
     asx_lab_cas_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(expected),             \
                      ASX_LAB_WORD_(desired), ASX_SITE)
 #define asx_lab_fetch_add(cx, p, n)                                                                \
-    ASX_LAB_TYPE_(p, asx_lab_fetch_add_at((cx), (volatile void *)(p), sizeof *(p),               \
-                                            ASX_LAB_WORD_(n), ASX_SITE))
+    ASX_LAB_VALUE_(p, asx_lab_fetch_add_at((cx), (volatile void *)(p), ASX_LAB_NUMBER_(p),         \
+                                           ASX_LAB_WORD_(n), ASX_SITE))
 #else
-#define asx_lab_load(cx, p) ((void)(cx), *(p))
+#define asx_lab_load(cx, p) __extension__({ (void)(cx); *(p); })
 #define asx_lab_store(cx, p, v) ((void)(cx), (void)(*(p) = (v)))
-#define asx_lab_read(cx, p) ((void)(cx), *(p))
+#define asx_lab_read(cx, p) __extension__({ (void)(cx); *(p); })
 #define asx_lab_write(cx, p, v) ((void)(cx), (void)(*(p) = (v)))
 #define asx_lab_cas(cx, p, expected, desired)                                                      \
     ((void)(cx), *(p) == (expected) ? (*(p) = (desired), true) : false)
-#define asx_lab_fetch_add(cx, p, n) ((void)(cx), (*(p) += (n)) - (n))
+#define asx_lab_fetch_add(cx, p, n) ASX_LAB_ADD_((cx), (p), (n), __COUNTER__)
+#define ASX_LAB_ADD_(cx, p, n, id) ASX_LAB_ADD_AS_(cx, p, n, id)
+/* Names of their own, for sums inside of sums. */
+#define ASX_LAB_ADD_AS_(cx, p, n, id)                                                              \
+    __extension__({                                                                                \
+        __typeof__(*(p)) asx_more_##id = (__typeof__(*(p)))(n);                                    \
+        __typeof__(p) asx_cell_##id = (p);                                                         \
+        __typeof__(*(p)) asx_before_##id = *asx_cell_##id;                                         \
+        (void)(cx);                                                                                \
+        (void)ASX_LAB_NUMBER_(p);                                                                  \
+        *asx_cell_##id = (__typeof__(*(p)))(asx_before_##id + asx_more_##id);                      \
+        asx_before_##id;                                                                           \
+    })
 #endif
+/* The size of a cell that can be added to: of a pointer there is none. */
+#define ASX_LAB_NUMBER_(p) (sizeof(*(p) | 0) != 0 ? sizeof *(p) : 0)
 
 ASX_API uint64_t asx_lab_load_at(asx_cx *cx, const volatile void *cell, size_t size,
                                    const char *site);
@@ -334,7 +349,7 @@ typedef struct asx_explore_options {
                                 same, but for `blocked` and `steps` of source. At most 256 */
     uint64_t checkpoint_every_ns; /* 0: only when it stops before its end */
     /* Receives a checkpoint, all of it; a process is forked for this as for jobs. NULL: none is
-     * made. A negative status ends the exploration, and is returned. */
+     * made. A negative status ends the exploration, and is that of the result. */
     asx_status (*on_checkpoint)(void *ctx, const void *bytes, size_t len);
     const void *resume;      /* a checkpoint of the same program, test and options: goes on from
                                 there; totals are of all runs together. NULL: begins. Borrowed */

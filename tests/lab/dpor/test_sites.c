@@ -197,6 +197,8 @@ static void without_a_line(asx_cx *cx, void *arg)
     CHECK_STATUS((asx_region_open_at)(cx, &r, NULL, "-"), ASX_OK);
     CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
     CHECK_STATUS((asx_channel_send)(&tx, cx, &message), ASX_OK);
+    asx_lab_enter("folder/somewhere.c:7"); /* as the macros do */
+    CHECK_STATUS(asx_lab_left((asx_channel_recv)(&rx, cx, &message)), ASX_OK);
     asx_lab_check(cx, false);
     (void)asx_region_close(&r, ASX_OK);
 }
@@ -214,6 +216,8 @@ ASX_TEST(a_call_that_does_not_say_its_line_is_shown_without)
 {
     explore(without_a_line);
     shows_no_line("send x");
+    const char *receives = strstr(lanes, "receive x");
+    CHECK(receives != NULL && strstr(receives, " somewhere.c:7\n") != NULL);
 }
 
 /* ---- what is set up, callbacks, branches ----------------------------------------------------- */
