@@ -306,8 +306,11 @@ static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t regio
     if (limited)
         op->other = asx__aim_flag(x, self->region) + ASX__PART_PLACES;
     op->targets_len = 0;
-    if ((fails & ASX__END_CANCELS_REGION) != 0) {
-        asx__lab_aim at = { .region = region, .tag = ASX__NAME_CANCEL, .by = self };
+    if ((fails & (ASX__END_CANCELS_REGION | ASX__END_ABANDONS)) != 0) {
+        asx__lab_aim at = { .tag = ASX__NAME_CANCEL, .by = self };
+        at.region = (fails & ASX__END_CANCELS_REGION) != 0 ? region : 0;
+        if ((fails & ASX__END_ABANDONS) != 0)
+            at.task = x->first_serial + (uint64_t)(self - x->tasks);
         asx__explorer_expect_cancels(x);
         op->targets = asx__aim_find(x, &at, &op->targets_len);
     }

@@ -32,6 +32,21 @@ static void note_panic(asx__region *region, const asx__task *task, const char *f
     region->panic_note = note;
 }
 
+/* Explored: its end is seen by those that join it and those that are cancelled by it. What it holds
+ * goes back one by one, unless something has to be done before that, which cannot wait for turns:
+ * then all of it is a part of the end. */
+static void panic_in_turn(asx_runtime *rt, asx__task *task)
+{
+    const asx__extra *extra = task->extra;
+    bool cancels = task->region->policy == ASX_POLICY_FAIL_FAST;
+    bool abandons = extra != NULL && extra->scopes != NULL;
+    if (extra != NULL && !abandons && extra->cleanups == NULL)
+        asx__obligations_end_task(rt, task);
+    asx__turn(rt, task, ASX__TURN_END, asx__serial(task->region->generation),
+              ASX__END_FAILED | (cancels ? ASX__END_CANCELS_REGION : 0u) |
+                  (abandons ? ASX__END_ABANDONS : 0u));
+}
+
 void asx_panic(asx_cx *cx, const char *format, ...)
 {
     asx__task *task;
@@ -51,9 +66,11 @@ void asx_panic(asx_cx *cx, const char *format, ...)
         fputc('\n', stderr);
         abort();
     }
+    task->flags |= ASX__T_PANICKED;
+    if (ASX__UNLIKELY(rt->seam != NULL) && rt->cleanup_again == NULL)
+        panic_in_turn(rt, task);
     note_panic(task->region, task, format != NULL ? format : "", args);
     va_end(args);
-    task->flags |= ASX__T_PANICKED;
     if (rt->tracing)
         asx__journal(rt, ASX_EVENT_TASK_PANIC, asx__serial(task->generation), 0, 0, 0);
     asx__fiber_globals lost; /* of catch blocks that are never left */

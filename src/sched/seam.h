@@ -150,7 +150,8 @@ enum {
 /* How a task ends. */
 enum {
     ASX__END_CANCELS_REGION = 1, /* its siblings are cancelled */
-    ASX__END_FAILED = 2          /* those that are linked to it are */
+    ASX__END_FAILED = 2,         /* those that are linked to it are */
+    ASX__END_ABANDONS = 4        /* so is what it has opened: it has panicked in there */
 };
 
 /* How it will go, as far as the object itself cannot tell. */

@@ -467,3 +467,89 @@ ASX_TEST(a_deadline_that_has_passed_comes_at_any_time_if_time_is_adversarial)
     CHECK_EQ(classes_at_any_time(late_region, &f), 5);
     CHECK_EQ(classes_at_any_time(late_task, &f), 3);
 }
+
+/* ---- panics --------------------------------------------------------------------------------- */
+
+static asx_status panic(asx_cx *cx, void *arg)
+{
+    (void)asx_lab_load(cx, &((fixture *)arg)->x);
+    asx_panic(cx, "enough");
+}
+
+static asx_status panic_in_scope(asx_cx *cx, void *arg)
+{
+    asx_region own;
+    (void)open_region(cx, &own);
+    (void)asx_spawn(&own, "b", check_once, arg);
+    (void)asx_lab_load(cx, &((fixture *)arg)->x);
+    asx_panic(cx, "enough");
+}
+
+static void beside_b(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(asx_region_open(cx, &f->home, NULL), ASX_OK);
+    start(f, 0, f->owner);
+    start(f, 1, check_once);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+static void beside_nobody(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    start(f, 0, f->owner);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* Each b is told or not. */
+ASX_TEST(a_panic_races_with_whom_it_cancels)
+{
+    fixture f = { .owner = panic };
+    CHECK_EQ(classes_of(beside_b, &f), 2);
+    f.owner = panic_in_scope;
+    CHECK_EQ(classes_of(beside_nobody, &f), 2);
+    CHECK_EQ(classes_of(beside_b, &f), 2 * 2);
+}
+
+static asx_mutex mutex;
+static int poisoned;
+
+static asx_status panic_locked(asx_cx *cx, void *arg)
+{
+    asx_mutex_guard guard;
+    (void)arg;
+    (void)asx_mutex_lock(&mutex, cx, &guard);
+    asx_panic(cx, "enough");
+}
+
+static asx_status lock_it(asx_cx *cx, void *arg)
+{
+    asx_mutex_guard guard;
+    (void)arg;
+    asx_status st = asx_mutex_lock(&mutex, cx, &guard);
+    poisoned += st == ASX_E_POISONED;
+    return st == ASX_OK ? asx_mutex_unlock(&guard) : ASX_OK;
+}
+
+static void locked(asx_cx *cx, void *arg)
+{
+    fixture *f = arg;
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&f->home, "m", &mutex), ASX_OK);
+    start(f, 0, panic_locked);
+    start(f, 1, lock_it);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
+/* The other has the lock first, or after the panic. */
+ASX_TEST(who_waits_for_a_lock_sees_that_its_holder_has_panicked)
+{
+    fixture f = { .x = 0 };
+    asx_explore_options options = { .seed = 0 };
+    CHECK_EQ(classes_of(locked, &f), 2);
+    poisoned = 0;
+    asx_explore_result result = classes_explore(locked, &f, &options);
+    CHECK_EQ(result.totals.executions, 2);
+    CHECK_EQ(poisoned, 1);
+}
