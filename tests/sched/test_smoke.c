@@ -166,8 +166,8 @@ static asx_status close_over_the_deaf(asx_cx *cx, void *arg)
     asx_task t;
     asx_close_report report;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, &(asx_region_options){ .name = "r", .timeout_ns = ASX_MS }),
-             ASX_OK);
+    asx_region_options options = { .name = "r", .timeout_ns = 20 * ASX_MS };
+    CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
     CHECK_EQ(asx_spawn_task(&r, &(asx_spawn_options){ .name = "deaf", .stack_size = 32768 },
                             never_listens, NULL, &t),
              ASX_OK);
