@@ -114,15 +114,16 @@ static asx__op word_op(asx__op_kind kind, uint64_t *object, uint64_t a, const ch
     return (asx__op){ .kind = kind, .size = 8, .object = object, .a = a, .site = site };
 }
 
-/* The task that runs on this thread; NULL: it is none of a test. */
-static asx__lab_task *running(void)
+/* The task that runs on this thread; NULL: it is none of a test. For functions that are never
+ * inlined, as they are called from those that suspend. */
+static inline asx__lab_task *running(void)
 {
-    const asx__explorer *x = asx__thread_self()->explorer;
+    const asx__explorer *x = asx__this_thread.explorer;
     const asx__task *task = x != NULL ? x->rt->current : NULL;
     return task != NULL ? asx__explorer_task(x, asx__serial(task->generation)) : NULL;
 }
 
-void asx_lab_here(const asx_cx *cx, const char *site)
+__attribute__((noinline)) void asx_lab_here(const asx_cx *cx, const char *site)
 {
     asx__lab_task *self = running();
     (void)cx;
@@ -130,10 +131,10 @@ void asx_lab_here(const asx_cx *cx, const char *site)
         self->next_site = site;
 }
 
-void asx_lab_enter(const char *site)
+__attribute__((noinline)) void asx_lab_enter(const char *site)
 {
     asx__lab_task *self = running();
-    if (self == NULL)
+    if (ASX__UNLIKELY(self == NULL))
         return;
     if (self->calls < ASX__LAB_CALLS)
         self->sites[self->calls] = site;
@@ -141,7 +142,7 @@ void asx_lab_enter(const char *site)
     self->fresh = true;
 }
 
-asx_status asx_lab_left(asx_status status)
+__attribute__((noinline)) asx_status asx_lab_left(asx_status status)
 {
     asx__lab_task *self = running();
     if (self != NULL && self->calls != 0) {

@@ -179,8 +179,8 @@ static bool was_alone(const asx__explorer *x, const asx__lab_task *self, const a
 /* Who starts something in a region that was opened by others, or by itself before it did something
  * else, may find it cancelled or closing, or find that its set-up has failed. Else nobody can have
  * done so. */
-static bool is_fresh(const asx__explorer *x, const asx__lab_task *self, uint64_t region,
-                     uint64_t room, uint64_t how)
+static inline bool is_fresh(const asx__explorer *x, const asx__lab_task *self, uint64_t region,
+                            uint64_t room, uint64_t how)
 {
     const asx__lab_region *r = asx__explorer_region(x, region);
     return room == 0 && (how & ASX__SPAWN_FAILS) == 0 && r != NULL &&
