@@ -41,4 +41,23 @@ static inline asx_status cancel_home(asx_cx *cx, void *arg)
     return asx_region_cancel(&((fixture *)arg)->home, NULL);
 }
 
+static inline asx_status cancel_outer(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    return asx_region_cancel(&((fixture *)arg)->outer, NULL);
+}
+
+/* Its owner opens a region with b in another, which somebody cancels; `options`: of the latter. */
+static inline void open_in_outer(asx_cx *cx, fixture *f, const asx_region_options *options)
+{
+    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &f->outer, options), ASX_OK);
+    CHECK_STATUS(asx_spawn(&f->home, "c", cancel_outer, f), ASX_OK);
+    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
+    (void)asx_spawn(&f->inner, "b", check_once, f);
+    (void)asx_region_close(&f->inner, ASX_OK);
+    (void)asx_region_close(&f->outer, ASX_OK);
+    (void)asx_region_close(&f->home, ASX_OK);
+}
+
 #endif

@@ -11,12 +11,6 @@ static asx_status cancel_first(asx_cx *cx, void *arg)
     return asx_task_cancel(&((fixture *)arg)->task[0], NULL);
 }
 
-static asx_status cancel_outer(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    return asx_region_cancel(&((fixture *)arg)->outer, NULL);
-}
-
 static void owner_and(asx_cx *cx, fixture *f, asx_task_fn other)
 {
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
@@ -91,15 +85,7 @@ ASX_TEST(a_shield_is_not_in_front_of_what_was_opened_without_a_mask)
 
 static void opened_in_outer(asx_cx *cx, void *arg)
 {
-    fixture *f = arg;
-    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(open_region(cx, &f->outer), ASX_OK);
-    CHECK_STATUS(asx_spawn(&f->home, "c", cancel_outer, f), ASX_OK);
-    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
-    (void)asx_spawn(&f->inner, "b", check_once, f);
-    (void)asx_region_close(&f->inner, ASX_OK);
-    (void)asx_region_close(&f->outer, ASX_OK);
-    (void)asx_region_close(&f->home, ASX_OK);
+    open_in_outer(cx, arg, &(asx_region_options){ .policy = ASX_POLICY_COLLECT });
 }
 
 /* The cancel comes before there is a region in it, which then is cancelled too; before the

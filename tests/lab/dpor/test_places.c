@@ -124,24 +124,10 @@ ASX_TEST(a_place_is_taken_and_the_region_opened_in_one)
     CHECK_EQ(classes_of(both_are_cancelled, &f), 2 * 5 + 2 * 3);
 }
 
-static asx_status cancel_outer(asx_cx *cx, void *arg)
-{
-    (void)cx;
-    return asx_region_cancel(&((fixture *)arg)->outer, NULL);
-}
-
 static void opened_in_a_room(asx_cx *cx, void *arg)
 {
-    fixture *f = arg;
     asx_region_options one = { .policy = ASX_POLICY_COLLECT, .regions_max = 1 };
-    CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &f->outer, &one), ASX_OK);
-    CHECK_STATUS(asx_spawn(&f->home, "c", cancel_outer, f), ASX_OK);
-    CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
-    (void)asx_spawn(&f->inner, "b", check_once, f);
-    (void)asx_region_close(&f->inner, ASX_OK);
-    (void)asx_region_close(&f->outer, ASX_OK);
-    (void)asx_region_close(&f->home, ASX_OK);
+    open_in_outer(cx, arg, &one);
 }
 
 /* Before it is opened, before the checkpoint in it, after that, after its close, or last. */
