@@ -81,11 +81,14 @@ static uint64_t hash_bytes(const char *bytes, size_t len)
     return asx__hash_finish(state, len);
 }
 
-/* Of the file that this process runs; 0: it cannot be read. */
+/* Of the file that this process runs, which nobody can write meanwhile; 0: it cannot be read. */
 static uint64_t hash_of_program(void)
 {
+    static asx__atomic_u64 known; /* A: as for the file; 0: not yet */
     struct stat st;
-    uint64_t hash = 0;
+    uint64_t hash = asx__load_relaxed(&known);
+    if (hash != 0)
+        return hash;
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
@@ -97,6 +100,7 @@ static uint64_t hash_of_program(void)
         }
     }
     (void)close(fd);
+    asx__store_relaxed(&known, hash);
     return hash;
 }
 

@@ -362,7 +362,6 @@ static asx_status save(asx__keeper *k)
 {
     asx__bytes file = { 0 };
     uint32_t features = asx__load_relaxed(&k->common->features);
-    k->saved_ns = asx__keeper_now();
     k->unsaved = (features & ASX__FEATURE_ELSEWHERE) != 0;
     if (k->unsaved)
         return ASX_OK;
@@ -433,6 +432,7 @@ static void keep(asx__keeper *k)
                 ask_for_reports(k);
             if (k->broken >= 0)
                 k->status = save(k);
+            k->saved_ns = asx__keeper_now(); /* however long it took, there is time for more */
             k->collecting = false;
             if (k->status < 0)
                 break;

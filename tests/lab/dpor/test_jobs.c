@@ -2,12 +2,14 @@
 #define ASX_LAB 1
 #include <asx/asx.h>
 
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -797,6 +799,31 @@ ASX_TEST_TIMEOUT(checkpoints_are_made_while_bets_are_open, 120)
     options = (asx_explore_options){ .resume = k.bytes, .resume_len = k.len, .jobs = 2 };
     asx_explore_result rest = run(&options, far_cancel);
     same(&rest, &whole, true);
+    free(k.bytes);
+    many = 9;
+}
+
+static asx_status keep_slowly(void *ctx, const void *bytes, size_t len)
+{
+    (void)poll(NULL, 0, 30);
+    return keep(ctx, bytes, len);
+}
+
+/* Else there is hardly an execution between two of them. */
+ASX_TEST_TIMEOUT(however_long_checkpoints_take_there_is_time_between_them, 120)
+{
+    kept k = { 0 };
+    asx_explore_options options = { .on_checkpoint = keep_slowly, .ctx = &k,
+                                    .checkpoint_every_ns = 20 * ASX_MS };
+    for (many = 12; k.count < 2; many++) { /* it may be over too soon */
+        struct timespec from, to;
+        k.count = 0;
+        CHECK_EQ(clock_gettime(CLOCK_MONOTONIC, &from), 0);
+        CHECK(run(&options, far_cancel).complete);
+        CHECK_EQ(clock_gettime(CLOCK_MONOTONIC, &to), 0);
+        int64_t took = (to.tv_sec - from.tv_sec) * (int64_t)ASX_SEC + to.tv_nsec - from.tv_nsec;
+        CHECK(took >= (int64_t)(k.count * 50 * ASX_MS));
+    }
     free(k.bytes);
     many = 9;
 }
