@@ -89,6 +89,7 @@ typedef struct asx__tie {
     bool reporting;      /* when its work is done */
     bool refund;         /* an execution was allowed that may not come */
     uint32_t kept;       /* executions since something was found that was not told yet */
+    uint64_t data_from, data_len; /* where a cell was that all have */
     bool awaits;         /* what the pool makes of what was given last */
     bool has_told;       /* ... and it is here: */
     asx__bytes told;

@@ -151,22 +151,36 @@ bool asx__tie_begin(asx__explorer *x)
     return receive_work(x);
 }
 
+/* A cell, and the part of a program or library that it is in. */
+typedef struct place {
+    uint64_t at, from, len;
+} place;
+
 /* Stops at the object that has the address in its data. */
 static int has_cell(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-    uint64_t at = (uintptr_t)ctx;
+    place *p = ctx;
     (void)size;
-    for (unsigned i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_LOAD &&
-            at - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) < info->dlpi_phdr[i].p_memsz)
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        p->from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        p->len = info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && p->at - p->from < p->len)
             return 1;
+    }
     return 0;
 }
 
 bool asx__tie_shares(const asx__explorer *x, const void *cell)
 {
-    return asx__dpor_samples(x->dpor) ||
-           dl_iterate_phdr(has_cell, (void *)(uintptr_t)cell) != 0;
+    asx__tie *tie = x->tie;
+    place p = { .at = (uintptr_t)cell };
+    if (asx__dpor_samples(x->dpor) || p.at - tie->data_from < tie->data_len)
+        return true;
+    if (dl_iterate_phdr(has_cell, &p) == 0)
+        return false;
+    tie->data_from = p.from; /* most cells of a test are in one place */
+    tie->data_len = p.len;
+    return true;
 }
 
 static bool allow_one(asx__common *common)
