@@ -59,6 +59,7 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->roles.at);
     free(d->classes.at);
     free(d->given.at);
+    free(d->heard_late.at);
     free(d->whole.at);
     free(d->saved_steps.at);
     free(d->saved_blocks.at);
@@ -737,6 +738,8 @@ static bool finish_wide(asx__dpor *d)
     if (d->stats.frames > d->stats.frames_most)
         d->stats.frames_most = d->stats.frames;
     asx__share_used(d);
+    if (ASX__UNLIKELY(d->heard_late.len != 0))
+        asx__share_late(d);
     asx__share_give(d);
     return asx__tree_pop(d) || asx__share_is_done(d);
 }

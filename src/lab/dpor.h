@@ -433,6 +433,7 @@ typedef enum asx__giving {
     ASX__GIVE_BETS,  /* the same; or if nobody could take it what can be bet on, see pool.h */
     ASX__GIVE_ALL,
     ASX__TAKE_BACK,  /* of the process: what it gave, and nobody took, is its own again */
+    ASX__HEAR_LATE,  /* of the process: something was found for its bet */
     ASX__GIVE_UP     /* of the process: what it does is a bet that was lost */
 } asx__giving;
 
@@ -579,6 +580,11 @@ void asx__dpor_ask(asx__dpor *d, asx__giving giving);
 asx__bytes *asx__dpor_given(asx__dpor *d);
 /* What the pool says of its nodes (asx__pool_tell()); some of them may be ours again. */
 asx_status asx__dpor_hear(asx__dpor *d, asx__reader *told);
+/* What was found elsewhere for the branch that was taken (asx__pool_late()). It is put where it
+ * belongs when the execution is over; too late: all that begins with a step that covers it is done.
+ * Copies. */
+asx_status asx__dpor_hear_late(asx__dpor *d, const asx__bytes *late);
+bool asx__dpor_too_late(const asx__dpor *d);
 /* Moves the counters and the set of classes out. */
 void asx__dpor_report(asx__dpor *d, asx__dpor_stats *ret_stats, asx__bytes *classes);
 bool asx__dpor_samples(const asx__dpor *d);

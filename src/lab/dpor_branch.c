@@ -218,6 +218,68 @@ asx__branch **asx__branch_own_way(asx__branches *all, asx__branch **list)
     return all->failed ? NULL : list;
 }
 
+/* ---- sequences by themselves ---------------------------------------------------------------- */
+
+bool asx__sequence_is_empty(const asx__branch *sequence)
+{
+    while (sequence != NULL && sequence->out)
+        sequence = sequence->next;
+    return sequence == NULL;
+}
+
+bool asx__sequence_is_covered(asx__branch *sequence, const asx__branch *by, bool source,
+                              asx__branch **ret_at)
+{
+    *ret_at = NULL;
+    for (asx__branch *s = sequence; s != NULL; s = s->next) {
+        if (s->out)
+            continue;
+        if (s->task == by->task) {
+            *ret_at = s;
+            return s->choice == by->choice;
+        }
+        if (asx__prints_conflict(&s->prints, &by->prints))
+            return false;
+    }
+    return !source;
+}
+
+asx__branch **asx__sequence_place(asx__branches *all, asx__branch **tree, asx__branch *sequence,
+                                  bool source)
+{
+    asx__branch **list = tree, *at;
+    asx__branch_begin(all);
+    while (*list != NULL) {
+        if (!asx__sequence_is_covered(sequence, *list, source, &at)) {
+            list = asx__branch_go(all, list, false);
+            continue;
+        }
+        if (at != NULL)
+            at->out = true;
+        if ((*list)->child == NULL || asx__sequence_is_empty(sequence))
+            return NULL;
+        list = asx__branch_go(all, list, true);
+    }
+    return all->shared ? asx__branch_own_way(all, tree) : list;
+}
+
+asx__branch *asx__sequence_chain(asx__branches *all, asx__branch *sequence, bool source)
+{
+    asx__branch *first = NULL, **end = &first;
+    while (sequence != NULL) {
+        asx__branch *next = sequence->next;
+        sequence->next = NULL;
+        if (sequence->out || (source && first != NULL)) {
+            asx__branch_drop(all, sequence);
+        } else {
+            *end = sequence;
+            end = &sequence->child;
+        }
+        sequence = next;
+    }
+    return first;
+}
+
 /* ---- those that are alike ------------------------------------------------------------------- */
 
 /* Their lists are the same, not only alike. */

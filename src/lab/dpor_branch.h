@@ -62,7 +62,8 @@ typedef struct asx__branch {
     uint32_t refs;             /* how many point to it: one, if nobody shares it */
     uint32_t number;           /* of who goes over all of them, ... */
     uint64_t stamp;            /* ... and whether he was here */
-    bool out;                  /* of a sequence of the pool: it was found in the tree */
+    bool out;                  /* of a sequence by itself: it was found in a tree; of what came
+                                  late for a bet of the pool: it was told */
     bool busy;                 /* of the pool: somebody is at work below it, or something is left */
     bool bet, lost;            /* of the pool: see pool.h */
     uint32_t since, past;      /* of an engine, asleep: the node where it was done; where in
@@ -120,6 +121,18 @@ void asx__branch_begin(asx__branches *all);
 asx__branch **asx__branch_go(asx__branches *all, asx__branch **list, bool below);
 /* Where it ended, and nobody shares what is on the way. */
 asx__branch **asx__branch_own_way(asx__branches *all, asx__branch **list);
+
+/* A sequence that stands by itself, not in an execution, is a list; what is `out` does not belong
+ * to it any more. The rules are those of dpor_tree.c. `source`: what would follow is not known. */
+bool asx__sequence_is_empty(const asx__branch *sequence);
+/* Does the step cover it? *ret_at: where it is in it, or NULL. */
+bool asx__sequence_is_covered(asx__branch *sequence, const asx__branch *by, bool source,
+                              asx__branch **ret_at);
+/* Goes along what covers it in the tree. Where the rest of it belongs; NULL: the tree has it. */
+asx__branch **asx__sequence_place(asx__branches *all, asx__branch **tree, asx__branch *sequence,
+                                  bool source);
+/* What is left of it, as a chain in a tree (`source`: the first step); frees the others. */
+asx__branch *asx__sequence_chain(asx__branches *all, asx__branch *sequence, bool source);
 
 /* Are there so many that it is time to look for those that are alike? Then: begin, the trees, end.
  * Without memory nothing is shared. */

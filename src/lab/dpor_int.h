@@ -282,6 +282,8 @@ struct asx__dpor {
     ASX__VEC(uint32_t) whole; /* scratch: a sequence for the pool */
     asx__giving giving;      /* what is to be given away when the execution is over */
     asx__bytes given;        /* what was */
+    asx__bytes heard_late;   /* what was found elsewhere, to be put where it belongs */
+    bool too_late;           /* ... and could not */
     uint64_t told[ASX__TOLD_MOST]; /* of what was found for the pool: hashes, 0: none */
     struct {
         uint32_t task, ordinal;
@@ -473,6 +475,8 @@ void asx__dpor_class_note(asx__dpor *d);
 /* dpor_share.c */
 /* Gives away what `giving` says, before the next execution is planned. */
 void asx__share_give(asx__dpor *d);
+/* Puts what came late where it belongs. */
+void asx__share_late(asx__dpor *d);
 /* How much of the whole is done with the execution that is over. */
 void asx__share_used(asx__dpor *d);
 /* Wide: nothing is left of it. Returns false. */

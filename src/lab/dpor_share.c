@@ -449,6 +449,104 @@ asx_status asx__dpor_hear(asx__dpor *d, asx__reader *r)
     return d->status < 0 ? d->status : r->bad ? ASX_E_TRACE_CORRUPT : ASX_OK;
 }
 
+/* ---- what comes late ------------------------------------------------------------------------ */
+
+static asx__branch *read_sequence(asx__dpor *d, asx__reader *r)
+{
+    asx__branch *first = NULL, **end = &first;
+    for (uint32_t count = asx__read_count(r, 16); count > 0 && !r->bad; count--) {
+        *end = read_branch(d, r);
+        if (*end != NULL)
+            end = &(*end)->next;
+    }
+    return first;
+}
+
+static bool sleeper_covers(asx__dpor *d, size_t node, asx__branch *sequence)
+{
+    asx__branch *at;
+    size_t to = node + 1 < d->nodes.len ? d->nodes.at[node + 1].sleepers : d->sleepers.len;
+    for (size_t i = d->nodes.at[node].sleepers; i < to; i++)
+        if (asx__sequence_is_covered(sequence, d->sleepers.at[i], false, &at))
+            return true;
+    return false;
+}
+
+static uint32_t count_of(const asx__branch *list)
+{
+    uint32_t count = 0;
+    for (; list != NULL; list = list->next)
+        count++;
+    return count;
+}
+
+static void put_at(asx__dpor *d, asx__node *node, asx__branch *sequence)
+{
+    uint32_t before = count_of(node->rest);
+    asx__branch **list = asx__sequence_place(&d->branches, &node->rest, sequence, false);
+    if (list == NULL) {
+        asx__branch_drop(&d->branches, sequence);
+        return;
+    }
+    asx__branch *chain = asx__sequence_chain(&d->branches, sequence, false);
+    chain->next = *list;
+    *list = chain;
+    node->branches += count_of(node->rest) - before;
+}
+
+/* Along the execution, as far as that covers it; there what sleeps is done, or is left to others.
+ * False: it is too late. */
+static bool insert_late(asx__dpor *d, asx__branch *sequence)
+{
+    for (size_t i = d->shared; i < d->nodes.len && !asx__sequence_is_empty(sequence); i++) {
+        asx__branch *at;
+        asx__branch event = { .task = d->events[i].task, .choice = d->events[i].choice,
+                              .prints = asx__wide_prints(d, (uint32_t)i) };
+        if (sleeper_covers(d, i, sequence)) {
+            asx__branch_drop(&d->branches, sequence);
+            return false;
+        }
+        if (!asx__sequence_is_covered(sequence, &event, false, &at)) {
+            put_at(d, &d->nodes.at[i], sequence);
+            return true;
+        }
+        if (at != NULL)
+            at->out = true;
+    }
+    asx__branch_drop(&d->branches, sequence);
+    return true;
+}
+
+void asx__share_late(asx__dpor *d)
+{
+    asx__reader r = { d->heard_late.at, d->heard_late.len, false };
+    for (uint32_t count = asx__read_count(&r, 4); count > 0 && !r.bad && !d->too_late; count--) {
+        asx__branch *sequence = read_sequence(d, &r);
+        if (r.bad)
+            asx__branch_drop(&d->branches, sequence);
+        else
+            d->too_late = !insert_late(d, sequence);
+    }
+    d->heard_late.len = 0;
+    if (d->branches.failed)
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+    else if (r.bad)
+        d->status = ASX_E_TRACE_CORRUPT;
+}
+
+asx_status asx__dpor_hear_late(asx__dpor *d, const asx__bytes *late)
+{
+    d->too_late = false;
+    d->heard_late.len = 0;
+    (void)asx__bytes_keep(&d->heard_late, late->at, late->len);
+    return d->heard_late.bad ? ASX_E_RESOURCE_EXHAUSTED : ASX_OK;
+}
+
+bool asx__dpor_too_late(const asx__dpor *d)
+{
+    return d->too_late;
+}
+
 static void forget(asx__dpor *d)
 {
     d->plan.len = d->blocks.len = d->untried.len = 0;
@@ -461,6 +559,8 @@ static void forget(asx__dpor *d)
     asx__tree_clear(d);
     d->shared = 0;
     d->giving = ASX__GIVE_NOTHING;
+    d->heard_late.len = 0;
+    d->too_late = false;
     d->share_from = 0;
     memset(d->told, 0, sizeof d->told);
 }

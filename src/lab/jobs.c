@@ -265,7 +265,7 @@ static void on_done(asx__keeper *k, asx__lab_worker *w)
                                       ? 0 : b->tally.stats.executions);
     if (w->beside && executions >= w->before + WORTH) {
         k->pause_ns /= 8;
-        k->ask_ns = 0;
+        k->ask_ns = k->spent_ns = 0;
     } else if (w->beside && k->tells) {
         pause_asking(k);
     }
@@ -274,6 +274,21 @@ static void on_done(asx__keeper *k, asx__lab_worker *w)
         asx__keeper_settle_samples(k, b);
     else if (b == NULL)
         asx__pool_done(k->pool, &w->place);
+    asx__keeper_settle_bets(k);
+}
+
+static void on_heard(asx__keeper *k, const asx__lab_worker *w)
+{
+    asx__reader r = { k->message.at, k->message.len, false };
+    bool heard = asx__read_u32(&r) != 0;
+    if (w->batch == NULL) {
+        k->broken = ASX_E_SYSTEM;
+        return;
+    }
+    if (heard)
+        asx__pool_heard(k->pool, &w->batch->place);
+    else
+        asx__pool_lose(&w->batch->place);
     asx__keeper_settle_bets(k);
 }
 
@@ -310,6 +325,9 @@ static bool hear(asx__keeper *k, asx__lab_worker *w)
     switch (kind) {
     case ASX__MESSAGE_GIVEN:
         on_given(k, w);
+        break;
+    case ASX__MESSAGE_HEARD:
+        on_heard(k, w);
         break;
     case ASX__MESSAGE_FAILURE:
         asx__keeper_failure(k, w);

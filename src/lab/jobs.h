@@ -20,7 +20,8 @@
  *
  * A BET is work of which nobody knows yet whether it counts (pool.h): it is reported by itself,
  * and the keeper puts that and its failures aside until the bet is won; if it is lost, the worker
- * is told to give up.
+ * is told to give up. What is found for it meanwhile the worker is told (LATE, one at a time), and
+ * says whether it could still be put in its place (HEARD), before the bet can be won.
  *
  * In memory that they share each worker has a *slot*: how far it is, and what the keeper wants of
  * it (to give something, to give everything and report). It looks there after each execution, so
@@ -41,9 +42,11 @@ typedef enum asx__message {
     ASX__MESSAGE_WORK,
     ASX__MESSAGE_BET,
     ASX__MESSAGE_TOLD,
+    ASX__MESSAGE_LATE,
     ASX__MESSAGE_ASKED,
     ASX__MESSAGE_END,
     ASX__MESSAGE_GIVEN,
+    ASX__MESSAGE_HEARD,
     ASX__MESSAGE_FAILURE,
     ASX__MESSAGE_REPORT,
     ASX__MESSAGE_DONE,
@@ -93,6 +96,9 @@ typedef struct asx__tie {
     bool awaits;         /* what the pool makes of what was given last */
     bool has_told;       /* ... and it is here: */
     asx__bytes told;
+    asx__bytes late;     /* found for the bet that it is at; empty: nothing */
+    bool hears_late;     /* what that was is put in its place */
+    asx__bytes message;
 } asx__tie;
 
 /* The counters of a report. */

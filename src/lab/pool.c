@@ -1,8 +1,4 @@
-/* pool.c - work that nobody has taken yet (see pool.h).
- *
- * The rule by which a sequence is covered by a step, and how it goes into the tree of a node, is
- * that of dpor_tree.c; here the sequence does not stand in an execution but by itself.
- */
+/* pool.c - work that nobody has taken yet (see pool.h). */
 #include "lab/pool.h"
 
 #include "lab/dpor_int.h"
@@ -114,49 +110,6 @@ static uint32_t count_of(const asx__branch *s)
 
 /* ---- sequences ------------------------------------------------------------------------------ */
 
-/* Does the step cover the sequence, a list? *ret_at: where it is in it, or NULL. */
-static bool covers(const asx__pool *pool, asx__branch *sequence, const asx__branch *by,
-                   asx__branch **ret_at)
-{
-    *ret_at = NULL;
-    for (asx__branch *s = sequence; s != NULL; s = s->next) {
-        if (s->out)
-            continue;
-        if (s->task == by->task) {
-            *ret_at = s;
-            return s->choice == by->choice;
-        }
-        if (asx__prints_conflict(&s->prints, &by->prints))
-            return false;
-    }
-    return !pool->source;
-}
-
-static bool is_empty(const asx__branch *sequence)
-{
-    while (sequence != NULL && sequence->out)
-        sequence = sequence->next;
-    return sequence == NULL;
-}
-
-/* What is left of it, as a chain in a tree (source sets: the first step); frees the others. */
-static asx__branch *chain_of(asx__pool *pool, asx__branch *sequence)
-{
-    asx__branch *first = NULL, **end = &first;
-    while (sequence != NULL) {
-        asx__branch *next = sequence->next;
-        sequence->next = NULL;
-        if (sequence->out || (pool->source && first != NULL)) {
-            drop(pool, sequence);
-        } else {
-            *end = sequence;
-            end = &sequence->child;
-        }
-        sequence = next;
-    }
-    return first;
-}
-
 /* Was another answer of the task tried there? */
 static bool has_gone(const asx__pool_node *node, uint32_t task)
 {
@@ -181,29 +134,15 @@ static asx__branch **place_of_answer(asx__pool_node *node, uint32_t task, asx__b
 static bool put_into(asx__pool *pool, asx__pool_node *node, asx__branch **tree,
                      asx__branch *sequence)
 {
-    asx__branch **list = tree, *at;
-    asx__branch_begin(&pool->branches);
-    while (*list != NULL) {
-        if (!covers(pool, sequence, *list, &at)) {
-            list = asx__branch_go(&pool->branches, list, false);
-            continue;
-        }
-        if (at != NULL)
-            at->out = true;
-        if ((*list)->child == NULL || is_empty(sequence)) {
-            drop(pool, sequence);
-            return false;
-        }
-        list = asx__branch_go(&pool->branches, list, true);
+    asx__branch **list = asx__sequence_place(&pool->branches, tree, sequence, pool->source);
+    if (list == NULL) {
+        drop(pool, sequence);
+        return false;
     }
-    if (pool->branches.shared)
-        list = asx__branch_own_way(&pool->branches, tree);
-    asx__branch *chain = chain_of(pool, sequence);
+    asx__branch *chain = asx__sequence_chain(&pool->branches, sequence, pool->source);
     if (pool->source && chain != NULL)
         list = place_of_answer(node, chain->task, list);
-    if (list == NULL) {
-        drop(pool, chain);
-    } else if (chain != NULL) {
+    if (chain != NULL) {
         chain->next = *list;
         *list = chain;
     }
@@ -218,14 +157,39 @@ static asx__branch *sleeper_of(const asx__pool_node *node, uint32_t turn)
     return s;
 }
 
-/* A bet covers it: it belongs below that. */
+static asx__branch *copy_of(asx__pool *pool, const asx__branch *sequence)
+{
+    asx__branch *first = NULL, **end = &first;
+    for (const asx__branch *s = sequence; s != NULL; s = s->next) {
+        if (s->out)
+            continue;
+        *end = asx__branch_make(&pool->branches, s->task, s->choice, &s->prints);
+        if (*end == NULL)
+            break;
+        end = &(*end)->child;
+    }
+    return first;
+}
+
+/* A bet covers it: it belongs below that. If somebody is at work there, it comes late: see
+ * asx__pool_late(). */
 static void put_below(asx__pool *pool, asx__pool_node *node, asx__branch *bet,
                       asx__branch *sequence)
 {
-    if (bet->child == NULL || is_empty(sequence))
+    if (bet->child == NULL || asx__sequence_is_empty(sequence)) {
         drop(pool, sequence);
-    else if (put_into(pool, node, &bet->child, sequence) && bet->busy)
-        sleeper_of(node, bet->turn)->lost = true;
+        return;
+    }
+    asx__branch *late = bet->busy ? copy_of(pool, sequence) : NULL;
+    if (!put_into(pool, node, &bet->child, sequence)) {
+        drop(pool, late);
+        return;
+    }
+    asx__branch **end = bet->busy ? &sleeper_of(node, bet->turn)->child : NULL;
+    while (end != NULL && *end != NULL)
+        end = &(*end)->next;
+    if (end != NULL)
+        *end = late;
 }
 
 /* Found by somebody below the step of that turn. Owns the sequence. */
@@ -233,12 +197,13 @@ static void insert(asx__pool *pool, asx__pool_node *node, uint32_t turn, asx__br
 {
     asx__branch *at;
     for (const asx__branch *s = node->asleep; s != NULL; s = s->next)
-        if (!(s->bet && s->turn > turn) && covers(pool, sequence, s, &at)) {
+        if (!(s->bet && s->turn > turn) &&
+            asx__sequence_is_covered(sequence, s, pool->source, &at)) {
             drop(pool, sequence);
             return;
         }
     for (asx__branch *s = node->bets; s != NULL; s = s->next)
-        if (covers(pool, sequence, s, &at)) {
+        if (asx__sequence_is_covered(sequence, s, pool->source, &at)) {
             if (at != NULL)
                 at->out = true;
             put_below(pool, node, s, sequence);
@@ -630,7 +595,7 @@ asx__bet asx__pool_bet(asx__pool *pool, const asx__pool_place *place)
         return ASX__BET_WON;
     if (step->lost)
         return ASX__BET_LOST;
-    if (depends(pool, place->node, step))
+    if (step->child != NULL || depends(pool, place->node, step))
         return ASX__BET_OPEN;
     asx__branch **list = tree_of(place), *tree = *list;
     *list = tree->next;
@@ -639,6 +604,39 @@ asx__bet asx__pool_bet(asx__pool *pool, const asx__pool_place *place)
     step->bet = false;
     fold(place->node);
     return ASX__BET_WON;
+}
+
+bool asx__pool_is_late(const asx__pool_place *place)
+{
+    return place->step != NULL && place->step->bet && place->step->child != NULL;
+}
+
+bool asx__pool_late(const asx__pool_place *place, asx__bytes *late)
+{
+    if (!asx__pool_is_late(place) || place->step->lost || place->step->child->out)
+        return false;
+    asx__bytes_u32(late, count_of(place->step->child));
+    for (asx__branch *s = place->step->child; s != NULL; s = s->next) {
+        uint32_t len = 0;
+        for (const asx__branch *step = s; step != NULL; step = step->child)
+            len++;
+        asx__bytes_u32(late, len);
+        for (const asx__branch *step = s; step != NULL; step = step->child)
+            put_one(late, step);
+        s->out = true;
+    }
+    return true;
+}
+
+void asx__pool_heard(asx__pool *pool, const asx__pool_place *place)
+{
+    asx__branch **list = &place->step->child;
+    while (*list != NULL && (*list)->out) {
+        asx__branch *heard = *list;
+        *list = heard->next;
+        heard->next = NULL;
+        drop(pool, heard);
+    }
 }
 
 void asx__pool_lose(const asx__pool_place *place)

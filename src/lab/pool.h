@@ -12,9 +12,11 @@
  * forgotten, whoever finds it and however late. The branches of a node are taken in their order,
  * which decides what was put below which; of the nodes the highest is, which has most below it.
  *
- * Other branches are taken as a *bet*: that nothing will be found which belongs below them. The
- * tree of a bet is kept; the bet is lost when something is put into it, and won when nothing is
- * busy any more on which it depends, which came before it and does not conflict with it. Until then
+ * Other branches are taken as a *bet*: that nothing which belongs below them will be found too
+ * late. What is found is told to him who is at work there. It is too late if a step covers it below
+ * which he has done everything, or if he is gone: then the bet is lost. It is won when nothing is
+ * busy any more on which it depends, which came before it and does not conflict with it. The tree
+ * of a bet is kept. Until it is won
  * - what it has done does not count: who was at work gives none of it away, what he reports is put
  *   aside, and when the bet is lost he stops and its tree is taken anew, before the rest;
  * - to those who came before it, it does not sleep: it is among what is left to try.
@@ -79,6 +81,12 @@ void asx__pool_done(asx__pool *pool, const asx__pool_place *place);
 bool asx__pool_take(asx__pool *pool, bool bet, asx__bytes *work, asx__pool_place *ret_place);
 /* How his bet stands. After anybody has given something or is done. */
 asx__bet asx__pool_bet(asx__pool *pool, const asx__pool_place *place);
+/* What was found for his bet since it began, for asx__dpor_hear_late(); it is open until he has
+ * heard that. False: nothing, or he has not answered yet. */
+bool asx__pool_late(const asx__pool_place *place, asx__bytes *late);
+void asx__pool_heard(asx__pool *pool, const asx__pool_place *place);
+/* There is something that he has not heard. */
+bool asx__pool_is_late(const asx__pool_place *place);
 /* It is called off. */
 void asx__pool_lose(const asx__pool_place *place);
 /* It is lost, and he is no longer there. */

@@ -2,6 +2,7 @@
 #include "lab/keeper.h"
 
 #define ASIDE_MOST (8u << 20) /* bytes of failures that a bet may put aside */
+#define LATE_MOST (1u << 16)  /* bytes for a bet that somebody gets who may be about to send */
 #define SAMPLES_FIRST 16 /* as many as settle the span of PCT (dpor_draw.c) */
 #define SAMPLES_EACH 32  /* at least; up to SAMPLES_MOST, if that takes less than this time */
 #define SAMPLES_MOST 8192
@@ -288,11 +289,29 @@ static void end_bet(asx__keeper *k, asx__batch *b, bool won)
     drop_batch(b);
 }
 
+/* What was found for a bet is told to who is there; w: NULL: nobody is. */
+static void tell_late(asx__keeper *k, const asx__batch *b, const asx__lab_worker *w)
+{
+    asx__bytes late = { 0 };
+    if (w == NULL && asx__pool_is_late(&b->place)) {
+        asx__pool_lose(&b->place);
+    } else if (w != NULL && asx__pool_late(&b->place, &late)) {
+        if (late.bad || late.len > LATE_MOST)
+            asx__pool_lose(&b->place);
+        else if (!asx__message_send(w->fd, ASX__MESSAGE_LATE, late.at, late.len))
+            k->broken = ASX_E_SYSTEM;
+        else
+            asx__store_release(&k->common->slots[w - k->workers].want, ASX__HEAR_LATE);
+    }
+    free(late.at);
+}
+
 void asx__keeper_settle_bets(asx__keeper *k)
 {
     for (asx__batch **at = &k->bets; *at != NULL;) {
         asx__batch *b = *at;
         asx__lab_worker *w = who_bets(k, b);
+        tell_late(k, b, w);
         asx__bet bet = asx__pool_bet(k->pool, &b->place);
         if (bet == ASX__BET_LOST && w != NULL)
             asx__store_release(&k->common->slots[w - k->workers].want, ASX__GIVE_UP);

@@ -74,13 +74,33 @@ bool asx__message_receive(int fd, asx__message *ret_kind, asx__bytes *bytes)
 
 /* Whoever sends must be able to hear, or both would wait for the other to read. Without its keeper
  * it is nothing, here and below. */
-static void receive_told(asx__tie *tie)
+static asx__message receive_word(asx__tie *tie)
 {
     asx__message kind;
-    if (!asx__message_receive(tie->fd, &kind, &tie->told) || kind != ASX__MESSAGE_TOLD)
+    if (!asx__message_receive(tie->fd, &kind, &tie->message) ||
+        (kind != ASX__MESSAGE_TOLD && kind != ASX__MESSAGE_LATE))
         _exit(1);
+    asx__bytes *into = kind == ASX__MESSAGE_TOLD ? &tie->told : &tie->late, old = *into;
+    *into = tie->message;
+    tie->message = old;
+    return kind;
+}
+
+static void receive_told(asx__tie *tie)
+{
+    while (receive_word(tie) != ASX__MESSAGE_TOLD)
+        continue;
     tie->awaits = false;
     tie->has_told = true;
+}
+
+static void receive_late(asx__tie *tie)
+{
+    while (tie->late.len == 0)
+        if (receive_word(tie) == ASX__MESSAGE_TOLD) {
+            tie->awaits = false;
+            tie->has_told = true;
+        }
 }
 
 static void tell(asx__explorer *x, asx__message kind, const asx__bytes *bytes)
@@ -104,7 +124,8 @@ static bool receive_work(asx__explorer *x)
             _exit(1);
         if (kind == ASX__MESSAGE_ASKED)
             report(x);
-    } while (kind == ASX__MESSAGE_ASKED);
+    } while (kind == ASX__MESSAGE_ASKED || kind == ASX__MESSAGE_LATE);
+    x->tie->late.len = 0; /* it was for what is done */
     if (kind == ASX__MESSAGE_BET) { /* what comes of it is reported by itself */
         report(x);
         x->tie->reporting = true;
@@ -192,6 +213,21 @@ static bool allow_one(asx__common *common)
     return false;
 }
 
+/* Something was found for the bet: the engine puts it in its place. */
+static void take_late(asx__explorer *x)
+{
+    asx__tie *tie = x->tie;
+    uint32_t want = ASX__HEAR_LATE;
+    if (!asx__cas_acq_rel(&tie->slot->want, &want, ASX__GIVE_NOTHING))
+        return; /* it is lost */
+    receive_late(tie);
+    asx_status st = asx__dpor_hear_late(x->dpor, &tie->late);
+    if (st < 0)
+        x->status = st;
+    tie->late.len = 0;
+    tie->hears_late = true;
+}
+
 void asx__tie_before(asx__explorer *x)
 {
     asx__tie *tie = x->tie;
@@ -206,6 +242,8 @@ void asx__tie_before(asx__explorer *x)
             asx__dpor_end_samples(x->dpor);
         return;
     }
+    if (giving == ASX__HEAR_LATE)
+        take_late(x);
     /* The next one has to be allowed; one that was given up has not begun. */
     bool allowed = !tie->limited || asx__dpor_blocked(x->dpor) || allow_one(tie->common);
     if (!allowed || tie->failed)
@@ -324,6 +362,13 @@ void asx__tie_after(asx__explorer *x)
     if (x->status < 0 || x->stop)
         return;
     show(x);
+    if (tie->hears_late) {
+        asx__bytes heard = { 0 };
+        asx__bytes_u32(&heard, !asx__dpor_too_late(x->dpor));
+        tell(x, ASX__MESSAGE_HEARD, &heard);
+        tie->hears_late = false;
+        free(heard.at);
+    }
     if (asx__load_acquire(&tie->slot->want) == ASX__GIVE_UP) {
         x->more = false;
         asx__dpor_given(x->dpor)->len = 0;

@@ -30,6 +30,7 @@ typedef struct crew {
     uint64_t again;  /* classes that came to two of them */
     uint64_t taken, given;
     uint64_t won, lost, off;
+    uint64_t heard, too_late; /* what was found for bets meanwhile */
 } crew;
 
 static void crew_open(crew *c, asx__dpor_mode mode)
@@ -144,6 +145,8 @@ static void leave_bet(crew *c, bet *b)
 static bool settle_one(crew *c, bet **at)
 {
     bet *b = *at;
+    if (b->by == NOBODY && asx__pool_is_late(&b->place))
+        asx__pool_lose(&b->place);
     asx__bet state = asx__pool_bet(c->pool, &b->place);
     if (state == ASX__BET_OPEN)
         return false;
@@ -174,6 +177,29 @@ static void lose(crew *c, bet *b)
     c->off++;
 }
 
+/* What was found for the bet of the engine, if there is one. False: nothing. */
+static bool hear_late(const crew *c, int i)
+{
+    const bet *b = bet_of(c, i);
+    asx__bytes late = { 0 };
+    bool any = b != NULL && asx__pool_late(&b->place, &late);
+    if (any)
+        CHECK_STATUS(asx__dpor_hear_late(c->engine[i], &late), ASX_OK);
+    free(late.at);
+    return any;
+}
+
+static void has_heard(crew *c, int i)
+{
+    bool too_late = asx__dpor_too_late(c->engine[i]);
+    if (too_late)
+        asx__pool_lose(&c->place[i]);
+    else
+        asx__pool_heard(c->pool, &c->place[i]);
+    c->too_late += too_late;
+    c->heard += !too_late;
+}
+
 /* One execution. False: the engine has to begin again, wide. */
 static bool run(crew *c, int i, const model *m, uint64_t *objects, asx__giving giving)
 {
@@ -181,8 +207,11 @@ static bool run(crew *c, int i, const model *m, uint64_t *objects, asx__giving g
     asx__dpor_stats before, after;
     asx__dpor_stats_get(d, &before);
     asx__dpor_ask(d, giving);
+    bool late = before.steps % 4 != 0 && hear_late(c, i);
     bool more = model_run_once(m, d, objects);
     asx__dpor_stats_get(d, &after);
+    if (late)
+        has_heard(c, i);
     if (after.executions + after.blocked == 0 || before.executions > after.executions)
         return false; /* its counters were set back */
     CHECK_STATUS(asx__dpor_status(d), ASX_OK);
@@ -306,7 +335,7 @@ static uint64_t number_from(const char *variable, uint64_t otherwise)
 static void compare(asx__dpor_mode mode, uint64_t programs, uint32_t steps)
 {
     asx__rng rng;
-    uint64_t taken = 0, given = 0, won = 0, lost = 0, off = 0;
+    uint64_t taken = 0, given = 0, won = 0, lost = 0, off = 0, heard = 0, too_late = 0;
     asx__rng_seed(&rng, number_from("ASX_WORK_SEED", 0x90 + (uint64_t)mode));
     programs = number_from("ASX_WORK_PROGRAMS", programs / asx_test_scale());
     for (uint64_t i = 0; i < programs; i++) {
@@ -337,10 +366,12 @@ static void compare(asx__dpor_mode mode, uint64_t programs, uint32_t steps)
         won += c.won;
         lost += c.lost - c.off;
         off += c.off;
+        heard += c.heard;
+        too_late += c.too_late;
         crew_close(&c);
     }
     if (mode == ASX__DPOR_OPTIMAL && asx_test_scale() == 1)
-        CHECK(won >= 50 && lost >= 20 && off >= 50);
+        CHECK(won >= 50 && lost >= 20 && off >= 50 && heard >= 20 && too_late >= 1);
     CHECK_GE(taken, programs * 2);
     CHECK_GE(given, programs);
 }
