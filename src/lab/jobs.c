@@ -157,7 +157,7 @@ static void let_take_back(asx__keeper *k)
 {
     for (uint32_t i = 0; i < k->jobs; i++) {
         asx__lab_worker *w = &k->workers[i];
-        if (w->busy && w->gave && w->place.node != NULL)
+        if (w->busy && w->gave && w->place.node != NULL && w->batch == NULL)
             asx__store_release(&k->common->slots[i].want, ASX__TAKE_BACK);
         w->gave = false;
     }

@@ -10,6 +10,8 @@
  *   GIVEN   work, or what it found       ->   into the pool
  *                                        <-   TOLD    what the pool makes of it, if asked for;
  *                                                     the worker goes on meanwhile
+ *                                        <-   LATE    what was found for the bet that it is at
+ *   HEARD   it is in its place, or not   ->
  *   FAILURE an execution was not good    ->   to the caller; samples: in their order
  *   REPORT  counters and classes         ->   added up
  *   DONE    nothing left of its work     ->
