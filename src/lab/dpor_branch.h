@@ -128,7 +128,8 @@ bool asx__sequence_is_empty(const asx__branch *sequence);
 /* Does the step cover it? *ret_at: where it is in it, or NULL. */
 bool asx__sequence_is_covered(asx__branch *sequence, const asx__branch *by, bool source,
                               asx__branch **ret_at);
-/* Goes along what covers it in the tree. Where the rest of it belongs; NULL: the tree has it. */
+/* Goes along what covers it in the tree. Where the rest of it belongs; NULL: the tree has it, or no
+ * memory. */
 asx__branch **asx__sequence_place(asx__branches *all, asx__branch **tree, asx__branch *sequence,
                                   bool source);
 /* What is left of it, as a chain in a tree (`source`: the first step); frees the others. */
