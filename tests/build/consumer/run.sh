@@ -72,6 +72,23 @@ expect_lab() {
 "$cc" -std=c11 lab.c -o pc-lab-static -static $(pkg-config --static --cflags --libs asx-lab)
 for program in ./pc-lab ./pc-lab-static ./cmake/lab-main; do expect_lab $program; done
 
+# As the guide says: its command, and its lines for CMake.
+guide=$here/../../../docs/guide/laboratory.md
+mkdir guide
+cp lab.c guide/t.c
+command=$(sed -n 's/^cc \(.*asx-lab.*\)$/\1/p' "$guide")
+[ -n "$command" ] || { echo "the guide does not say how a lab test is compiled"; exit 1; }
+(cd guide && eval "$cc $command")
+{
+    echo 'cmake_minimum_required(VERSION 3.25)'
+    echo 'project(guide C)'
+    sed -n '/^```cmake$/,/^```$/p' "$guide" | grep -v '^```'
+} >guide/CMakeLists.txt
+cmake -S guide -B guide/build -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$cc" \
+    >cmake.log || { cat cmake.log; exit 1; }
+cmake --build guide/build >cmake.log || { cat cmake.log; exit 1; }
+for program in ./guide/t ./guide/build/t; do expect_lab $program; done
+
 # The shared library shows the public names and nothing else.
 strange=$(nm -D --defined-only "$lib/libasx.so" | awk '$NF !~ /^asx_[a-z0-9]/ { print $NF }')
 [ -z "$strange" ] || { echo "libasx.so exports: $strange"; exit 1; }
