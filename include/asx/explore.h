@@ -33,15 +33,18 @@
  * A test must do the same again when the same tasks go in the same order: no time, no addresses
  * that steer it, no state left over from the last execution. What it sets up before it starts its
  * first task, and what it looks at after it has closed its region, need not go through operations.
+ * Nor need what it sets in between, a cell, lock or semaphore of its own for the next round too,
+ * while nobody else can be at it: those who were have been joined, others are not started.
  * Between operations tasks may compute, spawn, join and close. Everything that tasks do to each
  * other through the objects of this library, cancellation and time is an operation too; so are
  * joins and ends of tasks if the test cancels. docs/design/20-exploration.md names what is not
  * explored; what is seen of it ends the exploration with ASX_E_NOT_SUPPORTED.
  *
  * A cell is known by its address, or by its place on the stack of a task or in memory of a region
- * (asx_region_alloc(), the copy of an argument). Elsewhere it must not be at another address in the
- * next execution (memory that tasks allocate), and such a test is explored by one process whatever
- * `jobs` says, without checkpoints, if its tasks do more than access cells.
+ * (asx_region_alloc(), the copy of an argument). Elsewhere (memory that tasks allocate) it must not
+ * be at another address in the next execution if the tasks do more than access cells: that ends the
+ * exploration with ASX_E_DIVERGED. Such a test is explored by one process whatever `jobs` says,
+ * without checkpoints.
  */
 #ifndef ASX_EXPLORE_H
 #define ASX_EXPLORE_H
@@ -49,6 +52,9 @@
 #include <asx/runtime.h>
 
 ASX_BEGIN_DECLS
+
+/* Where a call stands, and how it calls what it is about: that is how steps are shown. */
+#define ASX_LAB_SITE_(words) ASX_SITE "\n" words
 
 /* ---- shared cells --------------------------------------------------------------------------- */
 
@@ -70,19 +76,21 @@ ASX_BEGIN_DECLS
 /* May be a statement: that nobody looks at it is no mistake. */
 #define ASX_LAB_VALUE_(p, word) __extension__({ (__typeof__(*(p)))(uintptr_t)(word); })
 #define asx_lab_load(cx, p)                                                                        \
-    ASX_LAB_VALUE_(p, asx_lab_load_at((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
+    ASX_LAB_VALUE_(p, asx_lab_load_at((cx), (const volatile void *)(p), sizeof *(p),             \
+                                      ASX_LAB_SITE_(#p)))
 #define asx_lab_store(cx, p, v)                                                                    \
-    asx_lab_store_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_SITE)
+    asx_lab_store_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_LAB_SITE_(#p))
 #define asx_lab_read(cx, p)                                                                        \
-    ASX_LAB_VALUE_(p, asx_lab_read_at((cx), (const volatile void *)(p), sizeof *(p), ASX_SITE))
+    ASX_LAB_VALUE_(p, asx_lab_read_at((cx), (const volatile void *)(p), sizeof *(p),             \
+                                      ASX_LAB_SITE_(#p)))
 #define asx_lab_write(cx, p, v)                                                                    \
-    asx_lab_write_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_SITE)
+    asx_lab_write_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(v), ASX_LAB_SITE_(#p))
 #define asx_lab_cas(cx, p, expected, desired)                                                      \
     asx_lab_cas_at((cx), (volatile void *)(p), sizeof *(p), ASX_LAB_WORD_(expected),             \
-                     ASX_LAB_WORD_(desired), ASX_SITE)
+                     ASX_LAB_WORD_(desired), ASX_LAB_SITE_(#p))
 #define asx_lab_fetch_add(cx, p, n)                                                                \
     ASX_LAB_VALUE_(p, asx_lab_fetch_add_at((cx), (volatile void *)(p), ASX_LAB_NUMBER_(p),         \
-                                           ASX_LAB_WORD_(n), ASX_SITE))
+                                           ASX_LAB_WORD_(n), ASX_LAB_SITE_(#p)))
 #else
 #define asx_lab_load(cx, p) __extension__({ (void)(cx); *(p); })
 #define asx_lab_store(cx, p, v) ((void)(cx), (void)(*(p) = (v)))
@@ -132,13 +140,16 @@ typedef struct asx_lab_mutex {
 
 /* ASX_E_INVALID_ARGUMENT; ASX_E_WOULD_DEADLOCK outside of an exploration, where nobody else could
  * give it back. */
-#define asx_lab_mutex_lock(cx, mutex) asx_lab_mutex_lock_at((cx), (mutex), ASX_SITE)
+#define asx_lab_mutex_lock(cx, mutex)                                                              \
+    asx_lab_mutex_lock_at((cx), (mutex), ASX_LAB_SITE_(#mutex))
 ASX_API asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site);
 /* ASX_E_BUSY: it is held. */
-#define asx_lab_mutex_try_lock(cx, mutex) asx_lab_mutex_try_lock_at((cx), (mutex), ASX_SITE)
+#define asx_lab_mutex_try_lock(cx, mutex)                                                          \
+    asx_lab_mutex_try_lock_at((cx), (mutex), ASX_LAB_SITE_(#mutex))
 ASX_API asx_status asx_lab_mutex_try_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site);
 /* ASX_E_NOT_OWNER: the caller does not hold it, and nothing changes. */
-#define asx_lab_mutex_unlock(cx, mutex) asx_lab_mutex_unlock_at((cx), (mutex), ASX_SITE)
+#define asx_lab_mutex_unlock(cx, mutex)                                                            \
+    asx_lab_mutex_unlock_at((cx), (mutex), ASX_LAB_SITE_(#mutex))
 ASX_API asx_status asx_lab_mutex_unlock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site);
 
 /* A counter of units; acquire is disabled while there are fewer than it wants. Both write it. */
@@ -147,11 +158,11 @@ typedef struct asx_lab_semaphore {
 } asx_lab_semaphore;
 
 #define asx_lab_semaphore_acquire(cx, semaphore, n)                                                \
-    asx_lab_semaphore_acquire_at((cx), (semaphore), (n), ASX_SITE)
+    asx_lab_semaphore_acquire_at((cx), (semaphore), (n), ASX_LAB_SITE_(#semaphore))
 ASX_API asx_status asx_lab_semaphore_acquire_at(asx_cx *cx, asx_lab_semaphore *semaphore,
                                                 uint64_t n, const char *site);
 #define asx_lab_semaphore_release(cx, semaphore, n)                                                \
-    asx_lab_semaphore_release_at((cx), (semaphore), (n), ASX_SITE)
+    asx_lab_semaphore_release_at((cx), (semaphore), (n), ASX_LAB_SITE_(#semaphore))
 ASX_API asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *semaphore,
                                                 uint64_t n, const char *site);
 
@@ -189,7 +200,8 @@ typedef struct asx_lab_object {
  * state that it found. The device is borrowed for ever. ASX_E_INVALID_ARGUMENT (also: more than
  * its operations_len); ASX_E_WOULD_DEADLOCK outside of an exploration, if it is not enabled. */
 #define asx_lab_operate(cx, device, object, what, argument, ret_found)                             \
-    asx_lab_operate_at((cx), (device), (object), (what), (argument), (ret_found), ASX_SITE)
+    asx_lab_operate_at((cx), (device), (object), (what), (argument), (ret_found),                  \
+                       ASX_LAB_SITE_(#object))
 ASX_API asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device,
                                       asx_lab_object *object, unsigned what, uint64_t argument,
                                       uint64_t *ret_found, const char *site);
@@ -197,6 +209,15 @@ ASX_API asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device,
 /* Fails the execution if `expr` is false; it goes on. */
 #define asx_lab_check(cx, expr) asx_lab_check_at((cx), (expr), #expr, ASX_SITE)
 ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site);
+
+#define ASX_LAB_EXPECTED_MAX 16
+
+/* In this execution a task may end with this error. Without it an error fails the execution, unless
+ * somebody has it: who joins the task, closes a region that collects, or called asx_race(),
+ * asx_join_all() or asx_timeout(); or it is for want of what faults have taken away. May be said by
+ * any task, before the error or after it. ASX_E_INVALID_ARGUMENT: not an error;
+ * ASX_E_RESOURCE_EXHAUSTED: too many. Outside of an exploration it does nothing. */
+ASX_API asx_status asx_lab_expect(asx_cx *cx, asx_status status);
 
 /* The next operation of this thread's running task stands at this place of the source; `cx` may be
  * NULL. */
@@ -259,7 +280,7 @@ typedef void (*asx_lab_fn)(asx_cx *cx, void *arg);
 typedef enum asx_explore_verdict {
     ASX_EXPLORE_GOOD = 0,
     ASX_EXPLORE_DEADLOCK, /* tasks are left and none can go */
-    ASX_EXPLORE_FAILED,   /* a check, a task that ended Err or Panicked */
+    ASX_EXPLORE_FAILED,   /* a check, a task that ended Panicked, or Err that nobody has */
     ASX_EXPLORE_TOO_LONG  /* cut off at steps_max */
 } asx_explore_verdict;
 
@@ -338,7 +359,7 @@ typedef struct asx_explore_options {
                                 delay. 0: no bound */
     uint32_t weak;           /* model atomics of the library's own sources: in one execution fewer
                                 accesses than this see or leave an old value. 0: no bound */
-    uint32_t depth;          /* pct: the depth of bug it aims at; default 3 */
+    uint32_t depth;          /* pct: the depth of bug it aims at, up to 64; default 3 */
     bool stop_at_first;      /* execution that is not good */
     bool unchecked;          /* do not compare classes: no memory for it, and a little faster */
     bool tell_first;         /* on_failure hears of the first execution that is not good; the rest
@@ -365,6 +386,8 @@ typedef struct asx_explore_options {
     void *ctx;
 } asx_explore_options;
 
+#define ASX_EXPLORE_SITE_MAX 256
+
 typedef struct asx_explore_result {
     asx_explore_progress totals;
     bool complete;           /* every class was run to its end */
@@ -375,9 +398,12 @@ typedef struct asx_explore_result {
     const char *refused;     /* why the checkpoint was, else NULL; static. The status is then
                                 ASX_E_TRACE_CORRUPT, ASX_E_TRACE_VERSION or ASX_E_DIVERGED */
     const char *unsupported; /* name of the event that is not explored, else NULL; static ... */
-    const char *unsupported_site; /* ... and where the call stands, if that is known, else NULL */
+    char unsupported_site[ASX_EXPLORE_SITE_MAX]; /* ... and where the call stands, "f.c:12"; empty:
+                                that is not known */
     const char *unsaved;     /* why there is no checkpoint, if one was wanted, else NULL; static. If
                                 it could not be written, the status says so too */
+    bool cell_moved;         /* ASX_E_DIVERGED because a cell is in memory whose address changes
+                                from one execution to the next; `unsupported_site`: an access */
 } asx_explore_result;
 
 /* Runs the test on a runtime of its own. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED,

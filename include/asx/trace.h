@@ -108,7 +108,9 @@ ASX_BEGIN_DECLS
     X(WATCH_RECV, 138, "watch-recv", "watch", "version", "-")                                      \
     X(WATCH_CLOSE, 139, "watch-close", "watch", "-", "-")                                          \
     X(WORKER_SEARCH, 150, "worker-search", "worker", "looks first at", "finds at; 0: nothing")     \
-    X(TASK_STEAL, 151, "task-steal", "task", "worker that had it", "worker that takes it")
+    X(TASK_STEAL, 151, "task-steal", "task", "worker that had it", "worker that takes it")         \
+    X(CELL_ACCESS, 160, "cell-access", "cell", "1 if it writes", "how old what it reads is")       \
+    X(CHOICE, 161, "choice", "-", "chosen", "of so many")
 
 typedef enum asx_event_kind {
 #define ASX_EVENT_ENUM_(name, number, text, object, a, b) ASX_EVENT_##name = (number),

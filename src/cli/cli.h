@@ -53,6 +53,9 @@ typedef struct cli_file {
 } cli_file;
 /* Made by cmake/embed.cmake from tests/conformance, and the gdb script. The last has no name. */
 extern const cli_file cli_files[];
+/* The script as a file that gdb inherits, and the command that loads it. The caller closes it; -1:
+ * there is none. */
+int cli_gdb_script(char *command, size_t size);
 
 /* A fixture in C, in tests/conformance. */
 typedef struct cli_c_fixture {

@@ -148,18 +148,35 @@ char *cli_pack_value(const char *text, const char *word)
     return NULL;
 }
 
-static int replay_pack(char *path, char *program, bool gdb)
+/* Stopped where it fails, with the commands that show tasks. Who is in a deadlock stands somewhere
+ * else: everyone is shown. */
+static int debug_pack(char *path, char *program, bool stuck)
+{
+    char load[128];
+    int script = cli_gdb_script(load, sizeof(load));
+    char *where = stuck && script >= 0 ? "asx stacks" : "backtrace";
+    char *argv[] = { "gdb", "-q", "-nx", "-ex", "set pagination off", "-ex",
+                     "set breakpoint pending on", "-ex", script >= 0 ? load : "set confirm on",
+                     "-ex", "break asx_lab_failed_here", "-ex", "run", "-ex", where, "--args",
+                     program, "--replay", path, "--same", NULL };
+    if (!isatty(STDIN_FILENO))
+        argv[2] = "-batch"; /* nobody is there to debug: show where it fails, and go */
+    int code = run_program(argv, -1);
+    if (script >= 0)
+        (void)close(script);
+    return code;
+}
+
+static int replay_pack(char *path, char *program, const char *text, bool gdb)
 {
     char *plain[] = { program, "--replay", path, "--same", NULL };
-    char *debug[] = { "gdb", "-q", "-nx", "-ex", "set pagination off", "-ex",
-                      "set breakpoint pending on", "-ex", "break asx_lab_failed_here", "-ex", "run",
-                      "-ex", "backtrace", "--args", program, "--replay", path, "--same", NULL };
     if (!gdb)
         return run_lab_program(plain);
-    if (isatty(STDIN_FILENO))
-        return run_program(debug, -1);
-    debug[2] = "-batch"; /* nobody is there to debug: show where it fails, and go */
-    return run_program(debug, -1);
+    char *verdict = cli_pack_value(text, "verdict");
+    bool stuck = verdict != NULL &&
+                 (strcmp(verdict, "deadlock") == 0 || strcmp(verdict, "too long") == 0);
+    free(verdict);
+    return debug_pack(path, program, stuck);
 }
 
 int cli_replay(int argc, char **argv)
@@ -182,7 +199,7 @@ int cli_replay(int argc, char **argv)
     if (pack && program == NULL)
         code = cli_error("%s: names no program", path);
     else if (pack)
-        code = replay_pack(path, program, gdb);
+        code = replay_pack(path, program, text, gdb);
     else if (gdb)
         code = cli_error("%s: is not a crash pack, there is nothing to debug", path);
     else

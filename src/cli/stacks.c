@@ -115,26 +115,26 @@ static int ask(const request *r, int fd)
 
 /* ---- by gdb --------------------------------------------------------------------------------- */
 
-/* The script as a file that gdb inherits. */
-static int script_file(void)
+int cli_gdb_script(char *command, size_t size)
 {
     for (const cli_file *f = cli_files; f->name != NULL; f++) {
         if (strcmp(f->name, "asx-gdb.py") != 0)
             continue;
         int fd = memfd_create("asx-gdb.py", 0);
-        if (fd >= 0 && write(fd, f->bytes, f->len) == (ssize_t)f->len)
+        if (fd >= 0 && write(fd, f->bytes, f->len) == (ssize_t)f->len) {
+            (void)snprintf(command, size, "python exec(open('/proc/self/fd/%d').read())", fd);
             return fd;
+        }
         if (fd >= 0)
             (void)close(fd);
     }
     return -1;
 }
 
-static void become_gdb(pid_t pid, int script, int out)
+static void become_gdb(pid_t pid, const char *load, int out)
 {
-    char process[32], load[128];
+    char process[32];
     (void)snprintf(process, sizeof process, "%ld", (long)pid);
-    (void)snprintf(load, sizeof load, "python exec(open('/proc/self/fd/%d').read())", script);
     (void)dup2(out, STDOUT_FILENO);
     (void)dup2(out, STDERR_FILENO);
     (void)setenv("DEBUGINFOD_URLS", "", 1);
@@ -181,14 +181,15 @@ static char *read_all(int fd)
 
 static int ask_gdb(const request *r)
 {
-    int out[2], script = script_file(), status = 0;
+    char load[128];
+    int out[2], script = cli_gdb_script(load, sizeof load), status = 0;
     if (script < 0 || pipe2(out, O_CLOEXEC) != 0) {
         (void)cli_error("cannot start gdb: %s", strerror(errno));
         return CLI_FAILED;
     }
     pid_t child = fork();
     if (child == 0)
-        become_gdb(r->pid, script, out[1]);
+        become_gdb(r->pid, load, out[1]);
     (void)close(out[1]);
     (void)close(script);
     char *text = read_all(out[0]);

@@ -89,12 +89,14 @@ static asx_status open_scope(asx_cx *cx, const char *name, asx_region *ret_regio
     return asx_region_open(cx, ret_region, &options);
 }
 
-/* Whatever the close of the scope says, the caller says something else. */
-static void close_unheard(const asx_region *region)
+/* Whatever the close of the scope says, the caller says that, or always something else. */
+static void close_is_heard(const asx_region *region, bool answers)
 {
     asx__region *record;
-    if (asx__region_resolve(region, ASX_STATE_MASK_ALL, &record) == ASX_OK)
-        record->unheard = true;
+    if (asx__region_resolve(region, ASX_STATE_MASK_ALL, &record) < 0)
+        return;
+    record->answers = answers;
+    record->unheard = !answers;
 }
 
 static asx_status alloc_array(const asx_region *region, size_t count, size_t size, void **ret_array)
@@ -331,8 +333,8 @@ asx_status asx_race(asx_cx *cx, const asx_branch *branches, size_t count, size_t
         (void)asx_region_close(&outer, st);
         return st;
     }
-    close_unheard(&outer);
-    close_unheard(&inner);
+    close_is_heard(&outer, false);
+    close_is_heard(&inner, false);
     size_t winner = 0;
     st = start_race(&r, &outer, &inner, branches);
     if (st == ASX_OK)
@@ -370,6 +372,7 @@ asx_status asx_timeout(asx_cx *cx, uint64_t duration_ns, asx_task_fn fn, void *a
     st = asx_region_open(cx, &region, &options);
     if (st < 0)
         return st;
+    close_is_heard(&region, true);
     asx_status setup = asx_spawn(&region, branch.name, fn, arg);
     if (setup == ASX_OK && duration_ns == 0) { /* for a region that means none; here: passed */
         asx_cancel_reason passed = { .kind = ASX_CANCEL_TIMEOUT };

@@ -87,6 +87,7 @@ void asx__dpor_destroy(asx__dpor *d)
     free(d->starts.at);
     free(d->seen);
     free(d->seen_rows);
+    free(d->whereabouts);
     free(d);
 }
 
@@ -724,6 +725,8 @@ static bool begin_again(asx__dpor *d)
     d->untried.len = 0;
     asx__classes_clear(&d->classes);
     asx__tree_clear(d);
+    free(d->whereabouts);
+    d->whereabouts = NULL;
     d->shared = 0;
     return true;
 }

@@ -211,6 +211,7 @@ typedef enum asx__name_tag {
      ((uint64_t)(task) & ASX__NAME_TASK_MOST) << 40 |                                              \
      ((uint64_t)(nth) & ASX__NAME_NTH_MOST) << ASX__NAME_PART_BITS)
 #define ASX__NAME_TAG_OF(name) ((asx__name_tag)((name) >> 58 & 0xf))
+#define ASX__NAME_TASK_OF(name) ((uint32_t)((name) >> 40 & ASX__NAME_TASK_MOST))
 #define ASX__NAME_IS_MADE(name) ((name) >> 62 == 1)
 
 /* Of a region: part 0 is its flag. How many tasks are in it. Bit 0: it has begun to close, bit 1:
@@ -498,6 +499,10 @@ uint32_t asx__dpor_clock_task(asx__dpor *d);
 uint32_t asx__dpor_timer_task(asx__dpor *d, uint32_t owner, uint32_t nth);
 /* What the task will do when it is its turn. */
 void asx__dpor_announce(asx__dpor *d, uint32_t task, const asx__op *op);
+/* The task is about to access a cell that has no other name than its address. Is that where it was
+ * in the last execution in which the task had done the same before? What is left to try names it by
+ * that. If not, the status is ASX_E_DIVERGED. True also where it makes no difference. */
+bool asx__dpor_is_where_it_was(asx__dpor *d, uint32_t task, uint64_t address);
 /* It will not do it. */
 void asx__dpor_withdraw(asx__dpor *d, uint32_t task);
 /* The task that goes now: it is announced and enabled. ASX__DPOR_NONE: none is, or the program did

@@ -175,7 +175,7 @@ static void redo_wide(asx__dpor *d, uint32_t step, const asx__op *op)
             object->last_write = object->last_change = i;
             object->state = access->after;
         } else {
-            object->last_change = access->change != 0 ? i : object->last_change;
+            object->last_change = access->change != 0 || access->set ? i : object->last_change;
             object->state = access->before + access->change;
         }
         asx__dpor_changed(d, object);

@@ -201,6 +201,9 @@ static uint32_t last_access(const asx__dpor *d, const mover *m, uint32_t early, 
         bool needed = asx__clock_has(d, m->before, &d->events[access->event]);
         if (access->event < early || (needed && access->writes))
             return ASX__DPOR_NONE;
+        if (ASX__UNLIKELY(looking == ASX__LOOK_CHANGES && access->set) && !access->writes &&
+            access->change == 0)
+            continue; /* it only looks */
         if (!needed && !asx__is_away(d, access->event))
             return access->event;
     }

@@ -40,7 +40,7 @@ typedef struct asx__dpor_task {
 typedef struct asx__dpor_object {
     uint32_t last;       /* event (wide: access) that accessed it last */
     uint32_t last_write;
-    uint32_t last_change; /* wide: access that wrote or changed it last */
+    uint32_t last_change; /* wide: access that wrote or changed it last, or found it set */
     uint32_t watches;    /* who is asked again when it is changed: a number in `watches` + 1 */
     uint32_t moved;      /* scratch: the access of it by the event that is moved, or another one */
     uint64_t state;      /* wide: if it is not in memory */
@@ -86,10 +86,12 @@ typedef struct asx__untried {
 typedef struct asx__access {
     uint32_t event, object;
     uint32_t prev, prev_write; /* accesses of the same object */
-    uint32_t prev_change;      /* ... the last that wrote or changed it */
+    uint32_t prev_change;      /* ... the last that wrote or changed it, or found it set */
     uint64_t before, after;    /* state; `after` of a write */
     uint64_t change;           /* of a read */
     bool writes;
+    bool set;                  /* a cell: somebody has set it since the access before, not by an
+                                  operation */
 } asx__access;
 
 /* What a wide execution knows of an event besides asx__dpor_event. */
@@ -186,6 +188,12 @@ typedef struct asx__place {
     uint64_t stamp;
     uint32_t object;
 } asx__place;
+
+/* Where the cell was that a task was about to access. */
+typedef struct asx__whereabouts {
+    uint64_t key;        /* of the task and its past; 0: none */
+    uint64_t address;
+} asx__whereabouts;
 
 /* (parent, n) -> task number, for all executions. */
 typedef struct asx__task_name {
@@ -305,6 +313,7 @@ struct asx__dpor {
     asx__stands stands;      /* scratch: where a walk stands */
     asx__clock past;         /* scratch */
     uint64_t nodes_made;
+    asx__whereabouts *whereabouts; /* NULL: no cell that may move; see dpor_table.c */
     asx__seen *seen;         /* seen_cap entries, a power of two; see dpor_seen.c */
     uint32_t *seen_rows;     /* of each seen_stride words: what it rests on */
     asx__stands seen_on;     /* scratch */

@@ -11,6 +11,11 @@
  * and compared. So memory is constant; every repetition is seen as long as ASX__CLASSES_MOST are
  * not exceeded, and from then on a known fraction of them. DFS, which is there to count classes,
  * keeps them all.
+ *
+ * Cells in memory that a test allocates. Trees name them by their address, and what they say is
+ * wrong if that is another one next time. Where a task accesses one depends on its past alone, so
+ * the address is kept under a hash of that: of the last so many, which is as good as all, because
+ * an execution has most of its events in common with those just before.
  */
 #include "lab/dpor_int.h"
 
@@ -77,6 +82,32 @@ uint32_t asx__dpor_object_add(asx__dpor *d, uint64_t name)
         .last = ASX__DPOR_NONE, .last_write = ASX__DPOR_NONE, .last_change = ASX__DPOR_NONE,
         .name = name, .place = (size_t)(place - d->places) };
     return place->object;
+}
+
+/* ---- cells that may move -------------------------------------------------------------------- */
+
+#define WHEREABOUTS_BITS 10
+
+bool asx__dpor_is_where_it_was(asx__dpor *d, uint32_t task, uint64_t address)
+{
+    const asx__dpor_task *k = &d->tasks[task];
+    bool tree = d->options.mode == ASX__DPOR_OPTIMAL || d->options.mode == ASX__DPOR_SOURCE;
+    size_t count = (size_t)1 << WHEREABOUTS_BITS;
+    if (!d->wide || !tree || d->restart)
+        return true;
+    if (d->whereabouts == NULL)
+        d->whereabouts = calloc(count, sizeof *d->whereabouts);
+    if (d->whereabouts == NULL) {
+        d->status = ASX_E_RESOURCE_EXHAUSTED;
+        return true;
+    }
+    uint64_t key = asx__hash_avalanche(k->history + k->path + k->done * ASX__HASH_M2) | 1;
+    asx__whereabouts *w = &d->whereabouts[key >> (64 - WHEREABOUTS_BITS)];
+    bool same = w->key != key || w->address == address;
+    *w = (asx__whereabouts){ key, address };
+    if (!same && d->status == ASX_OK)
+        d->status = ASX_E_DIVERGED;
+    return same;
 }
 
 /* ---- tasks ---------------------------------------------------------------------------------- */

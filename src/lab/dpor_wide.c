@@ -3,6 +3,10 @@
  * An access of an object is noted with the state that it found and left, so that the state of any
  * object can be told at any place of the execution, also in one from which events are taken away:
  * it is what the last write that is left has written, and what the reads after it have added.
+ *
+ * A cell may also be *set*, by no operation: the access that comes next finds another state than
+ * the one before has left. Nothing races with that, so it is before or after whatever is moved, and
+ * if it is before it is left: what was accessed before it tells nothing then.
  */
 #include "lab/dpor_int.h"
 
@@ -25,18 +29,21 @@ uint64_t asx__wide_state_without(void *ctx, uint64_t name, const asx__op *op)
     if (object == ASX__DPOR_NONE || d->objects.at[object].last == ASX__DPOR_NONE)
         return state_now(ctx, name, op);
     uint32_t first = asx__moved_access(d, object);
+    if (first != ASX__DPOR_NONE && ASX__UNLIKELY(d->accesses.at[first].set))
+        return d->accesses.at[first].before;
     uint32_t a = first != ASX__DPOR_NONE ? d->accesses.at[first].prev_change
                                          : d->objects.at[object].last_change;
     if (first == ASX__DPOR_NONE)
         first = d->objects.at[object].last; /* if nothing changes it that is what it always was */
     for (; a != ASX__DPOR_NONE; a = d->accesses.at[a].prev_change) {
         const asx__access *access = &d->accesses.at[a];
+        bool away = asx__is_away(d, access->event);
         first = a;
-        if (asx__is_away(d, access->event))
-            continue;
-        if (ASX__LIKELY(access->writes))
+        if (ASX__LIKELY(access->writes && !away))
             return access->after + added;
-        added += access->change;
+        added += away ? 0 : access->change;
+        if (ASX__UNLIKELY(access->set) && access->event <= d->moving) /* NONE: it is not there */
+            break;
     }
     return d->accesses.at[first].before + added;
 }
@@ -146,6 +153,8 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
     asx__dpor_object *object = &d->objects.at[number];
     uint64_t before = ASX__UNLIKELY(cell != NULL) ? asx__state_read(cell->object, cell->size)
                                                   : object->state;
+    bool set = ASX__UNLIKELY(cell != NULL) && before != object->state &&
+               object->last != ASX__DPOR_NONE;
     uint32_t self = (uint32_t)d->accesses.len++;
     uint64_t pasts = touch->writes;
     if (touch->writes)
@@ -166,7 +175,7 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
     d->accesses.at[self] = (asx__access){
         .event = step, .object = number, .prev = object->last, .prev_write = object->last_write,
         .prev_change = object->last_change, .before = before, .after = touch->after,
-        .change = touch->change, .writes = touch->writes,
+        .change = touch->change, .writes = touch->writes, .set = set,
     };
     d->prints.at[d->prints.len++] = touch->name * 2 + touch->writes;
     object->last = self;
@@ -174,7 +183,7 @@ note_access(asx__dpor *d, uint32_t step, const asx__touch *touch, const asx__op 
         object->last_write = object->last_change = self;
         object->state = touch->after;
     } else {
-        object->last_change = touch->change != 0 ? self : object->last_change;
+        object->last_change = touch->change != 0 || set ? self : object->last_change;
         object->state = before + touch->change;
     }
     asx__dpor_changed(d, object);

@@ -2,6 +2,7 @@
 #include "lab/explore.h"
 
 #include "lab/jobs.h"
+#include "lab/site.h"
 #include "sched/hot.h"
 
 #include <stdlib.h>
@@ -139,8 +140,6 @@ void asx__explorer_fail(asx__explorer *x, const char *text, const char *site)
     asx_lab_failed_here(text, site);
 }
 
-/* Once a task has failed, what the runtime does to the others is not explored; the execution counts
- * as failed anyway. */
 static OUTSIDE void on_complete(asx__explorer *x, const asx_event *event)
 {
     asx__lab_task *task = asx__explorer_task(x, event->object);
@@ -150,7 +149,15 @@ static OUTSIDE void on_complete(asx__explorer *x, const asx_event *event)
     if (event->a == ASX_OUTCOME_PANICKED && x->failed_text == NULL)
         asx__explorer_fail(x, asx__explore_panic(x, task, event->object), NULL);
     else if (event->a != ASX_OUTCOME_OK && event->a != ASX_OUTCOME_CANCELLED)
-        asx__explorer_fail(x, asx_status_str((asx_status)(int64_t)event->b), NULL);
+        asx__explorer_erred(x, task, event->object, (asx_status)(int64_t)event->b);
+}
+
+/* It counts when the task has ended; here its frames are still there for a debugger. */
+static OUTSIDE void on_panic(asx__explorer *x, const asx_event *event)
+{
+    const asx__lab_task *task = asx__explorer_task(x, event->object);
+    if (task != NULL && task->id != ASX__DPOR_NONE && x->failed_text == NULL)
+        asx_lab_failed_here(asx__explore_panic(x, task, event->object), NULL);
 }
 
 static inline void waits_for(asx__explorer *x, const asx_event *event, uint64_t waits)
@@ -227,11 +234,11 @@ static OUTSIDE void on_other(asx__explorer *x, const asx_event *event)
 static const bool is_for_oracles[] = {
     [ASX_EVENT_REGION_STATE] = true,       [ASX_EVENT_TASK_STATE] = true,
     [ASX_EVENT_TASK_RUN] = true,           [ASX_EVENT_TASK_YIELD] = true,
-    [ASX_EVENT_TASK_PANIC] = true,         [ASX_EVENT_OBLIGATION_RESERVE] = true,
-    [ASX_EVENT_OBLIGATION_COMMIT] = true,  [ASX_EVENT_OBLIGATION_ABORT] = true,
-    [ASX_EVENT_CHANNEL_SEND] = true,       [ASX_EVENT_CHANNEL_RECV] = true,
-    [ASX_EVENT_MUTEX_LOCK] = true,         [ASX_EVENT_MUTEX_UNLOCK] = true,
-    [ASX_EVENT_SEMAPHORE_ACQUIRE] = true,  [ASX_EVENT_SEMAPHORE_RELEASE] = true,
+    [ASX_EVENT_OBLIGATION_RESERVE] = true, [ASX_EVENT_OBLIGATION_COMMIT] = true,
+    [ASX_EVENT_OBLIGATION_ABORT] = true,   [ASX_EVENT_CHANNEL_SEND] = true,
+    [ASX_EVENT_CHANNEL_RECV] = true,       [ASX_EVENT_MUTEX_LOCK] = true,
+    [ASX_EVENT_MUTEX_UNLOCK] = true,       [ASX_EVENT_SEMAPHORE_ACQUIRE] = true,
+    [ASX_EVENT_SEMAPHORE_RELEASE] = true,
 };
 
 static OUTSIDE void on_made(asx__explorer *x, const asx_event *event)
@@ -257,7 +264,7 @@ static follower *const followers[] = {
     [ASX_EVENT_BARRIER_CREATE] = on_made,       [ASX_EVENT_ONCE_CREATE] = on_made,
     [ASX_EVENT_BROADCAST_CREATE] = on_made,     [ASX_EVENT_WATCH_CREATE] = on_made,
     [ASX_EVENT_MUTEX_CREATE] = on_made,         [ASX_EVENT_RWLOCK_CREATE] = on_made,
-    [ASX_EVENT_SEMAPHORE_CREATE] = on_made,
+    [ASX_EVENT_SEMAPHORE_CREATE] = on_made,     [ASX_EVENT_TASK_PANIC] = on_panic,
 };
 
 /* One of the others. */
@@ -423,10 +430,12 @@ bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
         return do_at_once(op, ret_found);
     if (asx__dpor_is_wide(x->dpor) && op->object != NULL) {
         op->name = asx__explorer_cell_name(x, op->object);
-        if (op->name == 0 && x->tie != NULL && !x->elsewhere && !asx__tie_shares(x, op->object))
-            asx__explorer_prepare(x, &x->elsewhere);
+        if (op->name == 0)
+            asx__explorer_meet_cell(x, self->id, op->object, op->site);
     }
     *ret_found = asx__explorer_stand(x, task, op);
+    if (ASX__UNLIKELY(x->options->sink != NULL))
+        asx__explorer_journal(x, op);
     return true;
 }
 
@@ -530,14 +539,14 @@ static void tell(asx__explorer *x, asx_explore_verdict verdict)
     asx__text waiting = { 0 };
     if (verdict == ASX_EXPLORE_DEADLOCK)
         asx__explore_waiting(x, &waiting);
+    else if (verdict == ASX_EXPLORE_TOO_LONG)
+        asx__explore_rounds(x, &waiting);
     asx__explore_schedule(x, &x->text);
     size_t steps = x->failed_at;
     if (verdict != ASX_EXPLORE_FAILED)
         (void)asx__dpor_events(x->dpor, &steps);
     asx__explore_lanes(x, steps, &x->lanes);
-    const char *text = verdict == ASX_EXPLORE_FAILED     ? x->failed_text
-                       : verdict == ASX_EXPLORE_DEADLOCK ? waiting.bytes
-                                                         : "too many steps";
+    const char *text = verdict == ASX_EXPLORE_FAILED ? x->failed_text : waiting.bytes;
     asx_explore_failure failure = {
         .verdict = verdict,
         .execution = stats.executions + 1,
@@ -658,6 +667,8 @@ static void begin(asx__explorer *x)
     x->more = false;
     x->over = false;
     x->failed_text = x->failed_site = NULL;
+    x->errors_len = x->expected_len = 0;
+    x->erred = false;
     x->leaks_before = x->rt->leaks_refused;
     asx__oracles_begin(&x->oracles);
     asx__dpor_begin(x->dpor);
@@ -679,7 +690,8 @@ static asx_status drive(asx_cx *cx, void *arg)
             return st;
         if (x->clearing)
             continue;
-        if (closed < 0)
+        asx__explorer_judge_errors(x);
+        if (closed < 0 && !x->erred)
             asx__explorer_fail(x, asx_status_str(closed), NULL);
         asx__timers_end(x);
         finish(x, false);
@@ -913,7 +925,11 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
         ret_result->stopped = stopped_by(&x, asx__explore_samples(o));
         ret_result->complete = ret_result->stopped == ASX_EXPLORE_STOP_NONE;
         ret_result->unsupported = x.unsupported != 0 ? asx_event_kind_str(x.unsupported) : NULL;
-        ret_result->unsupported_site = x.unsupported_site;
+        ret_result->cell_moved =
+            x.cell_moved || (x.allocates && (ret_result->totals.blocked != 0 ||
+                                             ret_result->totals.redundant != 0));
+        asx__site_copy(ret_result->unsupported_site, sizeof ret_result->unsupported_site,
+                       x.unsupported_site);
     }
     x.clearing = true;
     if (x.rt != NULL)
@@ -927,11 +943,13 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     free(x.things);
     free(x.links);
     free(x.shots);
+    free(x.errors);
     free(x.reached);
     free(x.aiming);
     free(x.open);
     asx__explorer_forget_targets(&x);
     free(x.known);
+    asx__explorer_forget_sites(&x);
     free(x.text.bytes);
     free(x.lanes.bytes);
     free(x.said.bytes);

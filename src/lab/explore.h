@@ -56,6 +56,14 @@ typedef struct asx__lab_task {
     uint64_t aim_object, aim_a;
 } asx__lab_task;
 
+/* A task has ended with an error; see explore_errors.c. */
+typedef struct asx__lab_error {
+    uint64_t serial;     /* 0: somebody has it */
+    asx_status status;
+    const char *site;    /* where the task was started */
+    size_t at;           /* how many events there were */
+} asx__lab_error;
+
 /* A task of any execution, by the engine's number. */
 typedef struct asx__lab_known {
     asx__task *standing; /* before its operation */
@@ -152,12 +160,15 @@ typedef struct asx__explorer {
                             operations too */
     bool far_spawns;     /* others than the owner start tasks: so is the beginning of a close */
     bool elsewhere;      /* a cell is in memory that may be elsewhere in another process */
+    bool allocates;      /* ... or in another execution: it is not in the data of the program */
+    bool cell_moved;     /* ... and it was */
+    uint64_t data_from, data_len; /* where a cell was that is in it */
     bool drops;          /* ends of channels are dropped: all others look whether they are */
     bool claims;         /* there are permits, acks or evictions: claims are not messages sent */
     uint32_t clock;      /* the engine's number of the clock; NONE: nobody has slept */
     asx_status status;
     uint32_t unsupported; /* event kind ... */
-    const char *unsupported_site; /* ... and where; NULL: not known */
+    const char *unsupported_site; /* ... and where, or the cell that moved; NULL: not known */
     uint64_t driver;     /* serial; 0: not begun */
 
     /* of the execution */
@@ -198,6 +209,11 @@ typedef struct asx__explorer {
     bool more;
     const char *failed_text, *failed_site; /* first failure ... */
     size_t failed_at;    /* ... after so many steps */
+    asx__lab_error *errors; /* that tasks have ended with, and nobody may have */
+    size_t errors_len, errors_cap;
+    bool erred;          /* some task has, whoever has it */
+    asx_status expected[ASX_LAB_EXPECTED_MAX]; /* that the test has said are meant */
+    size_t expected_len;
     asx__oracles oracles;
     uint64_t leaks_before; /* that the runtime had counted when it began */
 
@@ -208,6 +224,7 @@ typedef struct asx__explorer {
     size_t timers_cap;
     asx_timer_wheel *front;  /* stands for the runtime's; NULL: nobody has asked for it */
     asx__timer_gate gate;
+    struct asx__fault_site *fault_sites; /* the newest first */
     uint64_t bugs, too_long;
     bool told;           /* of one that was not good */
     bool over;           /* somebody stands before an operation on what is gone: nobody goes on */
@@ -294,6 +311,14 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
 /* Of the seam. */
 bool asx__explorer_goes_on(void *ctx);
 
+/* explore_errors.c */
+/* A task has ended with it; somebody has joined a task, and has its error; at the end: the first
+ * that nobody has, and that is not meant, fails the execution. */
+void asx__explorer_erred(asx__explorer *x, const asx__lab_task *task, uint64_t serial,
+                         asx_status status);
+void asx__explorer_had(asx__explorer *x, uint64_t serial);
+void asx__explorer_judge_errors(asx__explorer *x);
+
 /* explore_ops.c */
 /* X(NAME, "text"): what is said of objects; the first asks only. */
 #define ASX__GHOST_DEED_LIST(X)                                                                    \
@@ -309,6 +334,8 @@ typedef enum asx__ghost_deed {
 #undef ASX__GHOST_DEED_ENUM
 } asx__ghost_deed;
 
+/* The trace is kept: the running task has just done this, of which the runtime knows nothing. */
+void asx__explorer_journal(asx__explorer *x, const asx__op *op);
 /* The running task is about to say something of the object, or to ask what was said. */
 void asx__explorer_ghost(asx_cx *cx, const void *object, asx__ghost_deed deed);
 
@@ -318,7 +345,14 @@ void asx__explorer_comes_after(asx__explorer *x, uint32_t task, uint64_t outer);
 void asx__explorer_closed(asx__explorer *x, const asx_event *event);
 void asx__explorer_joined(asx__explorer *x, const asx_event *event);
 
+#define ASX__DEPTH_MOST 64 /* of the bugs that PCT aims at */
+
 /* explore_names.c */
+/* A site for a fault: the place of this one, which may be NULL, and the words. `words` itself if
+ * there is no memory. */
+const char *asx__explorer_fault_site(asx__explorer *x, const char *site, const char *words);
+void asx__explorer_forget_sites(asx__explorer *x);
+
 /* Serials are counted. */
 static inline size_t asx__explorer_place(uint64_t serial)
 {
@@ -344,6 +378,9 @@ uint64_t asx__explorer_make_name(const asx__explorer *x, asx__name_tag tag, uint
                                  uint32_t nth);
 /* The name of a cell if it is on the stack of a task of the test, else 0. */
 uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell);
+/* A task of the engine is about to access a cell that has no other name than its address. What a
+ * test allocates may be elsewhere in another process, and must not be in another execution. */
+void asx__explorer_meet_cell(asx__explorer *x, uint32_t task, const void *cell, const char *site);
 
 /* explore_turn.c */
 void asx__explorer_seam_init(asx__explorer *x);
@@ -453,14 +490,29 @@ void asx__text_clear(asx__text *text);
 void asx__text_add(asx__text *text, const char *format, ...) ASX_PRINTF(2, 3);
 void asx__explore_schedule(const asx__explorer *x, asx__text *text);
 void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text);
-void asx__explore_waiting(const asx__explorer *x, asx__text *text);
+/* "1 a"; also of one that has not come to an operation. */
+void asx__explore_add_task(const asx__explorer *x, asx__text *text, uint32_t task);
+void asx__explore_add_lane(const asx__explorer *x, asx__text *text, const asx__lab_task *task);
+/* Is everything said of an operation of this kind by who does it, or to whom? */
+bool asx__explore_is_about_nothing(unsigned kind);
+/* Where a call stands, without folders and what the call is given. */
+const char *asx__explore_file(const char *site, int *ret_len);
+/* Who does the last steps of an execution that is too long. */
+void asx__explore_rounds(const asx__explorer *x, asx__text *text);
 /* What the task that has just ended by a panic said, for asx__explorer_fail(). */
 const char *asx__explore_panic(asx__explorer *x, const asx__lab_task *task, uint64_t serial);
+/* That the task has ended with it. */
+const char *asx__explore_error(asx__explorer *x, const asx__lab_task *task, asx_status status);
 /* What the oracle complains of, with the names that tasks have in the lanes. */
 const char *asx__explore_complaint(asx__explorer *x);
 /* Steps of a schedule's text, malloc'd; the explorer, which has its engine already, learns what
  * stands in front of them. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED. */
 asx_status asx__explore_parse(asx__explorer *x, const char *schedule, asx__step **ret_steps,
                               size_t *ret_count);
+
+/* explore_waits.c */
+/* Nothing can go on: "1 a waits to lock m, which 2 b holds (f.c:12); ...", with a circle if there
+ * is one: "cycle: 1 a -> 2 b -> 1 a". Who holds what others may wait for is named too. */
+void asx__explore_waiting(const asx__explorer *x, asx__text *text);
 
 #endif

@@ -6,7 +6,12 @@
  */
 #include "lab/explore.h"
 
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "lab/site.h"
 
 #define MORE_NAMES 0x20000000u /* tasks that are started are fewer */
 
@@ -95,4 +100,88 @@ uint64_t asx__explorer_cell_name(const asx__explorer *x, const void *cell)
                    (uint64_t)((const char *)stack - (const char *)cell);
     }
     return name_in_memory(x, (uintptr_t)cell);
+}
+
+/* ---- cells that have no other name than their address --------------------------------------- */
+
+/* A cell, and the part of a program or library that it is in. */
+typedef struct place {
+    uint64_t at, from, len;
+} place;
+
+/* Stops at the object that has the address in its data. */
+static int has_cell(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    place *p = ctx;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        p->from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        p->len = info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && p->at - p->from < p->len)
+            return 1;
+    }
+    return 0;
+}
+
+/* There it is where it is in every execution and every process. False also if that is not looked
+ * for any more. */
+static bool is_in_data(asx__explorer *x, const void *cell)
+{
+    place p = { .at = (uintptr_t)cell };
+    if (p.at - x->data_from < x->data_len)
+        return true;
+    if (x->allocates || dl_iterate_phdr(has_cell, &p) == 0)
+        return false;
+    x->data_from = p.from; /* most cells of a test are in one place */
+    x->data_len = p.len;
+    return true;
+}
+
+void asx__explorer_meet_cell(asx__explorer *x, uint32_t task, const void *cell, const char *site)
+{
+    if (asx__dpor_samples(x->dpor) || is_in_data(x, cell))
+        return;
+    x->allocates = true;
+    if (x->tie != NULL && !x->elsewhere)
+        asx__explorer_prepare(x, &x->elsewhere);
+    if (asx__dpor_is_where_it_was(x->dpor, task, (uintptr_t)cell) || x->cell_moved ||
+        x->unsupported != 0)
+        return;
+    x->cell_moved = true;
+    x->unsupported_site = site;
+}
+
+/* ---- sites that no call has ----------------------------------------------------------------- */
+
+typedef struct asx__fault_site {
+    struct asx__fault_site *next;
+    const char *site, *words; /* what it was made of */
+    char text[];
+} asx__fault_site;
+
+const char *asx__explorer_fault_site(asx__explorer *x, const char *site, const char *words)
+{
+    asx__fault_site *f = x->fault_sites;
+    while (f != NULL && (f->site != site || f->words != words))
+        f = f->next;
+    if (f != NULL)
+        return f->text;
+    int len = site != NULL ? asx__site_len(site) : 0;
+    size_t size = (size_t)len + strlen(words) + 2;
+    f = malloc(sizeof *f + size);
+    if (f == NULL)
+        return words;
+    *f = (asx__fault_site){ x->fault_sites, site, words };
+    (void)snprintf(f->text, size, "%.*s\n%s", len, site != NULL ? site : "", words);
+    x->fault_sites = f;
+    return f->text;
+}
+
+void asx__explorer_forget_sites(asx__explorer *x)
+{
+    for (asx__fault_site *f = x->fault_sites, *next; f != NULL; f = next) {
+        next = f->next;
+        free(f);
+    }
+    x->fault_sites = NULL;
 }

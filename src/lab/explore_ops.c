@@ -239,11 +239,19 @@ asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device, asx_lab_
     return ASX_OK;
 }
 
-void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site)
+/* Without a context it is of who is explored on this thread. */
+__attribute__((noinline)) void asx_lab_check_at(asx_cx *cx, bool good, const char *text,
+                                                const char *site)
 {
     if (good)
         return;
     asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
+    if (cx == NULL)
+        x = (asx__explorer *)(uintptr_t)asx__this_thread.explorer;
+    if (text == NULL)
+        text = "a check";
+    if (site == NULL)
+        site = "";
     if (x != NULL && !x->clearing)
         asx__explorer_fail(x, text, site);
     else if (x == NULL && cx != NULL && cx->rt_ != NULL && asx__oracles_of(cx->rt_) != NULL)
@@ -261,8 +269,26 @@ void asx__explorer_ghost(asx_cx *cx, const void *object, asx__ghost_deed deed)
     if (x == NULL)
         return;
     op.name = asx__explorer_ghost_name(x, object);
-    if (ASX__NAME_TAG_OF(op.name) == ASX__NAME_GHOST && x->tie != NULL && !x->elsewhere &&
-        !asx__tie_shares(x, object))
-        asx__explorer_prepare(x, &x->elsewhere);
+    if (ASX__NAME_TAG_OF(op.name) == ASX__NAME_GHOST && self != NULL)
+        asx__explorer_meet_cell(x, self->id, object, op.site);
     (void)asx__explorer_do(cx, &op, &found); /* always enabled */
+}
+
+/* Nobody hears of it: what is judged is the same whether a trace is kept or not. */
+void asx__explorer_journal(asx__explorer *x, const asx__op *op)
+{
+    asx__trace *trace = &x->rt->trace;
+    void (*observe)(void *ctx, const asx_event *event) = trace->observe;
+    size_t count;
+    const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
+    if (count == 0)
+        return;
+    const asx__dpor_event *done = &events[count - 1];
+    trace->observe = NULL;
+    if (done->kind == ASX__OP_CHOOSE)
+        (void)asx__journal(x->rt, ASX_EVENT_CHOICE, 0, done->choice, op->a, 0);
+    else if (done->object != ASX__DPOR_NONE)
+        (void)asx__journal(x->rt, ASX_EVENT_CELL_ACCESS, (uint64_t)done->object + 1, done->writes,
+                           done->choice, 0);
+    trace->observe = observe;
 }

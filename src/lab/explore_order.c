@@ -74,6 +74,8 @@ void asx__explorer_joined(asx__explorer *x, const asx_event *event)
 {
     const asx__lab_task *joiner = asx__explorer_task(x, event->task);
     const asx__lab_task *ended = asx__explorer_task(x, event->object);
+    if (ASX__UNLIKELY(x->errors_len != 0))
+        asx__explorer_had(x, event->object);
     if (joiner == NULL || ended == NULL)
         asx__explorer_refuse(x, event->kind);
     else if (joiner->id != ASX__DPOR_NONE && ended->id != ASX__DPOR_NONE)

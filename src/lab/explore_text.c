@@ -7,6 +7,7 @@
  * that decides what is an operation: "+cancels" and the others in `lessons`.
  */
 #include "lab/explore.h"
+#include "lab/site.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,9 @@
 #include <string.h>
 
 #define LANE_WIDTH 26
+/* They are wider if their steps are, all together up to so many columns. */
+#define LANES_WIDTH 120
+#define STEP_MOST 160
 /* More lanes than that are narrow ones beside each other in so many columns; the name of the task
  * is in front of each step then. */
 #define WIDE_LANES 8
@@ -99,14 +103,13 @@ static void add_task(const asx__explorer *x, asx__text *text, uint32_t task)
         asx__text_add(text, "%u%s", path[depth], depth != 0 ? "." : "");
 }
 
-static void add_task_and_name(const asx__explorer *x, asx__text *text, uint32_t task)
+void asx__explore_add_task(const asx__explorer *x, asx__text *text, uint32_t task)
 {
     add_task(x, text, task);
     asx__text_add(text, " %s", asx__explorer_name(x, task));
 }
 
-/* As in the lanes, also of one that has not come to an operation. */
-static void add_lane(const asx__explorer *x, asx__text *text, const asx__lab_task *task)
+void asx__explore_add_lane(const asx__explorer *x, asx__text *text, const asx__lab_task *task)
 {
     add_task(x, text, task->id);
     if (task->name != NULL && *task->name != '\0')
@@ -128,6 +131,15 @@ const char *asx__explore_panic(asx__explorer *x, const asx__lab_task *task, uint
     return x->said.bytes != NULL ? x->said.bytes : asx_status_str(ASX_E_PANICKED);
 }
 
+const char *asx__explore_error(asx__explorer *x, const asx__lab_task *task, asx_status status)
+{
+    asx__text_clear(&x->said);
+    asx__explore_add_lane(x, &x->said, task);
+    asx__text_add(&x->said, " ended with %s, which nobody joins or expects",
+                  asx_status_str(status));
+    return x->said.bytes != NULL ? x->said.bytes : asx_status_str(status);
+}
+
 /* Oracles know tasks by their serial numbers, which are others in each schedule. */
 const char *asx__explore_complaint(asx__explorer *x)
 {
@@ -141,7 +153,7 @@ const char *asx__explore_complaint(asx__explorer *x)
         unsigned long long serial = strtoull(at + 5, &end, 10);
         const asx__lab_task *task = end != at + 5 ? asx__explorer_task(x, serial) : NULL;
         if (task != NULL && task->id != ASX__DPOR_NONE)
-            add_lane(x, &x->said, task);
+            asx__explore_add_lane(x, &x->said, task);
         else
             asx__text_add(&x->said, "%.*s", (int)(end - at), at);
         at = end;
@@ -209,25 +221,6 @@ static const char *found_text(const asx__dpor_event *event)
     }
 }
 
-/* Objects are x0, x1, ... in the order in which they are shown: their numbers in the engine say
- * how it keeps them, and people want small ones. */
-typedef struct shown_objects {
-    uint32_t seen[SHOWN_FIRST + SHOWN_LAST];
-    uint32_t len;
-} shown_objects;
-
-static uint32_t object_number(shown_objects *o, uint32_t object)
-{
-    uint32_t i = 0;
-    if (object == ASX__DPOR_NONE)
-        return object;
-    while (i < o->len && o->seen[i] != object)
-        i++;
-    if (i == o->len)
-        o->seen[o->len++] = object;
-    return i;
-}
-
 /* What it has said of an object, or of a device done to one; NULL: neither. */
 static const char *own_name(const asx__op *op)
 {
@@ -244,65 +237,208 @@ static const char *own_name(const asx__op *op)
     return ghost && op->b < sizeof deeds / sizeof *deeds ? deeds[op->b] : NULL;
 }
 
-static void event_text(const asx__dpor_event *event, const asx__op *op, uint32_t object,
-                       char *buffer, size_t size)
+/* ---- what steps are about ------------------------------------------------------------------- */
+
+/* What a step is about: an object, and how its call calls it. */
+typedef struct shown_step {
+    uint64_t object;   /* 0: nothing that has to be named */
+    const char *words; /* not ended by a NUL; NULL: the call has a guard or a permit of it */
+    int len;
+} shown_step;
+
+typedef struct shown_steps {
+    shown_step at[SHOWN_FIRST + SHOWN_LAST];
+    uint32_t len;
+    uint64_t numbered[SHOWN_FIRST + SHOWN_LAST];
+    uint32_t numbered_len;
+} shown_steps;
+
+/* Who does it, or to whom, says enough. */
+bool asx__explore_is_about_nothing(unsigned kind)
 {
-    const char *name = asx__op_str(event->kind), *own = own_name(op);
+    switch (kind) {
+    case ASX__OP_CHOOSE:
+    case ASX__OP_CHECKPOINT:
+    case ASX__OP_OPEN_REGION:
+    case ASX__OP_SHIELD:
+    case ASX__OP_JOIN:
+    case ASX__OP_END:
+    case ASX__OP_SLEEP:
+    case ASX__OP_ADVANCE:
+    case ASX__OP_FIRE:
+    case ASX__OP_FENCE:
+    case ASX__OP_RELAX:
+    case ASX__OP_FIRST_OF:
+    case ASX__OP_LINK:
+    case ASX__OP_SET_UP:
+    case ASX__OP_TAKE_PLACE:
+    case ASX__OP_SPAWN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static shown_step shown_step_of(const asx__dpor_event *event, const asx__op *op)
+{
+    shown_step step = { 0 };
+    if (asx__explore_is_about_nothing(event->kind) ||
+        (event->object == ASX__DPOR_NONE && op == NULL))
+        return step;
+    step.object = op != NULL ? asx__op_name(op) : (uint64_t)event->object + 1;
+    step.words = asx__site_words(event->site, &step.len);
+    return step;
+}
+
+static bool is_same(const shown_step *a, const shown_step *b)
+{
+    return a->len == b->len && memcmp(a->words, b->words, (size_t)a->len) == 0;
+}
+
+static uint32_t object_number(shown_steps *s, uint64_t object)
+{
+    uint32_t i = 0;
+    while (i < s->numbered_len && s->numbered[i] != object)
+        i++;
+    if (i == s->numbered_len)
+        s->numbered[s->numbered_len++] = object;
+    return i;
+}
+
+/* As the calls name it. If they do not, or other objects are called the same, or the same object
+ * something else, it has a number too: x0, x1, ... in the order in which they are shown. */
+static void add_object(shown_steps *s, uint32_t index, asx__text *text)
+{
+    const shown_step *step = &s->at[index], *named = step;
+    bool doubtful = false;
+    if (step->object == 0)
+        return;
+    for (uint32_t i = 0; i < s->len && named->words == NULL; i++)
+        if (s->at[i].object == step->object)
+            named = &s->at[i];
+    for (uint32_t i = 0; i < s->len && named->words != NULL; i++)
+        if (s->at[i].words != NULL && s->at[i].object != 0 &&
+            (s->at[i].object == step->object) != is_same(&s->at[i], named))
+            doubtful = true;
+    if (named->words != NULL)
+        asx__text_add(text, " %.*s", named->len, named->words);
+    if (named->words == NULL || doubtful)
+        asx__text_add(text, " x%u", object_number(s, step->object));
+}
+
+/* Whom it waits for, or cancels. */
+static void add_target(const asx__explorer *x, const asx__op *op, asx__text *text)
+{
+    uint64_t name = 0;
+    if (op->kind == ASX__OP_JOIN)
+        name = op->name;
+    for (uint32_t i = 0; i < op->targets_len && op->kind == ASX__OP_CANCEL && name == 0; i++)
+        if (ASX__NAME_TAG_OF(op->targets[i]) == ASX__NAME_CANCEL)
+            name = op->targets[i];
+    if (name != 0) {
+        asx__text_add(text, " ");
+        asx__explore_add_task(x, text, ASX__NAME_TASK_OF(name));
+    }
+}
+
+static void add_event(const asx__explorer *x, shown_steps *s, uint32_t index,
+                      const asx__dpor_event *event, const asx__op *op, asx__text *text)
+{
+    const char *own = own_name(op);
     long long before = shown(event->before), after = shown(event->after);
-    if (own != NULL) {
-        (void)snprintf(buffer, size, "%s x%u", own, object);
+    const char *name = event->kind == ASX__OP_CAS         ? "cas"
+                       : event->kind == ASX__OP_FETCH_ADD ? "add"
+                                                          : asx__op_str(event->kind);
+    if (event->kind == ASX__OP_FUTEX_GO_ON) {
+        asx__text_add(text, "%s", event->found == ASX__FOUND_DONE ? "woken" : "late");
         return;
     }
+    asx__text_add(text, "%s", own != NULL ? own : name);
+    if (op != NULL && (event->kind == ASX__OP_JOIN ||
+                       (event->kind == ASX__OP_CANCEL && s->at[index].words == NULL)))
+        add_target(x, op, text);
+    else
+        add_object(s, index, text);
+    if (own != NULL)
+        return;
     switch (event->kind) {
     case ASX__OP_LOAD: /* an answer other than 0: an old value */
-        (void)snprintf(buffer, size, "%s x%u -> %lld%s", name, object,
-                       event->choice != 0 ? shown(event->found) : before,
-                       event->choice != 0 ? " (old)" : "");
+        asx__text_add(text, " -> %lld%s", event->choice != 0 ? shown(event->found) : before,
+                      event->choice != 0 ? " (old)" : "");
         break;
     case ASX__OP_STORE: /* ... behind one that came later; then it is not told which */
         if (event->choice != 0)
-            (void)snprintf(buffer, size, "%s x%u (late)", name, object);
+            asx__text_add(text, " (late)");
         else
-            (void)snprintf(buffer, size, "%s x%u = %lld", name, object, after);
+            asx__text_add(text, " = %lld", after);
         break;
     case ASX__OP_EXCHANGE:
+    case ASX__OP_FETCH_ADD:
     case ASX__OP_FETCH_OR:
     case ASX__OP_FETCH_AND:
-        (void)snprintf(buffer, size, "%s x%u -> %lld", name, object, after);
-        break;
-    case ASX__OP_FUTEX_GO_ON:
-        (void)snprintf(buffer, size, "%s", event->found == ASX__FOUND_DONE ? "woken" : "late");
+        asx__text_add(text, " -> %lld", after);
         break;
     case ASX__OP_CAS:
-        (void)snprintf(buffer, size, "cas x%u %lld%s", object,
-                       event->writes ? after : before, event->writes ? "" : " fails");
+        asx__text_add(text, " %lld%s", event->writes ? after : before,
+                      event->writes ? "" : " fails");
         break;
-    case ASX__OP_FETCH_ADD:
-        (void)snprintf(buffer, size, "add x%u -> %lld", object, after);
+    case ASX__OP_CHOOSE: {
+        int len = 0; /* a fault says what it is, or would have been */
+        const char *words = asx__site_words(event->site, &len);
+        asx__text_add(text, " %u%s%.*s%s", event->choice, words != NULL ? ": " : "", len,
+                      words != NULL ? words : "", words != NULL && event->choice == 0 ? "?" : "");
         break;
-    case ASX__OP_CHOOSE:
-        (void)snprintf(buffer, size, "%s %u", name, event->choice);
-        break;
+    }
     case ASX__OP_TRY_LOCK:
-        (void)snprintf(buffer, size, "%s x%u%s", name, object, before ? " fails" : "");
+        asx__text_add(text, "%s", before ? " fails" : "");
         break;
     default:
-        if (object == ASX__DPOR_NONE)
-            (void)snprintf(buffer, size, "%s%s", name, found_text(event));
-        else
-            (void)snprintf(buffer, size, "%s x%u%s", name, object, found_text(event));
+        asx__text_add(text, "%s", found_text(event));
         break;
     }
 }
 
-static const char *file_of(const char *site)
+#define ROUND 100 /* steps of the end that are looked at */
+#define ROUND_TASKS 4
+
+void asx__explore_rounds(const asx__explorer *x, asx__text *text)
 {
-    const char *slash = site != NULL ? strrchr(site, '/') : NULL;
-    return slash != NULL ? slash + 1 : site != NULL ? site : "";
+    size_t count;
+    const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
+    uint32_t tasks[ROUND_TASKS], len = 0;
+    bool more = false;
+    for (size_t i = count > ROUND ? count - ROUND : 0; i < count; i++) {
+        uint32_t t = 0;
+        while (t < len && tasks[t] != events[i].task)
+            t++;
+        if (t == ROUND_TASKS)
+            more = true;
+        else if (t == len)
+            tasks[len++] = events[i].task;
+    }
+    asx__text_clear(text);
+    asx__text_add(text, "too many steps; the last are of");
+    for (uint32_t t = 0; t < len; t++) {
+        asx__text_add(text, "%s ", t != 0 ? "," : "");
+        asx__explore_add_task(x, text, tasks[t]);
+    }
+    asx__text_add(text, "%s", more ? " and others" : "");
+}
+
+/* ---- lanes ---------------------------------------------------------------------------------- */
+
+const char *asx__explore_file(const char *site, int *ret_len)
+{
+    int len = site != NULL ? asx__site_len(site) : 0;
+    int from = len;
+    while (from > 0 && site[from - 1] != '/')
+        from--;
+    *ret_len = len - from;
+    return site != NULL ? site + from : "";
 }
 
 /* A task as the head of a column, or in front of a step. */
-static void add_head(const asx__explorer *x, asx__text *text, uint32_t task)
+static void add_head(const asx__explorer *x, asx__text *text, uint32_t task, int width)
 {
     asx__text head = { 0 };
     uint32_t owner, nth;
@@ -311,34 +447,85 @@ static void add_head(const asx__explorer *x, asx__text *text, uint32_t task)
         asx__text_add(&head, (nth & ASX__DPOR_TIMER) != 0 ? "deadline of " : "finalizers of ");
         task = owner;
     }
-    add_task_and_name(x, &head, task);
-    asx__text_add(text, "%-*.*s", LANE_WIDTH, LANE_WIDTH - 2,
-                  head.bytes != NULL ? head.bytes : "");
+    asx__explore_add_task(x, &head, task);
+    asx__text_add(text, "%-*.*s", width, width - 2, head.bytes != NULL ? head.bytes : "");
     free(head.bytes);
 }
 
 /* "<- x == 1 fails (f.c:12)", below the last step. */
 static void add_failure(const asx__explorer *x, asx__text *text)
 {
+    int len;
+    const char *file = asx__explore_file(x->failed_site, &len);
     if (x->failed_text == NULL)
         return;
     asx__text_add(text, "<- %s", x->failed_text);
     if (x->failed_site != NULL)
-        asx__text_add(text, " (%s)", file_of(x->failed_site));
+        asx__text_add(text, " (%.*s)", len, file);
     asx__text_add(text, "\n");
 }
 
-/* A step in its lane, and where it was made. */
-static void add_step(asx__text *text, const char *step, const char *place, uint32_t lane,
-                     uint32_t lanes)
+/* The lanes of an execution, and the steps of it that are shown: all but some in the middle. */
+typedef struct lanes {
+    uint32_t *of;      /* by the number of the task, from 1; 0: it has none */
+    uint32_t len;
+    int width;
+    size_t count, left_out;
+    shown_steps steps;
+} lanes;
+
+static size_t nth_shown(const lanes *l, size_t i)
 {
-    bool wide = lanes <= WIDE_LANES;
-    int width = wide ? (int)lanes * LANE_WIDTH : NARROW_LANES_WIDTH + LANE_WIDTH;
-    int indent = wide ? (int)lane * LANE_WIDTH
-                      : (int)((uint64_t)lane * NARROW_LANES_WIDTH / lanes);
-    int rest = *place != '\0' ? width - indent : 0;
+    return i < SHOWN_FIRST ? i : i + l->left_out;
+}
+
+static void step_text(const asx__explorer *x, lanes *l, uint32_t i, char *buffer, size_t size)
+{
+    size_t count, nth = nth_shown(l, i);
+    const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
+    asx__text step = { .bytes = buffer, .cap = size, .fixed = true };
+    buffer[0] = '\0';
+    add_event(x, &l->steps, i, &events[nth], asx__dpor_op_of(x->dpor, nth), &step);
+}
+
+/* Who has a lane, what is shown, and how wide that is. */
+static void lay_out(const asx__explorer *x, lanes *l)
+{
+    size_t count;
+    const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
+    char step[STEP_MOST];
+    for (size_t i = 0; i < l->count; i++)
+        if (l->of[events[i].task] == 0)
+            l->of[events[i].task] = ++l->len;
+    if (l->count > SHOWN_FIRST + SHOWN_LAST)
+        l->left_out = l->count - (SHOWN_FIRST + SHOWN_LAST);
+    l->steps.len = (uint32_t)(l->count - l->left_out);
+    for (uint32_t i = 0; i < l->steps.len; i++) {
+        size_t nth = nth_shown(l, i);
+        l->steps.at[i] = shown_step_of(&events[nth], asx__dpor_op_of(x->dpor, nth));
+    }
+    l->width = LANE_WIDTH;
+    for (uint32_t i = 0; i < l->steps.len && l->len <= WIDE_LANES; i++) {
+        step_text(x, l, i, step, sizeof step);
+        if ((int)strlen(step) + 2 > l->width)
+            l->width = (int)strlen(step) + 2;
+    }
+    if (l->len != 0 && l->width > LANES_WIDTH / (int)l->len)
+        l->width = LANES_WIDTH / (int)l->len > LANE_WIDTH ? LANES_WIDTH / (int)l->len : LANE_WIDTH;
+}
+
+/* A step in its lane, and where it was made. */
+static void add_step(const lanes *l, asx__text *text, const char *step, const char *site,
+                     uint32_t lane)
+{
+    bool wide = l->len <= WIDE_LANES;
+    int len, width = wide ? (int)l->len * l->width : NARROW_LANES_WIDTH + LANE_WIDTH;
+    int indent = wide ? (int)lane * l->width
+                      : (int)((uint64_t)lane * NARROW_LANES_WIDTH / l->len);
+    const char *place = asx__explore_file(site, &len);
+    int rest = len != 0 ? width - indent : 0;
     const char *gap = rest != 0 && strlen(step) >= (size_t)rest ? " " : "";
-    asx__text_add(text, "%*s%-*s%s%s\n", indent, "", rest, step, gap, place);
+    asx__text_add(text, "%*s%-*s%s%.*s\n", indent, "", rest, step, gap, len, place);
 }
 
 void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
@@ -346,153 +533,34 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
     size_t count;
     const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
     uint32_t tasks = asx__dpor_tasks(x->dpor);
-    uint32_t *lane = calloc(tasks, sizeof *lane);
-    uint32_t lanes = 0;
-    shown_objects objects = { .len = 0 };
+    lanes *l = calloc(1, sizeof *l);
     asx__text_clear(text);
-    if (lane == NULL)
+    if (l == NULL || (l->of = calloc(tasks, sizeof *l->of)) == NULL) {
+        free(l);
         return;
-    count = steps < count ? steps : count;
-    for (size_t i = 0; i < count; i++)
-        if (lane[events[i].task] == 0)
-            lane[events[i].task] = ++lanes;
-    if (lanes <= WIDE_LANES) {
-        for (uint32_t l = 1; l <= lanes; l++)
+    }
+    l->count = steps < count ? steps : count;
+    lay_out(x, l);
+    if (l->len <= WIDE_LANES) {
+        for (uint32_t lane = 1; lane <= l->len; lane++)
             for (uint32_t t = 0; t < tasks; t++)
-                if (lane[t] == l)
-                    add_head(x, text, t);
+                if (l->of[t] == lane)
+                    add_head(x, text, t, l->width);
         asx__text_add(text, "\n");
     }
-    for (size_t i = 0; i < count; i++) {
-        char cell[64];
-        if (i == SHOWN_FIRST && count > SHOWN_FIRST + SHOWN_LAST) {
-            i = count - SHOWN_LAST;
-            asx__text_add(text, "... %zu steps ...\n", i - SHOWN_FIRST);
-        }
-        event_text(&events[i], asx__dpor_op_of(x->dpor, i),
-                   object_number(&objects, events[i].object), cell, sizeof cell);
-        if (lanes > WIDE_LANES)
-            add_head(x, text, events[i].task);
-        add_step(text, cell, file_of(events[i].site), lane[events[i].task] - 1, lanes);
+    for (uint32_t i = 0; i < l->steps.len; i++) {
+        const asx__dpor_event *event = &events[nth_shown(l, i)];
+        char step[STEP_MOST];
+        if (i == SHOWN_FIRST && l->left_out != 0)
+            asx__text_add(text, "... %zu steps ...\n", l->left_out);
+        step_text(x, l, i, step, sizeof step);
+        if (l->len > WIDE_LANES)
+            add_head(x, text, event->task, LANE_WIDTH);
+        add_step(l, text, step, event->site, l->of[event->task] - 1);
     }
     add_failure(x, text);
-    free(lane);
-}
-
-/* Has the event taken the read-write lock? A write-lock finds the state that the lock had. */
-static bool takes_rwlock(const asx__dpor_event *event)
-{
-    bool waits_to_write = event->kind == ASX__OP_WRITE_LOCK;
-    return waits_to_write ? event->found != ASX__FOUND_CANCELLED
-                          : event->found == ASX__FOUND_DONE &&
-                                (event->kind == ASX__OP_READ_LOCK ||
-                                 event->kind == ASX__OP_TRY_READ_LOCK ||
-                                 event->kind == ASX__OP_TRY_WRITE_LOCK);
-}
-
-/* Who has taken the read-write lock last and not given it back; NONE: nobody. */
-static uint32_t rwlock_holder(const asx__explorer *x, uint64_t name)
-{
-    size_t count;
-    const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
-    uint32_t holder = ASX__DPOR_NONE;
-    uint32_t *given = calloc(asx__dpor_tasks(x->dpor), sizeof *given);
-    for (size_t i = count; i-- > 0 && holder == ASX__DPOR_NONE && given != NULL;) {
-        const asx__op *op = asx__dpor_op_of(x->dpor, i);
-        if (op == NULL || asx__op_name(op) != name)
-            continue;
-        uint32_t task = events[i].task;
-        if (op->kind == ASX__OP_READ_UNLOCK || op->kind == ASX__OP_WRITE_UNLOCK)
-            given[task]++;
-        else if (takes_rwlock(&events[i]) && given[task]-- == 0)
-            holder = task;
-    }
-    free(given);
-    return holder;
-}
-
-/* It has waited for a condition and nobody has told it to go on. */
-static bool waits_for_condition(const asx__explorer *x, const asx__op *op)
-{
-    return op != NULL && op->kind == ASX__OP_CONDITION_GO_ON &&
-           asx__dpor_state(x->dpor, asx__op_ticket(op)) == 0;
-}
-
-/* Who holds the lock that the task waits for; NONE: it does not wait for one. */
-static uint32_t holder_for(const asx__explorer *x, uint32_t task)
-{
-    const asx__op *op = asx__dpor_pending(x->dpor, task);
-    uint64_t holder = 0;
-    if (op != NULL && (op->kind == ASX__OP_READ_LOCK || op->kind == ASX__OP_WRITE_LOCK))
-        return rwlock_holder(x, asx__op_name(op));
-    if (op != NULL && op->kind == ASX__OP_CONDITION_GO_ON && !waits_for_condition(x, op))
-        holder = asx__dpor_state(x->dpor, op->other);
-    if (op != NULL && op->kind == ASX__OP_LOCK) /* of the runtime's own only the engine knows */
-        holder = op->object != NULL ? asx__state_read(op->object, op->size)
-                                    : asx__dpor_state(x->dpor, asx__op_name(op));
-    return holder != 0 ? (uint32_t)holder - 1 : ASX__DPOR_NONE;
-}
-
-/* "cycle: 1 a -> 2 b -> 1 a", if the holders form one that `task` can be reached from. */
-static bool add_cycle(const asx__explorer *x, asx__text *text, uint32_t task)
-{
-    uint32_t at = task;
-    for (uint32_t i = 0; i <= asx__dpor_tasks(x->dpor) && at != ASX__DPOR_NONE; i++)
-        at = holder_for(x, at); /* now it is in the cycle, or there is none */
-    if (at == ASX__DPOR_NONE)
-        return false;
-    asx__text_add(text, "; cycle: ");
-    add_task_and_name(x, text, at);
-    uint32_t first = at;
-    do {
-        at = holder_for(x, at);
-        asx__text_add(text, " -> ");
-        add_task_and_name(x, text, at);
-    } while (at != first);
-    return true;
-}
-
-/* "1 a waits to lock what 2 b holds (f.c:12); ...; cycle: 1 a -> 2 b -> 1 a". Who holds what others
- * may wait for is named too. */
-void asx__explore_waiting(const asx__explorer *x, asx__text *text)
-{
-    uint32_t tasks = asx__dpor_tasks(x->dpor);
-    asx__text_clear(text);
-    for (uint32_t t = 0; t < tasks; t++) {
-        const asx__op *op = asx__dpor_pending(x->dpor, t);
-        if (op == NULL || op->kind == ASX__OP_FIRE_TIMER) /* it was cancelled */
-            continue;
-        asx__text_add(text, "%s", text->len != 0 ? "; " : "");
-        add_task_and_name(x, text, t);
-        const char *doing = asx__op_str(op->kind);
-        if (waits_for_condition(x, op))
-            doing = asx__op_str(ASX__OP_CONDITION_WAIT);
-        bool waits = strncmp(doing, "wait ", 5) == 0;
-        asx__text_add(text, " waits %s%s", waits ? "" : "to ", waits ? doing + 5 : doing);
-        uint32_t holder = holder_for(x, t);
-        if (holder != ASX__DPOR_NONE) {
-            asx__text_add(text, " what ");
-            add_task_and_name(x, text, holder);
-            asx__text_add(text, " holds");
-        }
-        asx__text_add(text, " (%s)", file_of(op->site));
-    }
-    for (uint32_t t = 0; t < tasks; t++)
-        if (holder_for(x, t) != ASX__DPOR_NONE && add_cycle(x, text, t))
-            break;
-    if (text->len == 0)
-        asx__text_add(text, "every task waits for another to end");
-    for (size_t i = 0; i < x->tasks_len; i++) {
-        if (x->tasks[i].id == ASX__DPOR_NONE)
-            continue;
-        /* Who waits for a condition has lent its lock. */
-        uint32_t lent = waits_for_condition(x, asx__dpor_pending(x->dpor, x->tasks[i].id));
-        if (asx__oracles_held_by(&x->oracles, x->first_serial + i) <= lent)
-            continue;
-        asx__text_add(text, "; futurelock: ");
-        add_task_and_name(x, text, x->tasks[i].id);
-        asx__text_add(text, " holds an obligation");
-    }
+    free(l->of);
+    free(l);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */

@@ -588,11 +588,12 @@ static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
 
 /* A fault: the task is cancelled just now, or it is not. Whether it was cancelled by others is not
  * asked: the answer would depend on an order that nothing has decided. */
-static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self)
+static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self, const char *site)
 {
     if ((x->options->faults & ASX_EXPLORE_FAULT_CANCEL) == 0 || self->id == 0 || self->faulty)
         return;
-    asx__op choose = { .kind = ASX__OP_CHOOSE, .a = 2, .site = "cancel?" };
+    asx__op choose = { .kind = ASX__OP_CHOOSE, .a = 2,
+                       .site = asx__explorer_fault_site(x, site, "cancel") };
     uint64_t serial = asx__serial(task->generation);
     if (asx__explorer_stand(x, task, &choose) == 0)
         return;
@@ -604,18 +605,21 @@ static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self)
 }
 
 /* A fault that was asked for: 1, it happens now. */
-static OUTSIDE uint64_t draw_fault(asx__explorer *x, asx__task *task, asx__turn_kind kind)
+static OUTSIDE uint64_t draw_fault(asx__explorer *x, asx__task *task, const asx__lab_task *self,
+                                   asx__turn_kind kind)
 {
     static const struct {
         uint32_t fault;
-        const char *site;
-    } faults[] = { { ASX_EXPLORE_FAULT_ALLOC, "no memory?" },
-                   { ASX_EXPLORE_FAULT_STACK, "no stack?" },
-                   { ASX_EXPLORE_FAULT_THREAD, "no thread?" } };
+        const char *words;
+    } faults[] = { { ASX_EXPLORE_FAULT_ALLOC, "no memory" },
+                   { ASX_EXPLORE_FAULT_STACK, "no stack" },
+                   { ASX_EXPLORE_FAULT_THREAD, "no thread" } };
     size_t which = (size_t)(kind - ASX__TURN_NO_MEMORY);
     if ((x->options->faults & faults[which].fault) == 0)
         return ASX__TURN_GOES;
-    asx__op choose = { .kind = ASX__OP_CHOOSE, .a = 2, .site = faults[which].site };
+    const char *here = self->next_site != NULL ? self->next_site : asx__lab_task_site(self);
+    asx__op choose = { .kind = ASX__OP_CHOOSE, .a = 2,
+                       .site = asx__explorer_fault_site(x, here, faults[which].words) };
     return asx__explorer_stand(x, task, &choose);
 }
 
@@ -687,6 +691,13 @@ static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_k
         op->a = (uint64_t)self->id + 1;
         if (op->kind == ASX__OP_LOCK && asx__dpor_state(x->dpor, op->name) == op->a)
             op->kind = ASX__OP_TRY_LOCK; /* refused: it would wait for itself */
+        break;
+    case ASX__TURN_READ_LOCK:
+    case ASX__TURN_WRITE_LOCK:
+        op->a = 0;
+        if (a != 0) /* likewise */
+            op->kind = kind == ASX__TURN_READ_LOCK ? ASX__OP_TRY_READ_LOCK
+                                                   : ASX__OP_TRY_WRITE_LOCK;
         break;
     case ASX__TURN_CONDITION_WAIT:
     case ASX__TURN_CONDITION_GO_ON:
@@ -830,7 +841,7 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind 
         return ASX__TURN_GOES;
     if (ASX__UNLIKELY(x->cancels) && rows[kind].can_cancel && !asx__task_masked(task)) {
         op.cx = cancel_flag(self->id);
-        may_cancel(x, task, self);
+        may_cancel(x, task, self, site);
         self = asx__explorer_known(x, serial); /* others may have been started meanwhile */
     }
     if (ASX__UNLIKELY(kind == ASX__TURN_SPAWN) && asx__task_masked(task))
@@ -884,7 +895,7 @@ static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t o
     if (ASX__UNLIKELY(self == NULL || self->id == ASX__DPOR_NONE))
         return ASX__TURN_GOES;
     if (ASX__UNLIKELY(kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD))
-        return draw_fault(x, task, kind);
+        return draw_fault(x, task, self, kind);
     if (!is_nothing(x, task, kind, a, b))
         return stand(x, task, kind, object, a, b);
     (void)site_of(self, task, kind);

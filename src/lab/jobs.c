@@ -9,13 +9,16 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lab/keeper.h"
+#include "lab/site.h"
 
 #define TICK_MS 20       /* between two looks at the clock */
+#define GONE_MS 1000     /* who has closed its end of the line has this long to end */
 #define WORTH 32         /* work of so many executions is worth asking for */
 /* If not, nobody is asked for so long, then twice as long, up to the second; or so many times what
  * it takes the keeper, up to the last. */
@@ -83,6 +86,21 @@ static void end_worker(asx__lab_worker *w, bool force)
         continue;
     w->pid = 0;
     w->busy = false;
+}
+
+/* The test has ended the worker's process. It is waited for before any other one is ended, so that
+ * whoever watches them learns first how this one did. If the test has only closed the line, the
+ * worker is ended by us. */
+static void end_gone(asx__keeper *k, asx__lab_worker *w)
+{
+    int fd = (int)syscall(SYS_pidfd_open, w->pid, 0);
+    struct pollfd end = { .fd = fd, .events = POLLIN };
+    while (fd >= 0 && poll(&end, 1, GONE_MS) < 0 && errno == EINTR)
+        continue;
+    end_worker(w, fd < 0 || end.revents == 0);
+    if (fd >= 0)
+        (void)close(fd);
+    k->broken = ASX_E_SYSTEM;
 }
 
 /* Of a bet nothing can be given. */
@@ -196,10 +214,11 @@ static void send_work(asx__keeper *k, uint32_t i, const asx__bytes *work)
     bool bet = !k->sampling && asx__pool_bet(k->pool, &w->place) == ASX__BET_OPEN;
     if (bet)
         asx__keeper_add_bet(k, w);
-    w->busy = !message.bad && asx__message_send(w->fd, bet ? ASX__MESSAGE_BET : ASX__MESSAGE_WORK,
-                                                message.at, message.len);
-    if (!w->busy)
-        k->broken = ASX_E_SYSTEM;
+    w->busy = !message.bad;
+    if (message.bad)
+        k->broken = ASX_E_RESOURCE_EXHAUSTED;
+    else
+        asx__keeper_say(w, bet ? ASX__MESSAGE_BET : ASX__MESSAGE_WORK, &message);
     free(message.at);
 }
 
@@ -250,8 +269,10 @@ static void on_given(asx__keeper *k, asx__lab_worker *w)
     asx__bytes told = { 0 };
     asx__pool_tell(k->pool, &w->place, back, &told);
     k->spent_ns += asx__keeper_now() - began;
-    if (told.bad || !asx__message_send(w->fd, ASX__MESSAGE_TOLD, told.at, told.len))
-        k->broken = ASX_E_SYSTEM;
+    if (told.bad)
+        k->broken = ASX_E_RESOURCE_EXHAUSTED;
+    else
+        asx__keeper_say(w, ASX__MESSAGE_TOLD, &told);
     free(told.at);
 }
 
@@ -298,10 +319,11 @@ static void on_status(asx__keeper *k, asx__lab_worker *w)
     asx__reader r = { k->message.at, k->message.len, false };
     asx_status st = (asx_status)asx__read_u32(&r);
     uint32_t unsupported = asx__read_u32(&r);
-    bool lost = asx__read_u32(&r) != 0;
+    bool lost = asx__read_u32(&r) != 0, moved = asx__read_u32(&r) != 0;
     uint64_t site = asx__read_u64(&r);
     if (st < 0 && k->status >= 0) {
         k->status = st;
+        k->cell_moved = moved;
         k->unsupported = unsupported;
         k->unsupported_site = (const char *)(uintptr_t)site;
     }
@@ -371,7 +393,7 @@ static void wait_for_messages(asx__keeper *k)
         return;
     for (nfds_t i = 0; i < count && k->broken >= 0 && !k->restart; i++)
         if (fds[i].revents != 0 && k->workers[who[i]].pid != 0 && !hear(k, &k->workers[who[i]]))
-            k->broken = ASX_E_SYSTEM; /* the test has ended its process */
+            end_gone(k, &k->workers[who[i]]);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -405,9 +427,11 @@ static void ask_for_reports(asx__keeper *k)
 {
     for (uint32_t i = 0; i < k->jobs && k->broken >= 0; i++) {
         asx__lab_worker *w = &k->workers[i];
-        if (w->pid != 0 && asx__load_relaxed(&k->common->slots[i].executions) != 0 &&
-            (!asx__message_send(w->fd, ASX__MESSAGE_ASKED, "", 0) || !hear(k, w)))
-            k->broken = ASX_E_SYSTEM;
+        if (w->pid == 0 || asx__load_relaxed(&k->common->slots[i].executions) == 0)
+            continue;
+        asx__keeper_say(w, ASX__MESSAGE_ASKED, NULL);
+        if (!hear(k, w))
+            end_gone(k, w);
     }
 }
 
@@ -503,20 +527,21 @@ static void begin_again(asx__keeper *k)
     k->status = ASX_OK; /* who was not prepared may have got lost */
     k->unsupported = 0;
     k->unsupported_site = NULL;
+    k->cell_moved = false;
     k->stopped = ASX_EXPLORE_STOP_NONE;
 }
 
-/* Their last reports, which they make at the same time. */
+/* Their last reports, which they make at the same time. Without them nothing can be said. */
 static void end_all(asx__keeper *k)
 {
     for (uint32_t i = 0; i < k->jobs && k->broken >= 0; i++)
-        if (k->workers[i].pid != 0 &&
-            !asx__message_send(k->workers[i].fd, ASX__MESSAGE_END, "", 0))
-            end_worker(&k->workers[i], true);
+        if (k->workers[i].pid != 0)
+            asx__keeper_say(&k->workers[i], ASX__MESSAGE_END, NULL);
     for (uint32_t i = 0; i < k->jobs; i++) {
         asx__lab_worker *w = &k->workers[i];
-        while (w->pid != 0 && k->broken >= 0 && hear(k, w))
-            continue;
+        while (w->pid != 0 && k->broken >= 0)
+            if (!hear(k, w))
+                end_gone(k, w);
         end_worker(w, true);
     }
 }
@@ -577,7 +602,9 @@ static void run(asx__keeper *k, asx_explore_result *ret_result)
     ret_result->stopped = stopped_by(k);
     ret_result->complete = ret_result->stopped == ASX_EXPLORE_STOP_NONE;
     ret_result->unsupported = k->unsupported != 0 ? asx_event_kind_str(k->unsupported) : NULL;
-    ret_result->unsupported_site = k->unsupported_site;
+    ret_result->cell_moved = k->cell_moved;
+    asx__site_copy(ret_result->unsupported_site, sizeof ret_result->unsupported_site,
+                   k->unsupported_site);
 }
 
 asx_status asx__jobs_run(const asx_explore_options *options, asx_lab_fn fn, void *arg,

@@ -94,7 +94,6 @@ typedef struct asx__tie {
     bool reporting;      /* when its work is done */
     bool refund;         /* an execution was allowed that may not come */
     uint32_t kept;       /* executions since something was found that was not told yet */
-    uint64_t data_from, data_len; /* where a cell was that all have */
     bool awaits;         /* what the pool makes of what was given last */
     bool has_told;       /* ... and it is here: */
     asx__bytes told;
@@ -123,9 +122,6 @@ bool asx__message_send(int fd, asx__message kind, const void *bytes, size_t len)
 bool asx__message_receive(int fd, asx__message *ret_kind, asx__bytes *bytes);
 /* Gets the first piece of work; false: there is none. */
 bool asx__tie_begin(asx__explorer *x);
-/* Is the cell where it is in all workers: in the data of the program or of a library? What a test
- * allocates may be anywhere. Where executions are drawn it makes no difference. */
-bool asx__tie_shares(const asx__explorer *x, const void *cell);
 /* An execution is over; before the engine hears of it. Does not return if all must begin again. */
 void asx__tie_before(asx__explorer *x);
 /* After it has: gives, tells, and gets more work when there is none left. */

@@ -62,6 +62,7 @@ typedef struct asx__keeper {
     asx_status broken;   /* nothing can be said */
     uint32_t unsupported;
     const char *unsupported_site;
+    bool cell_moved;
     bool never_bets;     /* too much would have to be put aside */
     bool unsaved;        /* a checkpoint was wanted, and there cannot be one */
     uint64_t started_ns, before_ns, saved_ns;
@@ -86,6 +87,16 @@ static inline uint32_t asx__keeper_busy(const asx__keeper *k)
     for (uint32_t i = 0; i < k->jobs; i++)
         busy += k->workers[i].busy;
     return busy;
+}
+
+/* Says it to the worker. That one may be gone, because all have to begin again or because it could
+ * not go on: what it said last is still to be read, and if it said nothing, that is noticed there,
+ * and no failure here. */
+static inline void asx__keeper_say(const asx__lab_worker *w, asx__message kind,
+                                   const asx__bytes *bytes)
+{
+    (void)asx__message_send(w->fd, kind, bytes != NULL ? bytes->at : "",
+                            bytes != NULL ? bytes->len : 0);
 }
 
 /* ---- jobs.c ---- */

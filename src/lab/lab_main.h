@@ -5,6 +5,15 @@
 #include <asx/search.h>
 
 #include <stdio.h>
+#include <time.h>
+
+/* Of the monotonic clock; in a handler of signals too. */
+static inline uint64_t now_ns(void)
+{
+    struct timespec ts = { 0 };
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * ASX_SEC + (uint64_t)ts.tv_nsec;
+}
 
 typedef struct request {
     asx_explore_options options;
@@ -38,6 +47,10 @@ asx_lab_test *test_named(const char *name);
 /* "quiescent" or "adversarial". */
 bool clock_named(const char *text, asx_explore_clock *ret_clock);
 bool wanted(const request *r, const asx_lab_test *test);
+/* The first one from `test` on that is wanted; NULL: none. */
+asx_lab_test *test_wanted(const request *r, asx_lab_test *test);
+/* Explores those that are wanted, from this one on; the exit status. */
+int tests_run(request *r, asx_lab_test *from);
 /* Writes a schedule to the file of --save. False: said why. */
 bool save(const request *r, const char *schedule);
 
@@ -45,7 +58,8 @@ bool save(const request *r, const char *schedule);
 extern const char *const verdict_names[];
 void on_failure(void *ctx, const asx_explore_failure *failure);
 bool on_progress(void *ctx, const asx_explore_progress *progress);
-void tell_finding(const request *r, const asx_lab_finding *finding, const asx_lab_finding *shrunk);
+/* `first` is what it was before it was shrunk; NULL: it is as it was found. */
+void tell_finding(const request *r, const asx_lab_finding *finding, const asx_lab_finding *first);
 void tell_result(request *r, const asx_explore_result *result, const asx_lab_finding *finding);
 
 /* pack.c */
@@ -62,7 +76,7 @@ typedef struct pack {
 bool pack_parse(char *text, size_t len, pack *ret);
 
 /* save.c */
-/* An interrupt is noted from now on; the second one ends the process. */
+/* An interrupt is noted from now on; one that comes a second later or more ends the process. */
 void hear_signals(void);
 bool was_interrupted(void);
 asx_status on_checkpoint(void *ctx, const void *bytes, size_t len);
@@ -81,6 +95,18 @@ bool watch_told(void);
 void test_run(asx_cx *cx, void *arg);
 /* The sink of a replay that is recorded; `ctx` is the request. */
 asx_status record_trace(void *ctx, const void *bytes, size_t len);
+
+/* supervise.c */
+/* tests_run() in another process, and in a further one for the rest when a test has ended it. */
+int supervise(request *r, asx_lab_test *from);
+/* For who is left to tell: this test begins, is over; one more execution of it begins; it will end
+ * the process by `why`, a static string. */
+void board_begin(asx_lab_test *test);
+void board_end(int code);
+void board_run(void);
+void board_why(const char *why);
+/* Tells of a worker that the test has ended. False: none has ended. */
+bool tell_worker_ended(const request *r);
 
 /* table.c */
 int table_print(request *r);

@@ -11,6 +11,7 @@
 #include <asx/outcome.h>
 #include <asx/state.h>
 
+#include "lab/wait_graph.h"
 #include "trace/trace.h"
 
 #define LIVELOCK_MAX 200000
@@ -46,10 +47,19 @@ typedef struct seen_channel {
 
 typedef struct seen_obligation {
     uint64_t owner;
+    uint64_t object;     /* of a guard of a read-write lock or a semaphore: its serial */
+    uint32_t guards;     /* the event that tells of such objects; 0: it is another */
+    bool writes;         /* the read-write lock */
     uint8_t kind;
     bool present, live;
     bool leaked;         /* and may still be aborted, once: a tracked permit is */
 } seen_obligation;
+
+/* A mutex, or a once. */
+typedef struct seen_lock {
+    uint64_t holder;     /* who has locked it, or calls; 0: nobody */
+    bool present;
+} seen_lock;
 
 typedef struct seen_timer {
     uint64_t deadline;
@@ -159,6 +169,7 @@ void asx__oracles_init(asx__oracles *o)
     o->channels.size = sizeof(seen_channel);
     o->obligations.size = sizeof(seen_obligation);
     o->timers.size = sizeof(seen_timer);
+    o->mutexes.size = o->onces.size = sizeof(seen_lock);
     o->livelock_max = LIVELOCK_MAX;
     o->futurelock_max = FUTURELOCK_MAX;
 }
@@ -170,6 +181,8 @@ void asx__oracles_deinit(asx__oracles *o)
     free(o->channels.at);
     free(o->obligations.at);
     free(o->timers.at);
+    free(o->mutexes.at);
+    free(o->onces.at);
     free(o->ghosts);
     free(o->races);
     memset(o, 0, sizeof *o);
@@ -179,11 +192,11 @@ void asx__oracles_begin(asx__oracles *o)
 {
     o->complaint.oracle = ASX_ORACLE_NONE;
     asx__seen_table *tables[] = { &o->tasks, &o->regions, &o->channels, &o->obligations,
-                                  &o->timers };
+                                  &o->timers, &o->mutexes, &o->onces };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         tables[i]->len = tables[i]->puts = 0;
     o->now_seq = o->dispatches = o->idle_events = 0;
-    o->tasks_live = o->obligations_live = 0;
+    o->tasks_live = o->obligations_live = o->last_obligation = 0;
     o->ended = o->stuck = o->held = false;
     o->waiting[0] = '\0';
     o->watches_len = 0;
@@ -444,6 +457,7 @@ static void hear_reserve(asx__oracles *o, const asx_event *e)
         return;
     *b = (seen_obligation){ .present = true, .live = true, .kind = (uint8_t)e->a, .owner = e->b };
     o->obligations_live++;
+    o->last_obligation = e->object;
     seen_task *t = is_regions(e->a) ? NULL : task_of(o, e->b);
     seen_region *r = is_regions(e->a) ? region_of(o, e->b) : NULL;
     if (t != NULL)
@@ -469,6 +483,40 @@ static void hear_resolve(asx__oracles *o, const asx_event *e)
     if (b->live && r != NULL && r->obligations != 0)
         r->obligations--;
     b->live = false;
+}
+
+/* ---- locks ---------------------------------------------------------------------------------- */
+
+static asx__seen_table *locks_of(asx__oracles *o, uint32_t kind)
+{
+    return kind >= ASX_EVENT_ONCE_CREATE ? &o->onces : &o->mutexes;
+}
+
+static void hear_lock_made(asx__oracles *o, const asx_event *e)
+{
+    seen_lock *l = put(locks_of(o, e->kind), e->object);
+    if (l != NULL)
+        *l = (seen_lock){ .present = true };
+}
+
+/* Who waits for a condition has given back its mutex, and keeps the guard. */
+static void hear_lock(asx__oracles *o, const asx_event *e)
+{
+    seen_lock *l = get(locks_of(o, e->kind), e->object);
+    bool takes = e->kind == ASX_EVENT_MUTEX_LOCK || e->kind == ASX_EVENT_ONCE_BEGIN;
+    if (l != NULL)
+        l->holder = takes ? e->task : 0;
+}
+
+/* Of the obligation that was reserved just before. */
+static void hear_guard(asx__oracles *o, const asx_event *e)
+{
+    seen_obligation *b = get(&o->obligations, o->last_obligation);
+    if (b == NULL || !b->live || b->guards != 0 || b->owner != e->task)
+        return;
+    b->guards = e->kind;
+    b->object = e->object;
+    b->writes = e->kind == ASX_EVENT_RWLOCK_LOCK && e->a != 0;
 }
 
 /* ---- channels ------------------------------------------------------------------------------- */
@@ -686,6 +734,14 @@ asx__oracle_hears *const asx__oracles_hearers[ASX__HEARD_KINDS] = {
     [ASX_EVENT_TIMER_FIRE] = hear_timer,
     [ASX_EVENT_TIMER_CANCEL] = hear_timer,
     [ASX_EVENT_CLOCK_ADVANCE] = hear_advance,
+    [ASX_EVENT_MUTEX_CREATE] = hear_lock_made,
+    [ASX_EVENT_MUTEX_LOCK] = hear_lock,
+    [ASX_EVENT_MUTEX_UNLOCK] = hear_lock,
+    [ASX_EVENT_RWLOCK_LOCK] = hear_guard,
+    [ASX_EVENT_SEMAPHORE_ACQUIRE] = hear_guard,
+    [ASX_EVENT_ONCE_CREATE] = hear_lock_made,
+    [ASX_EVENT_ONCE_BEGIN] = hear_lock,
+    [ASX_EVENT_ONCE_END] = hear_lock,
 };
 
 void asx__oracles_hear_all(asx__oracles *o, const asx_event *e)
@@ -722,53 +778,180 @@ bool asx__oracles_end(asx__oracles *o, asx_status status)
 
 /* ---- who waits for whom --------------------------------------------------------------------- */
 
-/* A task that the given one waits for: 0: none that the events tell. */
-static uint64_t waited_for(const asx__oracles *o, uint64_t serial)
+uint32_t asx__oracles_waits(const asx__oracles *o, uint64_t task, uint64_t *ret_object)
 {
-    const seen_task *t = task_of(o, serial);
+    const seen_task *t = task_of(o, task);
     if (t == NULL || t->ended)
-        return 0;
-    if (t->waits == ASX__WAIT_JOIN)
-        return t->wait_object;
-    if (t->waits != ASX__WAIT_REGION_CLOSE)
-        return 0;
-    for (size_t i = 0; i < o->tasks.len; i++) {
-        const seen_task *in = get(&o->tasks, o->tasks.base + i);
-        if (in->present && !in->ended && in->region == t->wait_object)
-            return o->tasks.base + i;
-    }
-    return 0;
+        return ASX__WAIT_NONE;
+    *ret_object = t->wait_object;
+    return t->waits;
 }
 
-static size_t add_circle(const asx__oracles *o, uint64_t task, char *buffer, size_t size)
+/* Outer regions were opened before. */
+static bool is_inside(const asx__oracles *o, uint64_t region, uint64_t outer)
 {
-    uint64_t at = task;
-    size_t len = 0;
-    for (size_t i = 0; i <= o->tasks.len && at != 0; i++)
-        at = waited_for(o, at);
-    if (at == 0)
-        return 0;
-    uint64_t first = at;
-    len += (size_t)snprintf(buffer, size, "cycle: task %llu", (ull)at);
-    do {
-        at = waited_for(o, at);
-        if (len < size)
-            len += (size_t)snprintf(buffer + len, size - len, " -> task %llu", (ull)at);
-    } while (at != first);
-    return len;
+    while (region > outer) {
+        const seen_region *r = region_of(o, region);
+        if (r == NULL || r->parent >= region)
+            return false;
+        region = r->parent;
+    }
+    return region == outer;
+}
+
+typedef struct keepers {
+    const asx__oracles *o;
+    uint64_t task, object; /* who waits, for what */
+    asx__keeper_fn *tell;
+    void *ctx;
+} keepers;
+
+static void tell_inside(const keepers *k, bool near)
+{
+    for (size_t i = 0; i < k->o->tasks.len; i++) {
+        const seen_task *in = get(&k->o->tasks, k->o->tasks.base + i);
+        bool inside = in->present && !in->ended &&
+                      (near ? in->region == k->object : is_inside(k->o, in->region, k->object));
+        if (inside && k->o->tasks.base + i != k->task)
+            k->tell(k->ctx, k->o->tasks.base + i);
+    }
+}
+
+static void tell_holder(const keepers *k, const asx__seen_table *locks)
+{
+    const seen_lock *l = get(locks, k->object);
+    if (l != NULL && l->holder != 0)
+        k->tell(k->ctx, l->holder);
+}
+
+/* False: nobody has one. */
+static bool tell_guards(const keepers *k, uint32_t guards, bool writers)
+{
+    const asx__seen_table *table = &k->o->obligations;
+    bool told = false;
+    for (size_t i = 0; i < table->len && k->o->obligations_live != 0; i++) {
+        const seen_obligation *b = get(table, table->base + i);
+        if (!b->present || !b->live || b->guards != guards || b->object != k->object ||
+            (writers && !b->writes))
+            continue;
+        k->tell(k->ctx, b->owner);
+        told = true;
+    }
+    return told;
+}
+
+/* A reader is kept out by who has asked to write, too. */
+static void tell_writers(const keepers *k)
+{
+    for (size_t i = 0; i < k->o->tasks.len; i++) {
+        const seen_task *t = get(&k->o->tasks, k->o->tasks.base + i);
+        if (t->present && !t->ended && t->waits == ASX__WAIT_RWLOCK_WRITE &&
+            t->wait_object == k->object)
+            k->tell(k->ctx, k->o->tasks.base + i);
+    }
+}
+
+void asx__oracles_keepers(const asx__oracles *o, uint64_t task, uint32_t wait, uint64_t object,
+                          asx__keeper_fn *tell, void *ctx)
+{
+    keepers k = { o, task, object, tell, ctx };
+    const seen_task *other = task_of(o, object);
+    switch (wait) {
+    case ASX__WAIT_JOIN:
+        if (other != NULL && !other->ended)
+            tell(ctx, object);
+        break;
+    case ASX__WAIT_REGION_CLOSE:
+    case ASX__WAIT_ADMISSION:
+        tell_inside(&k, wait == ASX__WAIT_ADMISSION);
+        break;
+    case ASX__WAIT_MUTEX_LOCK:
+        tell_holder(&k, &o->mutexes);
+        break;
+    case ASX__WAIT_ONCE_CALL:
+        tell_holder(&k, &o->onces);
+        break;
+    case ASX__WAIT_RWLOCK_READ:
+        if (!tell_guards(&k, ASX_EVENT_RWLOCK_LOCK, true))
+            tell_writers(&k);
+        break;
+    case ASX__WAIT_RWLOCK_WRITE:
+        (void)tell_guards(&k, ASX_EVENT_RWLOCK_LOCK, false);
+        break;
+    case ASX__WAIT_SEMAPHORE_ACQUIRE:
+        (void)tell_guards(&k, ASX_EVENT_SEMAPHORE_ACQUIRE, false);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Tasks as nodes: their places in the table. */
+typedef struct waiters {
+    const asx__oracles *o;
+    asx__wait_graph graph;
+    char *buffer;
+    size_t size, len;
+} waiters;
+
+static void add_keeper(void *ctx, uint64_t task)
+{
+    waiters *w = ctx;
+    if (task_of(w->o, task) != NULL)
+        asx__wait_graph_add(&w->graph, (uint32_t)(task - w->o->tasks.base));
+}
+
+static void say(waiters *w, const char *format, ...) ASX_PRINTF(2, 3);
+static void say(waiters *w, const char *format, ...)
+{
+    va_list args;
+    if (w->len >= w->size)
+        return;
+    va_start(args, format);
+    w->len += (size_t)vsnprintf(w->buffer + w->len, w->size - w->len, format, args);
+    va_end(args);
+}
+
+static void say_circle(waiters *w)
+{
+    uint32_t len = 0;
+    uint32_t *circle = asx__wait_graph_circle(&w->graph, &len);
+    for (uint32_t i = 0; i <= len && circle != NULL; i++)
+        say(w, "%s%llu", i == 0 ? "cycle: task " : " -> task ",
+            (ull)(w->o->tasks.base + circle[i % len]));
+    free(circle);
+}
+
+/* "task 2 waits: mutex-lock 1, kept by task 3" */
+static void say_wait(waiters *w, uint32_t node)
+{
+    const seen_task *t = get(&w->o->tasks, w->o->tasks.base + node);
+    bool ends = t->waits == ASX__WAIT_JOIN || t->waits == ASX__WAIT_REGION_CLOSE;
+    uint32_t len;
+    const uint32_t *whom = asx__wait_graph_of(&w->graph, node, &len);
+    if (!t->present || t->ended || t->waits == 0)
+        return;
+    say(w, "%stask %llu waits: %s %llu", w->len != 0 ? "; " : "",
+        (ull)(w->o->tasks.base + node), asx__wait_str(t->waits), (ull)t->wait_object);
+    for (uint32_t i = 0; i < len && !ends; i++)
+        say(w, "%stask %llu", i == 0 ? ", kept by " : ", ",
+            (ull)(w->o->tasks.base + whom[i]));
 }
 
 void asx__oracles_describe(const asx__oracles *o, char *buffer, size_t size)
 {
-    size_t len = 0;
+    waiters w = { .o = o, .buffer = buffer, .size = size };
     buffer[0] = '\0';
-    for (size_t i = 0; i < o->tasks.len && len == 0; i++)
-        len = add_circle(o, o->tasks.base + i, buffer, size);
-    for (size_t i = 0; i < o->tasks.len && len < size; i++) {
+    if (!asx__wait_graph_init(&w.graph, (uint32_t)o->tasks.len))
+        return;
+    for (size_t i = 0; i < o->tasks.len; i++) {
         const seen_task *t = get(&o->tasks, o->tasks.base + i);
+        asx__wait_graph_begin(&w.graph);
         if (t->present && !t->ended && t->waits != 0)
-            len += (size_t)snprintf(buffer + len, size - len, "%stask %llu waits: %s %llu",
-                                    len != 0 ? "; " : "", (ull)(o->tasks.base + i),
-                                    asx__wait_str(t->waits), (ull)t->wait_object);
+            asx__oracles_keepers(o, o->tasks.base + i, t->waits, t->wait_object, add_keeper, &w);
     }
+    say_circle(&w);
+    for (size_t i = 0; i < o->tasks.len; i++)
+        say_wait(&w, (uint32_t)i);
+    asx__wait_graph_deinit(&w.graph);
 }

@@ -38,16 +38,17 @@ typedef struct asx__ghost {
 
 typedef struct asx__oracles {
     asx_complaint complaint;
-    asx__seen_table tasks, regions, channels, obligations, timers;
+    asx__seen_table tasks, regions, channels, obligations, timers, mutexes, onces;
     uint64_t now_seq;
     uint64_t dispatches;      /* task-run events so far */
     uint64_t idle_events;     /* of the schedule, since the last that got on */
     uint64_t tasks_live, obligations_live;
+    uint64_t last_obligation; /* that was reserved */
     uint64_t livelock_max, futurelock_max;
     bool partial;             /* not every wake and run is heard (explorer) */
     bool coalesced;           /* timers may be late */
     bool ended;
-    char waiting[192];        /* who waited for what when it was shut down */
+    char waiting[256];        /* who waited for what when it was shut down */
     bool stuck;               /* ... and everybody did */
     bool held;                /* ... and one of them held what others may have waited for */
     struct {
@@ -69,7 +70,7 @@ void asx__oracles_deinit(asx__oracles *o);
 void asx__oracles_begin(asx__oracles *o);
 /* Those that hear events of a kind; NULL: nobody does. */
 typedef void asx__oracle_hears(asx__oracles *o, const asx_event *event);
-#define ASX__HEARD_KINDS (ASX_EVENT_CLOCK_ADVANCE + 1)
+#define ASX__HEARD_KINDS (ASX_EVENT_ONCE_END + 1)
 extern asx__oracle_hears *const asx__oracles_hearers[ASX__HEARD_KINDS];
 /* As asx__oracles_hear() where there are others. */
 void asx__oracles_hear_all(asx__oracles *o, const asx_event *event);
@@ -102,7 +103,15 @@ void asx__oracles_complain(asx__oracles *o, asx_oracle oracle, const char *forma
 /* The oracles that listen to this runtime; NULL: it is not a laboratory. In lab.c. */
 asx__oracles *asx__oracles_of(const asx_runtime *rt);
 
-/* Who waits for whom, "task 2 waits for the end of task 3; ...", and whether in a circle. */
+/* What the task waits for, ASX__WAIT_..., and the serial of that. */
+uint32_t asx__oracles_waits(const asx__oracles *o, uint64_t task, uint64_t *ret_object);
+/* Who keeps a task waiting for something of that sort, as far as events tell: who has to end, or
+ * holds it. One may be told several times. */
+typedef void asx__keeper_fn(void *ctx, uint64_t task);
+void asx__oracles_keepers(const asx__oracles *o, uint64_t task, uint32_t wait, uint64_t object,
+                          asx__keeper_fn *tell, void *ctx);
+/* Who waits for what, "task 2 waits: mutex-lock 1, kept by task 3; ...", behind a circle if there
+ * is one: "cycle: task 2 -> task 3 -> task 2". */
 void asx__oracles_describe(const asx__oracles *o, char *buffer, size_t size);
 /* Data races: a plain cell is accessed, with which it begins; an atomic cell is; a place that
  * orders is come to. `task` is a serial. In race.c. */

@@ -23,6 +23,7 @@
  * Up to TASKS_MAX tasks and PLACES_MAX places and cells. What is beyond is not judged.
  */
 #include "lab/oracle.h"
+#include "lab/site.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,12 +206,15 @@ static cell *cell_of(struct asx__races *r, const void *address)
 static void complain(asx__oracles *o, uint64_t task, bool writes, const char *site, uint32_t other,
                      bool other_writes, const char *other_site)
 {
+    int len;
+    const char *words = asx__site_words(site, &len);
     asx__oracles_complain(o, ASX_ORACLE_DATA_RACE,
-                          "task %llu %s a cell at %s, and nothing orders that with task %llu, "
-                          "which %s it at %s",
-                          (unsigned long long)task, writes ? "writes" : "reads", site,
-                          (unsigned long long)(o->races->base + other),
-                          other_writes ? "wrote" : "read", other_site);
+                          "task %llu %s %.*s at %.*s, and nothing orders that with task %llu, "
+                          "which %s it at %.*s",
+                          (unsigned long long)task, writes ? "writes" : "reads",
+                          words != NULL ? len : 6, words != NULL ? words : "a cell",
+                          asx__site_len(site), site, (unsigned long long)(o->races->base + other),
+                          other_writes ? "wrote" : "read", asx__site_len(other_site), other_site);
 }
 
 /* Compares with the plain accesses so far and, if it is plain itself, with the atomic ones. */

@@ -290,18 +290,18 @@ static void end_bet(asx__keeper *k, asx__batch *b, bool won)
 }
 
 /* What was found for a bet is told to who is there; w: NULL: nobody is. */
-static void tell_late(asx__keeper *k, const asx__batch *b, const asx__lab_worker *w)
+static void tell_late(const asx__keeper *k, const asx__batch *b, const asx__lab_worker *w)
 {
     asx__bytes late = { 0 };
     if (w == NULL && asx__pool_is_late(&b->place)) {
         asx__pool_lose(&b->place);
     } else if (w != NULL && asx__pool_late(&b->place, &late)) {
-        if (late.bad || late.len > LATE_MOST)
+        if (late.bad || late.len > LATE_MOST) {
             asx__pool_lose(&b->place);
-        else if (!asx__message_send(w->fd, ASX__MESSAGE_LATE, late.at, late.len))
-            k->broken = ASX_E_SYSTEM;
-        else
+        } else {
+            asx__keeper_say(w, ASX__MESSAGE_LATE, &late);
             asx__store_release(&k->common->slots[w - k->workers].want, ASX__HEAR_LATE);
+        }
     }
     free(late.at);
 }

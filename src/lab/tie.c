@@ -2,7 +2,6 @@
 #include "lab/jobs.h"
 
 #include <errno.h>
-#include <link.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,38 +169,6 @@ bool asx__tie_begin(asx__explorer *x)
         asx__dpor_be_wide(x->dpor);
     share_features(x);
     return receive_work(x);
-}
-
-/* A cell, and the part of a program or library that it is in. */
-typedef struct place {
-    uint64_t at, from, len;
-} place;
-
-/* Stops at the object that has the address in its data. */
-static int has_cell(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-    place *p = ctx;
-    (void)size;
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        p->from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-        p->len = info->dlpi_phdr[i].p_memsz;
-        if (info->dlpi_phdr[i].p_type == PT_LOAD && p->at - p->from < p->len)
-            return 1;
-    }
-    return 0;
-}
-
-bool asx__tie_shares(const asx__explorer *x, const void *cell)
-{
-    asx__tie *tie = x->tie;
-    place p = { .at = (uintptr_t)cell };
-    if (asx__dpor_samples(x->dpor) || p.at - tie->data_from < tie->data_len)
-        return true;
-    if (dl_iterate_phdr(has_cell, &p) == 0)
-        return false;
-    tie->data_from = p.from; /* most cells of a test are in one place */
-    tie->data_len = p.len;
-    return true;
 }
 
 static bool allow_one(asx__common *common)
@@ -420,6 +387,7 @@ void asx__tie_end(asx__explorer *x)
     asx__bytes_u32(&bytes, (uint32_t)x->status);
     asx__bytes_u32(&bytes, x->unsupported);
     asx__bytes_u32(&bytes, x->lost);
+    asx__bytes_u32(&bytes, x->cell_moved);
     asx__bytes_u64(&bytes, (uintptr_t)x->unsupported_site); /* of the program that both are */
     tell(x, ASX__MESSAGE_STATUS, &bytes);
     free(bytes.at);

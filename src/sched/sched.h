@@ -387,6 +387,7 @@ typedef struct asx__region {
     bool cancel_held;             /* ... or still held up because it was: in rt->cancel_held */
     bool shielded;                /* opened under a mask of its owner: see cancel.c */
     bool unheard;                 /* nobody asks what its close says */
+    bool answers;                 /* that is what a call answers, which opened it for one task */
     bool in_turn;                 /* explored: its owner waits for its turn to close it */
     bool finalizing;              /* its finalizer task has been started */
     bool leaks_allowed;

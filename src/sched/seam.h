@@ -53,7 +53,8 @@ struct asx_waker;
     X(LOCK)          /* mutex's serial */                                                          \
     X(TRY_LOCK)                                                                                    \
     X(UNLOCK)                                                                                      \
-    X(READ_LOCK)     /* read-write lock's serial */                                                \
+    X(READ_LOCK)     /* read-write lock's serial; 1: the task has a guard of it already, and does  \
+                        not wait */                                                                \
     X(TRY_READ_LOCK)                                                                               \
     X(READ_UNLOCK)                                                                                 \
     X(WRITE_LOCK)                                                                                  \

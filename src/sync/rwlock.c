@@ -233,7 +233,10 @@ static bool must_wait(const asx__rwlock *l, unsigned which)
 static asx_status lock(asx_runtime *rt, asx__task *task, asx__rwlock *l, unsigned which,
                        const char *site, asx_rwlock_guard *ret_guard)
 {
-    asx__sync_turn(&l->sync, which == READ ? ASX__TURN_READ_LOCK : ASX__TURN_WRITE_LOCK, 0);
+    /* Explored: who would have to wait for itself does not wait for its turn either. */
+    bool held = ASX__UNLIKELY(rt->seam != NULL) && asx__guard_held_by(&l->sync, task);
+    uint64_t found = asx__sync_turn(
+        &l->sync, which == READ ? ASX__TURN_READ_LOCK : ASX__TURN_WRITE_LOCK, held);
     asx_status st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
@@ -241,6 +244,8 @@ static asx_status lock(asx_runtime *rt, asx__task *task, asx__rwlock *l, unsigne
         return take(l, task, which, site, ret_guard);
     if (ASX__UNLIKELY(l->poisoned && which != RECOVER))
         return ASX_E_POISONED;
+    if (ASX__UNLIKELY(held && found != ASX__TURN_GOES))
+        return ASX_E_WOULD_DEADLOCK;
     if (must_wait(l, which)) {
         if (asx__guard_held_by(&l->sync, task))
             return ASX_E_WOULD_DEADLOCK;

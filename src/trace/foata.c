@@ -1,5 +1,6 @@
 /* foata.c - see foata.h. One pass over the events: each resource knows the layer of its last write
- * and the largest layer of a read since; so an event costs as much as it has resources. */
+ * and the largest layer of a read since; so an event costs as much as it has resources. Cells get
+ * their names in a pass before it, since their last access may be the one that names them. */
 #include "trace/foata.h"
 
 #include <stdarg.h>
@@ -43,6 +44,7 @@ typedef struct resource {
     uint64_t region;          /* of a task: serial */
     uint64_t capacity;        /* of a channel; 0: not known, or it has no slots */
     uint32_t created[TYPES];  /* by a task: how many of each; [0]: of the types beyond */
+    uint64_t accesses;        /* of cells, by a task */
     uint64_t written, read;   /* layers */
 } resource;
 
@@ -98,6 +100,7 @@ static const shape shapes[] = {
     { ASX_EVENT_TIMER_ARM, TIMER, NOTHING, NOTHING, true, false },
     { ASX_EVENT_TIMER_FIRE, TIMER, NOTHING, NOTHING, false, false },
     { ASX_EVENT_TIMER_CANCEL, TIMER, NOTHING, NOTHING, false, false },
+    { ASX_EVENT_CHOICE, NOTHING, NOTHING, NOTHING, false, false },
 };
 
 /* Mutexes and their like: a type is TYPES + the first event in the list that is about one. */
@@ -243,6 +246,41 @@ static void name_created(maker *m, const asx_event *event, const shape *s)
     made->region = s->object == TASK ? event->a : 0;
 }
 
+/* 0.1:3: what the third access of the task is of. Of these names of a cell the least one is its
+ * own: it is the same in whatever order the tasks came to it. */
+static void name_cell(maker *m, const asx_event *event, const shape *s)
+{
+    if (find(m, TASK, event->task) == NULL || find(m, s->object, event->object) == NULL)
+        return;
+    resource *by = find(m, TASK, event->task); /* again: the second may have moved it */
+    resource *cell = find(m, s->object, event->object);
+    char *name = format("%s:%llu", by->name, (unsigned long long)++by->accesses);
+    if (name == NULL)
+        m->no_memory = true;
+    if (name == NULL || (cell->name[0] != '?' && strcmp(cell->name, name) <= 0)) {
+        free(name);
+        return;
+    }
+    free(cell->name);
+    cell->name = name;
+}
+
+/* The name that it got in the pass before. */
+static void take_name(maker *m, maker *named, const asx_event *event, const shape *s)
+{
+    resource *cell = find(m, s->object, event->object);
+    resource *same = find(named, s->object, event->object);
+    if (cell == NULL || same == NULL || cell->name[0] != '?')
+        return;
+    char *name = format("%s", same->name);
+    if (name == NULL) {
+        m->no_memory = true;
+        return;
+    }
+    free(cell->name);
+    cell->name = name;
+}
+
 /* ---- layers --------------------------------------------------------------------------------- */
 
 static void access(maker *m, type kind, uint64_t serial, bool writes, uint64_t layer)
@@ -319,6 +357,10 @@ static uint64_t slots_of(maker *m, const asx_event *event, const shape *s)
 static void touch_object(maker *m, touches *t, const asx_event *event, const shape *s)
 {
     uint64_t slots = slots_of(m, event, s);
+    if (event->kind == ASX_EVENT_CELL_ACCESS) {
+        touch(t, s->object, event->object, event->a != 0);
+        return;
+    }
     bool sends = event->kind == ASX_EVENT_CHANNEL_SEND || event->kind == ASX_EVENT_MPMC_SEND;
     bool drops = event->kind == ASX_EVENT_CHANNEL_SENDER_DROP;
     if (slots != 0 && (is_message(event->kind) || event->kind == ASX_EVENT_CHANNEL_EVICT)) {
@@ -428,7 +470,7 @@ static void wake(maker *m, const asx_event *event)
         woken->written = layer;
 }
 
-static void note(maker *m, asx__foata *f, const asx_event *event)
+static void note(maker *m, maker *named, asx__foata *f, const asx_event *event)
 {
     shape s = shape_of(event->kind);
     if (event->kind == ASX_EVENT_TASK_WAKE)
@@ -437,6 +479,8 @@ static void note(maker *m, asx__foata *f, const asx_event *event)
         return;
     if (s.creates)
         name_created(m, event, &s);
+    if (event->kind == ASX_EVENT_CELL_ACCESS)
+        take_name(m, named, event, &s);
     uint64_t layer = layer_of(m, event, &s);
     char *text = event_text(m, event, &s);
     if (m->no_memory || !add(f, (asx__foata_item){ layer, event->seq, text })) {
@@ -445,20 +489,40 @@ static void note(maker *m, asx__foata *f, const asx_event *event)
     }
 }
 
+/* What is wrong with the trace, the pass after it will say. */
+static void name_cells(maker *m, asx_trace_reader reader)
+{
+    asx_event event;
+    while (asx_trace_reader_next(&reader, &event) >= 0 && !m->no_memory) {
+        shape s = shape_of(event.kind);
+        if (event.kind == ASX_EVENT_TASK_SPAWN)
+            name_created(m, &event, &s);
+        else if (event.kind == ASX_EVENT_CELL_ACCESS)
+            name_cell(m, &event, &s);
+    }
+}
+
+static void forget(maker *m)
+{
+    for (size_t i = 0; i < m->len; i++)
+        free(m->resources[i].name);
+    free(m->resources);
+    free(m->table);
+}
+
 asx_status asx__foata_make(asx_trace_reader *reader, asx__foata *ret)
 {
-    maker m = { 0 };
+    maker named = { 0 }, m = { 0 };
     asx__foata f = { 0 };
     asx_event event;
     asx_status st;
-    while ((st = asx_trace_reader_next(reader, &event)) >= 0 && !m.no_memory)
-        note(&m, &f, &event);
-    if (m.no_memory)
+    name_cells(&named, *reader);
+    while ((st = asx_trace_reader_next(reader, &event)) >= 0 && !m.no_memory && !named.no_memory)
+        note(&m, &named, &f, &event);
+    if (m.no_memory || named.no_memory)
         st = ASX_E_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < m.len; i++)
-        free(m.resources[i].name);
-    free(m.resources);
-    free(m.table);
+    forget(&m);
+    forget(&named);
     if (st != ASX_E_EMPTY) {
         asx__foata_deinit(&f);
         return st;

@@ -8,6 +8,9 @@
  *   name       of an object: who created it, and as which of its kind. Serial numbers count
  *              creations of all tasks, so they change with the schedule; names do not.
  *
+ * A cell, and what else only a lab test accesses, is created by nobody: its name is an access, by
+ * the task that did it and as which of its own. An access of a cell writes it or reads it.
+ *
  * Two traces have the same normal form iff they have the same events and order those that depend on
  * each other in the same way. Who was switched to when (task-run, task-park, task-wake, task-yield)
  * is the schedule, not what the program did, and is left out, as is the seed. But who is woken goes

@@ -311,6 +311,9 @@ static const layout layouts[] = {
                                   { "finds at ", NUMBER_IF_SET } },
     [ASX_EVENT_TASK_STEAL] = { { "task ", NUMBER }, { "from worker ", NUMBER },
                                { "by worker ", NUMBER } },
+    [ASX_EVENT_CELL_ACCESS] = { { "cell ", NUMBER }, { "writes", WORDS_IF_SET },
+                                { "old ", NUMBER_IF_SET } },
+    [ASX_EVENT_CHOICE] = { { "", NOTHING }, { "", NUMBER }, { "of ", NUMBER } },
 };
 
 /* NULL: print the number. Only small numbers are handed on, so that no cast changes one. */

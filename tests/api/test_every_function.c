@@ -113,6 +113,7 @@ static const struct row {
     { "asx_lab_failed_here", "api/test_misuse_explore.c", "explore" },
     { "asx_lab_fetch_add_at", "lab/dpor/test_explore.c", "explore" },
     { "asx_lab_finding_deinit", "lab/bugs/test_bugs.c", "explore" },
+    { "asx_lab_expect", "lab/dpor/test_errors.c", "explore" },
     { "asx_lab_here", "lab/bugs/test_bugs.c", "explore" },
     { "asx_lab_load_at", "lab/dpor/test_explore.c", "explore" },
     { "asx_lab_mutex_lock_at", "lab/dpor/test_explore.c", "explore" },

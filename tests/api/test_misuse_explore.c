@@ -22,6 +22,14 @@ ASX_TEST(an_exploration_of_nothing_is_refused)
     options.mode = (asx_explore_mode)99;
     CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
     CHECK(asx_explore_mode_str(99) == NULL);
+    options = (asx_explore_options){ .clock = (asx_explore_clock)2 };
+    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    options = (asx_explore_options){ .faults = 16 };
+    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    options = (asx_explore_options){ .mode = ASX_EXPLORE_PCT, .depth = 65 };
+    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    options.depth = 64;
+    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_OK);
     char none[1];
     asx_explore_look look = { .steps = 7 };
     CHECK_STATUS(asx_explore_at(NULL, 0, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
@@ -35,6 +43,32 @@ ASX_TEST(an_exploration_of_nothing_is_refused)
     options.schedule = "no schedule at all";
     asx_status st = asx_explore(&options, empty_test, NULL, &result);
     CHECK(st < 0 || result.status < 0);
+}
+
+static void false_without_context(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    asx_lab_check_at(NULL, *(const bool *)arg, "nothing", "here");
+}
+
+static void false_without_text(asx_cx *cx, void *arg)
+{
+    asx_lab_check_at(cx, *(const bool *)arg, NULL, NULL);
+}
+
+ASX_TEST(a_check_that_is_false_fails_whatever_else_it_is_given)
+{
+    bool good = true, bad = false;
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(NULL, false_without_context, &good, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 0);
+    CHECK_STATUS(asx_explore(NULL, false_without_context, &bad, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 1);
+    CHECK_STATUS(asx_explore(NULL, false_without_text, &good, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 0);
+    CHECK_STATUS(asx_explore(NULL, false_without_text, &bad, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 1);
+    asx_lab_check_at(NULL, false, NULL, NULL); /* nothing is explored */
 }
 
 ASX_TEST(a_search_of_nothing_is_refused)
@@ -156,6 +190,8 @@ static asx_status operations(asx_cx *cx, void *arg)
     CHECK_EQ(asx_lab_choose(cx, 0), 0u);
     CHECK_EQ(asx_lab_choose(cx, UINT32_MAX), 0u);
     CHECK_EQ(asx_lab_choose(NULL, 5), 0u);
+    CHECK_STATUS(asx_lab_expect(NULL, ASX_E_BUSY), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_expect(cx, ASX_OK), ASX_E_INVALID_ARGUMENT);
     asx_lab_check(cx, semaphore.units == 7);   /* nobody is there to be told */
     asx_lab_check(NULL, semaphore.units == 7);
     return ASX_OK;

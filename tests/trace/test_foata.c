@@ -89,6 +89,48 @@ static bool commute(const asx_event *before, size_t count, asx_event one, asx_ev
     return is_same;
 }
 
+/* The number of a cell is that of its first access, and changes with the schedule. */
+ASX_TEST(reads_of_cells_commute_and_writes_do_not)
+{
+    const asx_event before[] = { BEGINNING };
+    asx_event reads[] = { EVENT(CELL_ACCESS, 1, 1, 0, 0), EVENT(CELL_ACCESS, 2, 1, 0, 0) };
+    asx_event write = EVENT(CELL_ACCESS, 2, 1, 1, 0), elsewhere = EVENT(CELL_ACCESS, 2, 2, 1, 0);
+    asx_event choices[] = { EVENT(CHOICE, 1, 0, 1, 2), EVENT(CHOICE, 2, 0, 0, 2) };
+    CHECK(commute(before, COUNT(before), reads[0], reads[1]));
+    CHECK(!commute(before, COUNT(before), reads[0], write));
+    CHECK(commute(before, COUNT(before), reads[0], elsewhere));
+    CHECK(commute(before, COUNT(before), choices[0], choices[1]));
+}
+
+ASX_TEST(cells_are_named_by_accesses_in_whatever_order_they_come)
+{
+    const asx_event one[] = { BEGINNING, EVENT(CELL_ACCESS, 1, 7, 0, 0),
+                              EVENT(CELL_ACCESS, 1, 8, 1, 0), EVENT(CELL_ACCESS, 2, 9, 1, 0),
+                              EVENT(CELL_ACCESS, 2, 7, 0, 0) };
+    const asx_event other[] = { BEGINNING, EVENT(CELL_ACCESS, 2, 1, 1, 0),
+                                EVENT(CELL_ACCESS, 2, 2, 0, 0), EVENT(CELL_ACCESS, 1, 2, 0, 0),
+                                EVENT(CELL_ACCESS, 1, 3, 1, 0) };
+    const asx_event another[] = { BEGINNING, EVENT(CELL_ACCESS, 2, 1, 1, 0),
+                                     EVENT(CELL_ACCESS, 2, 2, 0, 0), EVENT(CELL_ACCESS, 1, 2, 0, 0),
+                                     EVENT(CELL_ACCESS, 1, 2, 1, 0) };
+    const asx_event old[] = { BEGINNING, EVENT(CELL_ACCESS, 1, 7, 0, 1),
+                              EVENT(CELL_ACCESS, 1, 8, 1, 0), EVENT(CELL_ACCESS, 2, 9, 1, 0),
+                              EVENT(CELL_ACCESS, 2, 7, 0, 0) };
+    asx__foata a = make_of(one, COUNT(one)), b = make_of(other, COUNT(other));
+    asx__foata c = make_of(another, COUNT(another)), d = make_of(old, COUNT(old));
+    CHECK(same(&a, &b));
+    CHECK(!same(&a, &c));
+    CHECK(!same(&a, &d));
+    size_t shared = 0;
+    for (size_t i = 0; i < a.len; i++)
+        shared += strstr(a.items[i].text, " cell-access cell 0.1:1 (0, 0)") != NULL;
+    CHECK_EQ(shared, 2);
+    asx__foata_deinit(&a);
+    asx__foata_deinit(&b);
+    asx__foata_deinit(&c);
+    asx__foata_deinit(&d);
+}
+
 /* As slots of a ring do; and how many messages there are then is no difference. */
 ASX_TEST(what_is_sent_and_received_in_different_slots_commutes)
 {

@@ -109,6 +109,9 @@ static const row rows[] = {
     { ASX_EVENT_WORKER_SEARCH, 2, 4, 1, "worker-search worker 2 first at 4 finds at 1" },
     { ASX_EVENT_WORKER_SEARCH, 2, 4, 0, "worker-search worker 2 first at 4" },
     { ASX_EVENT_TASK_STEAL, 7, 3, 2, "task-steal task 7 from worker 3 by worker 2" },
+    { ASX_EVENT_CELL_ACCESS, 4, 1, 0, "cell-access cell 4 writes" },
+    { ASX_EVENT_CELL_ACCESS, 4, 0, 2, "cell-access cell 4 old 2" },
+    { ASX_EVENT_CHOICE, 0, 1, 3, "choice 1 of 3" },
     { 9999, 1, 2, 3, "unknown kind 9999 object 1 a 2 b 3" },
     /* numbers that mean nothing stay numbers */
     { ASX_EVENT_TASK_PARK, 3, 1000, 0, "task-park task 3 1000" },

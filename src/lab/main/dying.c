@@ -22,8 +22,8 @@
  * inherits handlers and no timers, so each process starts its own when it runs a test for the first
  * time.
  *
- * Rejected: a process per test, whose parent would tell. The parent does not know the schedule, and
- * a debugger would have to follow.
+ * Of what ends the process without a word, _exit() or SIGKILL, its parent tells (supervise.c). It
+ * does not know the schedule; so whoever can tell does it here.
  */
 #include "lab/lab_main.h"
 
@@ -54,6 +54,7 @@ enum { TELLING = 1, TOLD };
 static struct {
     request *r;     /* NULL: no test is being run */
     bool runs_here; /* not in another process */
+    bool is_first;  /* this process explores, and is no worker */
     uint64_t runs;
     uint64_t began_ns;
     uint64_t pulse; /* when the timer looked last */
@@ -69,14 +70,6 @@ static struct {
 static char schedule[1 << 16], lanes[1 << 16], said[1 << 17];
 static char alternate[1 << 18]; /* a stack for who has come to the end of his own */
 static char program[4096], packed[4096], recorded[4096 + 8], copied[4096];
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    return clock_gettime(CLOCK_MONOTONIC, &ts) == 0
-               ? (uint64_t)ts.tv_sec * ASX_SEC + (uint64_t)ts.tv_nsec
-               : 0;
-}
 
 static void start_ticks(void)
 {
@@ -116,6 +109,8 @@ void test_run(asx_cx *cx, void *arg)
     }
     watched.runs_here = true;
     watched.runs++;
+    if (watched.is_first)
+        board_run();
     test->fn(cx, NULL);
 }
 
@@ -123,6 +118,7 @@ void watch_begin(request *r)
 {
     watched.r = r;
     watched.runs_here = false;
+    watched.is_first = true;
     watched.began_ns = now_ns();
     if (watched.told != NULL)
         asx__store_relaxed(watched.told, 0);
@@ -404,7 +400,7 @@ static void on_tick(int number, siginfo_t *info, void *context)
 /* The child of a test is no test. */
 static void in_child(void)
 {
-    watched.runs_here = watched.ticks = watched.waits = false;
+    watched.runs_here = watched.is_first = watched.ticks = watched.waits = false;
 }
 
 void watch_deaths(void)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -161,6 +162,15 @@ static uint32_t fault_named(const char *text, size_t len)
     return ASX_EXPLORE_FAULT_NONE;
 }
 
+static uint64_t faults_all(void)
+{
+    uint64_t all = 0;
+#define FAULT_ALL(name, bit, text_) all |= ASX_EXPLORE_FAULT_##name;
+    ASX_EXPLORE_FAULT_LIST(FAULT_ALL)
+#undef FAULT_ALL
+    return all;
+}
+
 static bool fault_names(request *r, const char *text)
 {
     for (;;) {
@@ -293,6 +303,13 @@ bool wanted(const request *r, const asx_lab_test *test)
     return false;
 }
 
+asx_lab_test *test_wanted(const request *r, asx_lab_test *test)
+{
+    while (test != NULL && !wanted(r, test))
+        test = test->next;
+    return test;
+}
+
 static unsigned tests_wanted(const request *r)
 {
     unsigned count = 0;
@@ -373,7 +390,7 @@ static bool keep(request *r, asx_lab_finding *finding)
     asx_lab_finding first = { .steps = finding->steps,
                               .switches = finding->switches,
                               .tasks = finding->tasks };
-    bool good = true;
+    bool good = true, shrunk = false;
     char path[256];
     if (options.time_max_ns == 0)
         options.time_max_ns = 2 * ASX_SEC;
@@ -382,9 +399,11 @@ static bool keep(request *r, asx_lab_finding *finding)
         if (st < 0)
             fprintf(stderr, "%s: the failure does not repeat: %s\n", r->test->name,
                     asx_status_hint(st));
+        shrunk = st >= 0 && (first.steps != finding->steps || first.tasks != finding->tasks ||
+                             first.switches != finding->switches);
     }
     if (!r->json)
-        tell_finding(r, finding, &first);
+        tell_finding(r, finding, shrunk ? &first : NULL);
     if (r->save != NULL)
         good = save(r, finding->schedule);
     if (r->no_pack || (r->pack == NULL && !r->search))
@@ -400,13 +419,19 @@ static void drop_checkpoint(const request *r, const asx_explore_result *result)
         (void)unlink(r->checkpoint);
 }
 
+/* Is it because the test has ended a worker, and has that been told? */
+static bool is_told(const request *r, asx_status st)
+{
+    return watch_told() || (st == ASX_E_SYSTEM && r->options.jobs > 1 && tell_worker_ended(r));
+}
+
 static int search(request *r)
 {
     asx_explore_result result;
     asx_lab_finding finding;
     r->saved = true; /* what is found is told by us */
     asx_status st = asx_lab_search(&r->options, r->samples, test_run, r->test, &result, &finding);
-    if (st < 0 && watch_told())
+    if (st < 0 && is_told(r, st))
         return 1;
     if (st < 0)
         return complain(r->test->name, asx_status_hint(st));
@@ -430,7 +455,7 @@ static int explore(request *r, asx_lab_test *test)
     if (r->search && r->replay == NULL)
         return search(r);
     asx_status st = asx_explore(&r->options, test_run, test, &result);
-    if (st < 0 && watch_told())
+    if (st < 0 && is_told(r, st))
         return 1;
     if (st == ASX_E_INVALID_ARGUMENT && r->replay != NULL)
         return complain(r->replay, "its schedule is none");
@@ -439,6 +464,14 @@ static int explore(request *r, asx_lab_test *test)
     drop_checkpoint(r, &result);
     tell_result(r, &result, NULL);
     return r->lost ? 2 : code_of(&result);
+}
+
+/* A test has called pthread_exit(). What it was explored with stood on the stack that is gone. */
+static void on_thread_end(void *arg)
+{
+    (void)arg;
+    board_why("pthread_exit()");
+    _exit(1);
 }
 
 /* With the checkpoint, if one is asked for. */
@@ -450,12 +483,30 @@ static int explore_from(request *r, asx_lab_test *test)
         return complain(r->resume, "cannot be read");
     r->options.resume = bytes;
     r->options.resume_len = len;
+    int code = 0;
     watch_begin(r);
-    int code = explore(r, test);
+    pthread_cleanup_push(on_thread_end, NULL);
+    code = explore(r, test);
+    pthread_cleanup_pop(0);
     watch_end();
     (void)fflush(stdout); /* the next test may take it along */
     r->options.resume = NULL;
     free(bytes);
+    return code;
+}
+
+int tests_run(request *r, asx_lab_test *from)
+{
+    int code = 0;
+    for (asx_lab_test *test = test_wanted(r, from); test != NULL;
+         test = test_wanted(r, test->next)) {
+        board_begin(test);
+        int one = explore_from(r, test);
+        board_end(one);
+        code = one > code ? one : code;
+        if (was_interrupted())
+            break;
+    }
     return code;
 }
 
@@ -485,7 +536,7 @@ static int replay(request *r)
         code = complain(r->replay, "is of another test");
     else if (p.clock != NULL && !clock_named(p.clock, &r->options.clock))
         code = complain(r->replay, "there is no such clock");
-    else if (p.faults != NULL && (!number(p.faults, &faults) || faults > UINT32_MAX))
+    else if (p.faults != NULL && (!number(p.faults, &faults) || (faults & ~faults_all()) != 0))
         code = complain(r->replay, "there are no such faults");
     else {
         r->options.faults = (uint32_t)faults;
@@ -539,19 +590,11 @@ static int run(int argc, char **argv)
         return replay(&r);
     if (r.table)
         return table_print(&r);
-    hear_signals();
-    for (asx_lab_test *test = tests_first; test != NULL; test = test->next) {
-        if (!wanted(&r, test))
-            continue;
-        int one = 0;
-        if (r.list)
+    if (!r.list)
+        return supervise(&r, test_wanted(&r, tests_first));
+    for (asx_lab_test *test = tests_first; test != NULL; test = test->next)
+        if (wanted(&r, test))
             printf("%s\n", test->name);
-        else
-            one = explore_from(&r, test);
-        code = one > code ? one : code;
-        if (was_interrupted())
-            break;
-    }
     return code;
 }
 

@@ -7,12 +7,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t interrupted;
+#include "base/atomic.h"
+
+/* A second interrupt is meant only if somebody has had the time to see that the first one was not
+ * enough: whoever signals a process and then its group (timeout, a terminal and a parent) does it
+ * at once. */
+#define MEANT_AFTER_NS ASX_SEC
+
+static asx__atomic_u64 interrupted_ns; /* when; 0: it was not */
 
 static void on_signal(int number)
 {
-    (void)number;
-    interrupted = 1;
+    uint64_t first = 0, now = now_ns() + 1;
+    if (asx__cas_acq_rel(&interrupted_ns, &first, now) || now < first + MEANT_AFTER_NS)
+        return;
+    (void)signal(number, SIG_DFL);
+    (void)raise(number); /* it comes when we return */
 }
 
 void hear_signals(void)
@@ -20,7 +30,6 @@ void hear_signals(void)
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
-    action.sa_flags = (int)SA_RESETHAND; /* the second time it ends the process */
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
@@ -28,7 +37,7 @@ void hear_signals(void)
 
 bool was_interrupted(void)
 {
-    return interrupted != 0;
+    return asx__load_relaxed(&interrupted_ns) != 0;
 }
 
 asx_status on_checkpoint(void *ctx, const void *bytes, size_t len)

@@ -61,7 +61,7 @@ void tell_finding(const request *r, const asx_lab_finding *finding, const asx_la
 {
     printf("%s: schedule %llu: %s: %s %s\n%s", r->test->name, (ull)finding->schedules,
            verdict_names[finding->verdict], finding->text, finding->site, finding->interleaving);
-    if (!r->no_shrink)
+    if (first != NULL)
         printf("%s: shrunk from %llu steps of %llu tasks with %llu switches to %llu steps of %llu "
                "tasks with %llu switches\n",
                r->test->name, (ull)first->steps, (ull)first->tasks, (ull)first->switches,
@@ -109,6 +109,12 @@ static const char *mode_name(const request *r, const asx_explore_result *result,
     return asx_explore_mode_str(r->options.mode);
 }
 
+/* What was cut off is no success: as much a failure as a check that was false. */
+static uint64_t bugs(const asx_explore_progress *t)
+{
+    return t->bugs + t->too_long;
+}
+
 /* A search that found nothing has explored every class: these are its executions, the samples
  * before them are not counted. One that found something counts every schedule it ran. */
 static uint64_t executions(const asx_explore_result *result, const asx_lab_finding *finding)
@@ -125,7 +131,7 @@ static void print_json(const request *r, const asx_explore_result *result,
            "\"redundant\":%llu,\"blocked\":%llu,\"deadlocks\":%llu,\"bugs\":%llu,"
            "\"complete\":%s,\"seconds\":%.6f",
            r->test->name, mode_name(r, result, finding), (ull)executions(result, finding),
-           (ull)t->classes, (ull)t->redundant, (ull)t->blocked, (ull)t->deadlocks, (ull)t->bugs,
+           (ull)t->classes, (ull)t->redundant, (ull)t->blocked, (ull)t->deadlocks, (ull)bugs(t),
            result->complete ? "true" : "false", (double)elapsed_ns / 1e9);
     if (r->verbose)
         printf(",\"steps\":%llu,\"compared\":%llu,\"too_long\":%llu,\"memory\":%llu,"
@@ -200,6 +206,11 @@ static void tell_trouble(const request *r, const asx_explore_result *result)
         return;
     if (result->refused != NULL)
         fprintf(stderr, "%s: cannot be resumed: %s\n", r->resume, result->refused);
+    else if (result->cell_moved)
+        fprintf(stderr, "%s: a cell lies in memory whose address changes from one execution to the "
+                        "next%s%s: take asx_region_alloc() or a static variable\n",
+                r->test->name, result->unsupported_site[0] != '\0' ? ", at " : "",
+                result->unsupported_site);
     else if (result->status == ASX_E_DIVERGED && r->options.schedule == NULL)
         fprintf(stderr, "%s: not deterministic: with the same schedule it did something else\n",
                 r->test->name);
@@ -207,11 +218,21 @@ static void tell_trouble(const request *r, const asx_explore_result *result)
         fprintf(stderr, "%s: the schedule is none of this test\n", r->test->name);
     else if (result->unsupported != NULL)
         fprintf(stderr, "%s: the test does something that is not explored%s%s: %s\n",
-                r->test->name, result->unsupported_site != NULL ? ", at " : "",
-                result->unsupported_site != NULL ? result->unsupported_site : "",
+                r->test->name, result->unsupported_site[0] != '\0' ? ", at " : "",
+                result->unsupported_site,
                 result->unsupported);
     else if (result->status < 0)
         fprintf(stderr, "%s: %s\n", r->test->name, asx_status_hint(result->status));
+}
+
+/* Nothing that its tasks do depends on what others do: that is seldom meant. */
+static void tell_vacuous(const request *r, const asx_explore_result *result)
+{
+    const uint64_t test_and_one = 2;
+    if (result->complete && result->totals.steps == 0 && result->totals.tasks > test_and_one)
+        printf("%s: its tasks do nothing that another one could see; what they share is accessed "
+               "by asx_lab_load() and others of its kind\n",
+               r->test->name);
 }
 
 void tell_result(request *r, const asx_explore_result *result, const asx_lab_finding *finding)
@@ -231,10 +252,11 @@ void tell_result(request *r, const asx_explore_result *result, const asx_lab_fin
     printf("%s: %llu executions, %llu classes, %llu redundant, %llu blocked, %llu deadlocks, "
            "%llu bugs, %llu steps, %.0f/s%s, %s\n",
            r->test->name, (ull)executions(result, finding), (ull)t->classes, (ull)t->redundant,
-           (ull)t->blocked, (ull)t->deadlocks, (ull)t->bugs, (ull)t->steps, rate(t),
+           (ull)t->blocked, (ull)t->deadlocks, (ull)bugs(t), (ull)t->steps, rate(t),
            estimate, result->complete ? "complete" : "bounded");
     if (!r->search && r->options.mode == ASX_EXPLORE_PCT && r->replay == NULL)
         print_bound(r, t);
     print_rest(r, result);
+    tell_vacuous(r, result);
     tell_trouble(r, result);
 }

@@ -29,14 +29,14 @@ expect found-too 1 '^account_bad: execution [0-9]*: failed: a == 5 ' \
     "$asx" explore --mode optimal "$program" account_bad
 expect nothing-to-run 2 'usage: asx explore' "$asx" explore --mode optimal account_bad
 expect lanes 1 '^1 deposit  *2 withdraw' "$asx" explore "$program" account_bad
-expect where 1 '^load x0 -> 0 .*support_cells.c:[0-9]' "$asx" explore "$program" account_bad
+expect where 1 '^load a -> 0 .*support_cells.c:[0-9]' "$asx" explore "$program" account_bad
 expect shrunk 1 'shrunk from .* to 8 steps of 2 tasks with 2 switches' \
-    "$asx" explore "$program" account_bad
+    "$asx" explore "$program" --seed 2 account_bad
 expect packed 1 'crash pack written to asx-account_bad.pack' "$asx" explore "$program" account_bad
 for word in program test mode seed clock faults verdict failure site version system compiler schedule trace; do
     grep -a -q "^$word " asx-account_bad.pack || { echo "pack: no $word"; bad=1; }
 done
-grep -a -q '^| load x0 -> 0' asx-account_bad.pack || { echo "pack: no interleaving"; bad=1; }
+grep -a -q '^| load a -> 0' asx-account_bad.pack || { echo "pack: no interleaving"; bad=1; }
 expect replayed 0 '^the same failure again$' "$asx" replay asx-account_bad.pack
 sed 's/^failure .*/failure another one/' asx-account_bad.pack >other.pack
 expect another 1 '^not the failure of the pack$' "$asx" replay other.pack
@@ -77,11 +77,11 @@ story() {
     expect "$1-repaired" 0 "^$1_good: .* 0 deadlocks, 0 bugs, .* complete$" \
         "$asx" explore "$program" "$1_good"
 }
-story signal_is_lost 'deadlock: 1 waiter waits for condition' 'signal x3: nothing'
+story signal_is_lost 'deadlock: 1 waiter waits for condition' 'signal condition: nothing'
 story barrier_with_too_few 'deadlock: [12] worker waits to go on' 'wait at barrier'
-story initializer_is_cancelled 'failed: begun == 1' 'checkpoint x[0-9]*: cancelled'
-story receiver_lags 'failed: count == 2' 'receive broadcast x[0-9]*: lagged '
-story value_is_missed 'deadlock: 2 waiter waits for change' 'set watch x1'
+story initializer_is_cancelled 'failed: begun == 1' 'checkpoint: cancelled'
+story receiver_lags 'failed: count == 2' 'receive broadcast reader x0: lagged '
+story value_is_missed 'deadlock: 2 waiter waits for change' 'set watch level'
 expect clean 0 '^account_good: 2 executions, 2 classes, 0 redundant, .* complete$' \
     "$asx" explore "$program" account_good
 expect sampled 0 '^account_good: 1000 schedules sampled, none failed$' \
@@ -91,6 +91,14 @@ expect json 1 '^{"test":"account_bad","mode":"search","executions":[0-9]*,.*"bug
     "$asx" explore "$program" --json account_bad
 expect clean-json 0 '^{"test":"account_good","mode":"optimal","executions":2,"classes":2,.*"complete":true,' \
     "$asx" explore "$program" --json account_good
+if command -v gdb >/dev/null 2>&1; then
+    "$program" --pack stuck.pack lock_order_bad >/dev/null 2>&1
+    for task in account log; do
+        expect "stuck-$task" 0 "^task [0-9]* \"$task\" .*parked" "$asx" replay stuck.pack --gdb
+    done
+    expect stuck-line 0 '#.* log_then_account at .*support_go_locks.c:[0-9]' \
+        "$asx" replay stuck.pack --gdb
+fi
 expect table 0 '^| account_bad  *| *[0-9]*\.\.[0-9]* |' "$program" --table account_bad
 expect table-good 0 '^| test ' "$program" --table account_good
 ! grep -q account_good out || { echo "table: lists a good one"; bad=1; }

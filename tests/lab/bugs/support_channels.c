@@ -39,9 +39,11 @@ static asx_status reads_twice(asx_cx *cx, void *arg)
     asx_rwlock_guard outer, inner;
     (void)arg;
     GOOD(asx_rwlock_read(&rw, cx, &outer));
-    if (bad) {
-        GOOD(asx_rwlock_read(&rw, cx, &inner));
-        GOOD(asx_rwlock_unlock(&inner));
+    if (bad) { /* refused if a writer has asked for it: it would wait for itself */
+        asx_status st = asx_rwlock_read(&rw, cx, &inner);
+        GOOD(st);
+        if (st >= 0)
+            GOOD(asx_rwlock_unlock(&inner));
     }
     GOOD(asx_rwlock_unlock(&outer));
     return ASX_OK;

@@ -615,7 +615,7 @@ static bool pass(walk *w, const place *at, int number)
 
 static void explore(walk *w, const place *at)
 {
-    bool moved = false, ended = true, failed = false;
+    bool moved = false, ended = true;
     for (int i = 0; i < w->p->tasks && w->count.counted; i++) {
         int answers = 1;
         for (int answer = 0; answer < answers; answer++) {
@@ -633,7 +633,6 @@ static void explore(walk *w, const place *at)
                 explore(w, &next);
         }
         ended &= at->s.task[i].phase == ENDED || at->s.task[i].phase == BEFORE;
-        failed |= at->s.task[i].phase == ENDED && at->s.task[i].failed;
         if (w->p->adversarial)
             moved |= pass(w, at, i);
     }
@@ -646,7 +645,7 @@ static void explore(walk *w, const place *at)
         return;
     }
     w->count.classes++;
-    w->count.deadlocks += !ended && !failed;
+    w->count.deadlocks += !ended;
     w->count.odd += ended && (at->s.cell[0] & 1) != 0;
 }
 

@@ -409,3 +409,217 @@ ASX_TEST(a_cell_of_four_bytes_holds_what_is_negative)
     CHECK_EQ(r.totals.executions, 1);
     CHECK_EQ(r.totals.bugs, 0);
 }
+
+/* ---- what is set by no operation ------------------------------------------------------------ */
+
+/* A letter each:
+ *   S x        store 1 into the cell; load it
+ *   u d v      cas it: 5 to 6; 6 to 5; 6 to 7
+ *   a e        semaphore: acquire, release
+ *   L l k      mutex: lock; lock and unlock; try, and unlock if it has it */
+typedef struct cells {
+    int v;
+    asx_lab_semaphore s;
+    asx_lab_mutex m;
+} cells;
+
+typedef enum how { BY_ASSIGNMENT, BY_WRITE, BY_ANOTHER_VARIABLE, HOW_COUNT } how;
+
+/* The tasks of a phase are joined before the cells are set and the next one begins. */
+typedef struct phases {
+    const char *task[2][TASKS - 1];
+    int v[2];
+    uint64_t units[2];
+    bool wide;              /* somebody sends, which is nothing to the others */
+    how how;
+} phases;
+
+typedef struct actor {
+    cells *c;
+    char op;
+} actor;
+
+static cells the_cells;
+static asx_channel_sender phases_tx;
+
+static asx_status act_on_cells(asx_cx *cx, void *arg)
+{
+    const actor *a = arg;
+    cells *c = a->c;
+    switch (a->op) {
+    case 'S':
+        asx_lab_store(cx, &c->v, 1);
+        break;
+    case 'u':
+        (void)asx_lab_cas(cx, &c->v, 5, 6);
+        break;
+    case 'd':
+        (void)asx_lab_cas(cx, &c->v, 6, 5);
+        break;
+    case 'v':
+        (void)asx_lab_cas(cx, &c->v, 6, 7);
+        break;
+    case 'a':
+        return asx_lab_semaphore_acquire(cx, &c->s, 1);
+    case 'e':
+        return asx_lab_semaphore_release(cx, &c->s, 1);
+    case 'L':
+        return asx_lab_mutex_lock(cx, &c->m);
+    case 'l':
+        CHECK_STATUS(asx_lab_mutex_lock(cx, &c->m), ASX_OK);
+        return asx_lab_mutex_unlock(cx, &c->m);
+    case 'k':
+        if (asx_lab_mutex_try_lock(cx, &c->m) == ASX_OK)
+            return asx_lab_mutex_unlock(cx, &c->m);
+        break;
+    default:
+        (void)asx_lab_load(cx, &c->v);
+        break;
+    }
+    return ASX_OK;
+}
+
+/* Its variable is where it was in the phase before. */
+__attribute__((noinline)) static void run_phase(asx_cx *cx, const phases *p, int nth)
+{
+    cells own, *c = p->how == BY_ANOTHER_VARIABLE ? &own : &the_cells;
+    actor actors[TASKS - 1];
+    asx_region r;
+    memset(&c->m, 0, sizeof c->m);
+    c->s.units = p->units[nth];
+    if (p->how == BY_WRITE)
+        asx_lab_write(cx, &c->v, p->v[nth]);
+    else
+        c->v = p->v[nth];
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    for (int i = 0; i < TASKS - 1 && p->task[nth][i] != NULL; i++) {
+        actors[i] = (actor){ c, *p->task[nth][i] };
+        CHECK_STATUS(asx_spawn(&r, "t", act_on_cells, &actors[i]), ASX_OK);
+    }
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+static asx_status send_one(asx_cx *cx, void *arg)
+{
+    int message = 1;
+    (void)arg;
+    return asx_channel_send(&phases_tx, cx, &message);
+}
+
+static void run_phases(asx_cx *cx, void *arg)
+{
+    const phases *p = arg;
+    asx_channel_receiver rx;
+    asx_region r;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    if (p->wide) {
+        CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &phases_tx, &rx), ASX_OK);
+        CHECK_STATUS(asx_spawn(&r, "s", send_one, NULL), ASX_OK);
+    }
+    run_phase(cx, p, 0);
+    run_phase(cx, p, 1);
+    (void)asx_region_close(&r, ASX_OK);
+}
+
+static void count_phases(uint64_t classes, phases p)
+{
+    for (int i = 0; i < 2 * HOW_COUNT; i++) {
+        p.wide = i % 2 == 0;
+        p.how = (how)(i / 2);
+        CHECK_EQ(classes_of(run_phases, &p), classes);
+        asx_explore_options options = { .mode = ASX_EXPLORE_SOURCE };
+        asx_explore_result r = classes_explore(run_phases, &p, &options);
+        CHECK(r.complete);
+        CHECK_EQ(r.totals.classes, classes);
+        options = (asx_explore_options){ .jobs = 2 };
+        r = classes_explore(run_phases, &p, &options);
+        CHECK(r.complete);
+        CHECK_EQ(r.totals.executions, classes);
+    }
+}
+
+#define PHASES(n, ...) count_phases((n), (phases){ __VA_ARGS__ })
+#define P(a, ...) .task = { { a }, { __VA_ARGS__ } }
+
+/* The store of the first phase leaves 1, and nothing of the second finds that. */
+ASX_TEST(what_is_set_plainly_between_phases_is_seen)
+{
+    PHASES(2, P("S", "u", "d"), .v = { 0, 5 });
+    PHASES(2, P("S", "d", "u"), .v = { 0, 5 });
+    PHASES(2, P("S", "u", "v"), .v = { 0, 5 });
+    PHASES(2, P("S", "v", "u"), .v = { 0, 5 });
+    PHASES(6, P("S", "u", "u", "d"), .v = { 0, 5 });
+    PHASES(5, P("S", "u", "d", "d"), .v = { 0, 5 });
+    PHASES(5, P("S", "u", "v", "x"), .v = { 0, 5 });
+    PHASES(5, P("S", "x", "v", "u"), .v = { 0, 5 }); /* who only looks may be the first to see it */
+    PHASES(2, P("u", "x", "u"), .v = { 5, 5 });
+    PHASES(2, P("x", "x", "u"), .v = { 0, 5 });
+}
+
+ASX_TEST(locks_and_semaphores_that_are_made_anew_are_as_new)
+{
+    PHASES(2, P("a", "e", "a"), .units = { 1, 1 });
+    PHASES(2, P("a", "a", "e"), .units = { 1, 1 });
+    PHASES(1, P("e", "e", "a"), .units = { 4, 0 });
+    PHASES(2, P("e", "a", "a"), .units = { 4, 1 });
+    PHASES(2, P("L", "l", "l"), .v = { 0, 0 });
+    PHASES(3, P("L", "l", "k"), .v = { 0, 0 });
+}
+
+/* ---- who has a read-write lock and asks for it again ----------------------------------------- */
+
+static asx_rwlock shelf;
+
+static asx_status reads_again(asx_cx *cx, void *arg)
+{
+    asx_rwlock_guard outer, inner;
+    asx_status st = asx_rwlock_read(&shelf, cx, &outer);
+    (void)arg;
+    if (st < 0)
+        return st;
+    st = asx_rwlock_read(&shelf, cx, &inner);
+    asx_lab_check(cx, st == ASX_OK || st == ASX_E_WOULD_DEADLOCK);
+    if (st == ASX_OK)
+        st = asx_rwlock_unlock(&inner);
+    return asx_rwlock_unlock(&outer);
+}
+
+static asx_status wants_to_write_what_it_reads(asx_cx *cx, void *arg)
+{
+    asx_rwlock_guard outer, inner;
+    asx_status st = asx_rwlock_read(&shelf, cx, &outer);
+    (void)arg;
+    if (st < 0)
+        return st;
+    asx_lab_check(cx, asx_rwlock_write(&shelf, cx, &inner) == ASX_E_WOULD_DEADLOCK);
+    return asx_rwlock_unlock(&outer);
+}
+
+static asx_status writes_it(asx_cx *cx, void *arg)
+{
+    asx_rwlock_guard guard;
+    asx_status st = asx_rwlock_write(&shelf, cx, &guard);
+    (void)arg;
+    return st < 0 ? st : asx_rwlock_unlock(&guard);
+}
+
+static void beside_a_writer(asx_cx *cx, void *arg)
+{
+    const asx_task_fn *reader = arg;
+    asx_region r;
+    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&r, "shelf", &shelf), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "reader", *reader, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "writer", writes_it, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+}
+
+/* As in any runtime: it is refused where it would have to wait for itself, and nobody is stuck. The
+ * request to write comes before the first read-lock and its end too, or in one of the three gaps
+ * between the reader's steps, or after all of them. */
+ASX_TEST(who_has_a_read_write_lock_is_refused_what_it_would_wait_for)
+{
+    asx_task_fn again = reads_again, up = wants_to_write_what_it_reads;
+    CHECK_EQ(classes_of(beside_a_writer, &again), 5);
+    CHECK_EQ(classes_of(beside_a_writer, &up), 4);
+}

@@ -4,6 +4,8 @@
 #include <asx/asx.h>
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "harness.h"
 
@@ -295,4 +297,125 @@ ASX_TEST(a_region_has_a_deadline_of_its_own_however_many_were_opened_before)
     CHECK_EQ(few.totals.executions, 4);
     CHECK_EQ(many.totals.executions, few.totals.executions);
     CHECK_EQ(many.totals.deadlocks, few.totals.deadlocks);
+}
+
+/* ---- cells that have no name but their address ---------------------------------------------- */
+
+enum { APART = 16, PLACES = 64 };
+
+/* Two add to a cell, which is at the next of some places in each execution. */
+typedef struct roaming {
+    int *from;
+    size_t places, next;
+    bool sends; /* somebody does too: operations access several objects ... */
+    bool late;  /* ... and is started last */
+    asx_channel_sender tx;
+} roaming;
+
+static int in_the_data[APART * PLACES];
+
+static asx_status adds(asx_cx *cx, void *arg)
+{
+    (void)asx_lab_fetch_add(cx, (int *)arg, 1);
+    return ASX_OK;
+}
+
+static asx_status sends_once(asx_cx *cx, void *arg)
+{
+    int message = 1;
+    return asx_channel_send(&((roaming *)arg)->tx, cx, &message);
+}
+
+static void roams(asx_cx *cx, void *arg)
+{
+    roaming *o = arg;
+    int *cell = &o->from[o->next++ % o->places * APART];
+    asx_channel_receiver rx;
+    asx_region r;
+    *cell = 0;
+    asx_lab_check(cx, asx_region_open(cx, &r, NULL) == ASX_OK);
+    if (o->sends)
+        asx_lab_check(cx, asx_channel_create(&r, sizeof(int), 1, &o->tx, &rx) == ASX_OK);
+    if (o->sends && !o->late)
+        asx_lab_check(cx, asx_spawn(&r, "s", sends_once, o) == ASX_OK);
+    asx_lab_check(cx, asx_spawn(&r, "a", adds, cell) == ASX_OK);
+    asx_lab_check(cx, asx_spawn(&r, "b", adds, cell) == ASX_OK);
+    if (o->late)
+        asx_lab_check(cx, asx_spawn(&r, "s", sends_once, o) == ASX_OK);
+    asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_OK);
+    asx_lab_check(cx, *cell == 2);
+}
+
+static asx_explore_result explore_roaming(const asx_explore_options *options, int *from,
+                                          size_t places, bool sends)
+{
+    roaming o = { .from = from, .places = places, .sends = sends };
+    asx_explore_result result;
+    CHECK_STATUS(asx_explore(options, roams, &o, &result), ASX_OK);
+    CHECK_EQ(result.totals.bugs, 0);
+    return result;
+}
+
+ASX_TEST(a_cell_that_is_elsewhere_in_the_next_execution_ends_the_exploration)
+{
+    int *memory = calloc(PLACES, APART * sizeof *memory);
+    CHECK(memory != NULL);
+    for (size_t places = 1; places < PLACES; places++)
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            asx_explore_options options = { .seed = seed, .jobs = seed == 1 ? 2 : 1 };
+            if (seed == 2)
+                options.mode = ASX_EXPLORE_SOURCE;
+            asx_explore_result r = explore_roaming(&options, memory, places, true);
+            CHECK_STATUS(r.status, places > 1 ? ASX_E_DIVERGED : ASX_OK);
+            CHECK_EQ(r.complete, places == 1);
+            CHECK_EQ(r.cell_moved, places > 1);
+            CHECK_EQ(strstr(r.unsupported_site, "test_names.c:") != NULL, places > 1);
+            CHECK(places > 1 || r.totals.classes == 2);
+        }
+    free(memory);
+}
+
+/* Nothing that is left to do names it. */
+ASX_TEST(a_cell_may_be_anywhere_if_operations_access_one_object_or_all_orders_are_run)
+{
+    int *memory = calloc(PLACES, APART * sizeof *memory);
+    asx_explore_options options = { .seed = 0 };
+    CHECK(memory != NULL);
+    asx_explore_result r = explore_roaming(&options, memory, PLACES, false);
+    CHECK(r.complete && !r.cell_moved && r.totals.executions == 2);
+    options.mode = ASX_EXPLORE_DFS;
+    r = explore_roaming(&options, memory, PLACES, true);
+    CHECK(r.complete && !r.cell_moved && r.totals.classes == 2);
+    options.mode = ASX_EXPLORE_RANDOM;
+    options.executions_max = 50;
+    r = explore_roaming(&options, memory, PLACES, true);
+    CHECK_STATUS(r.status, ASX_OK);
+    CHECK(!r.cell_moved);
+    free(memory);
+}
+
+/* It is another variable each time, and executions are begun in vain. */
+ASX_TEST(an_execution_that_leads_nowhere_is_not_believed)
+{
+    asx_explore_options options = { .seed = 0 };
+    asx_explore_result r = explore_roaming(&options, in_the_data, PLACES, true);
+    CHECK(r.totals.blocked != 0);
+    CHECK_STATUS(r.status, ASX_E_DIVERGED);
+    CHECK(!r.complete && !r.cell_moved);
+    r = explore_roaming(&options, in_the_data, 1, true);
+    CHECK(r.complete && r.totals.executions == 2);
+}
+
+/* What was done is forgotten with the first execution, in which nobody had sent anything yet. */
+ASX_TEST(a_cell_that_moves_is_told_of_also_if_an_execution_in_vain_is_all_that_shows_it)
+{
+    int *memory = calloc(PLACES, APART * sizeof *memory);
+    roaming o = { .from = memory, .places = PLACES, .sends = true, .late = true };
+    asx_explore_options options = { .seed = 0 };
+    asx_explore_result r;
+    CHECK(memory != NULL);
+    CHECK_STATUS(asx_explore(&options, roams, &o, &r), ASX_OK);
+    CHECK_STATUS(r.status, ASX_E_DIVERGED);
+    CHECK(!r.complete && r.cell_moved);
+    free(memory);
 }

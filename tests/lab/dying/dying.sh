@@ -29,7 +29,7 @@ for one in "faults SIGSEGV" "overflows SIGSEGV" "aborts SIGABRT" "exits exit() w
     why=${one#* }
     "$program" --time 0.1 "$test" > out 2>&1 && fail "$test ends with success"
     grep -q "^$test: execution .*: died: $why\$" out || fail "$test: it does not say why"
-    grep -q "load x0 -> 2 .*support_dying.c:" out || fail "$test: the interleaving is missing"
+    grep -q "load order -> 2 .*support_dying.c:" out || fail "$test: the interleaving is missing"
     "$program" --replay "asx-$test.pack" --same --time 0.1 > out 2>&1 ||
         fail "$test: the pack does not end like this"
     grep -q "^the same failure again\$" out || fail "$test: it is not the same"
@@ -66,8 +66,88 @@ for one in "faults SIGSEGV" "exits exit() was called" \
     has_trace "$test"
 done
 
+# A debugger stops before the frames of who panics are left.
+"$program" panics > out 2>&1 && fail "panics ends with success"
+grep -q '^panics: schedule .*: failed: panicked: it is 2' out || fail "it does not say why"
+if command -v gdb > /dev/null 2>&1; then
+    "$asx" replay asx-panics.pack --gdb > out 2>&1 < /dev/null
+    grep -q '^#0 .*asx_lab_failed_here .*panicked: it is 2' out || fail "the debugger does not stop"
+    grep -q '^#.* panics_at_two .*support_dying.c:' out || fail "the frames of who panics are gone"
+fi
+
 sed 's/^failure .*/failure SIGSEGV/' asx-exits.pack > other
 "$program" --replay other --same > out 2>&1 && fail "another death is taken for the same"
+
+# Of who ends the process without a word another one tells; and the tests behind it are run.
+for one in "leaves _exit(0)" "is_killed SIGKILL" "ends_thread pthread_exit()"; do
+    test=${one%% *}
+    how=${one#* }
+    for jobs in 1 2; do
+        for mode in search optimal; do
+            set -- --jobs $jobs lives "$test" lives_on
+            [ "$mode" = search ] || set -- --mode "$mode" "$@"
+            "$program" "$@" > out 2>&1
+            [ $? = 1 ] || fail "$test: it ends with success, or with trouble"
+            grep -q -x -F "$test: died: the process ended by $how" out ||
+                fail "$test: it is not told how it ends"
+            [ "$(grep -c "^lives.* complete\$" out)" = 2 ] || fail "$test: takes others along"
+            "$program" --json "$@" > out 2> err
+            [ $? = 1 ] || fail "$test: it ends with success, or with trouble"
+            [ "$(grep -c '^{"test".*}$' out)" = 3 ] || fail "$test: there are not three results"
+            grep -q "^{\"test\":\"$test\",.*\"bugs\":1,\"complete\":false,\"seconds\"" out ||
+                fail "$test: it is no bug"
+        done
+    done
+done
+# How the first one ended, not those that are ended because of it; on one processor they are late.
+if command -v taskset > /dev/null 2>&1; then
+    one=$(taskset -pc $$ | sed 's/.*: //; s/[-,].*//')
+    left=150
+    while [ $left != 0 ]; do
+        taskset -c "$one" "$program" --jobs 2 leaves > out 2>&1
+        grep -q '^leaves: died: .* _exit(0)$' out || fail "leaves: it is told how another one ends"
+        left=$((left - 1))
+    done
+fi
+"$program" --mode optimal faults leaves lives_on aborts is_killed > out 2>&1
+[ $? = 1 ] || fail "who dies one after the other does not fail"
+[ "$(grep -c ': died: ' out)" = 4 ] || fail "not everyone who dies is told of"
+grep -q '^lives_on: .* complete$' out || fail "who dies takes the next one along"
+
+# It does not hear an interrupt; a later one ends it.
+"$program" --mode optimal stays > out 2>&1 &
+stuck=$!
+sleep 0.5
+kill -INT $stuck
+sleep 0.1
+kill -INT $stuck
+sleep 0.2
+kill -0 $stuck 2> /dev/null || fail "stays: an interrupt that comes twice ends the process"
+sleep 1
+kill -INT $stuck
+wait $stuck
+[ $? = 130 ] || fail "stays: a later interrupt does not end the process"
+
+# Who goes round for ever is named, and counted.
+"$program" --json --max-steps 200 turns > out 2>&1
+[ $? = 1 ] || fail "turns: it ends with success, or with trouble"
+grep -q '"bugs":1,"complete":false' out || fail "turns: is no bug"
+"$program" --mode optimal --max-steps 200 turns > out 2>&1
+grep -q '^turns: execution .*: too long: .* 3 reader' out || fail "turns: it does not say who"
+
+# What has not become smaller was not shrunk; what does not repeat either.
+"$program" panics > out 2>&1
+grep -q 'shrunk from \(.*\) to \1$' out && fail "panics: is shrunk to what it was"
+"$program" fails_once > out 2>&1
+grep -q 'the failure does not repeat' out || fail "fails_once: it does"
+grep -q 'shrunk' out && fail "fails_once: it was shrunk"
+
+# Who shares variables plainly is told that nothing was explored.
+"$program" shares_plainly > out 2>&1 || fail "shares_plainly: it fails"
+grep -q '^shares_plainly: its tasks do nothing that another one could see; ' out ||
+    fail "shares_plainly: it is not told that nothing was explored"
+"$program" lives > out 2>&1
+grep -q 'its tasks do nothing' out && fail "lives: its tasks do something"
 
 # What was found before is not lost, and one object is printed for who dies.
 "$program" --json --mode optimal lives exits > out 2> err && fail "the two end with success"

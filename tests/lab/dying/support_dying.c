@@ -1,7 +1,9 @@
-/* support_dying.c - lab tests that end their process in some schedules; for dying.sh. */
+/* support_dying.c - lab tests that end their process, and others that are told of oddly. */
 #define _GNU_SOURCE
 #include <asx/asx.h>
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -69,6 +71,58 @@ static asx_status exits_at_two(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+static asx_status leaves_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2)
+        _exit(0);
+    return ASX_OK;
+}
+
+static asx_status is_killed_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2)
+        (void)raise(SIGKILL);
+    return ASX_OK;
+}
+
+static asx_status ends_thread_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2)
+        pthread_exit(NULL);
+    return ASX_OK;
+}
+
+/* It ends no process, but its frames. */
+static asx_status panics_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    if (asx_lab_load(cx, &order) == 2)
+        asx_panic(cx, "it is %d", order);
+    return ASX_OK;
+}
+
+static asx_status turns_at_two(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    while (asx_lab_load(cx, &order) == 2)
+        continue;
+    return ASX_OK;
+}
+
+static int counter;
+
+/* Fails, but not again. */
+static asx_status counts(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    (void)asx_lab_load(cx, &order);
+    asx_lab_check(cx, ++counter != 3);
+    return ASX_OK;
+}
+
 static asx_status stays_at_two(asx_cx *cx, void *arg)
 {
     (void)arg;
@@ -127,3 +181,31 @@ ASX_LAB_TEST(exits) { read_by(cx, exits_at_two); }
 ASX_LAB_TEST(stays) { read_by(cx, stays_at_two); }
 ASX_LAB_TEST(sleeps) { read_by(cx, sleeps_at_two); }
 ASX_LAB_TEST(waits) { read_by(cx, waits_at_two); }
+ASX_LAB_TEST(leaves) { read_by(cx, leaves_at_two); }
+ASX_LAB_TEST(is_killed) { read_by(cx, is_killed_at_two); }
+ASX_LAB_TEST(ends_thread) { read_by(cx, ends_thread_at_two); }
+ASX_LAB_TEST(lives_on) { read_by(cx, only_reads); }
+ASX_LAB_TEST(panics) { read_by(cx, panics_at_two); }
+ASX_LAB_TEST(turns) { read_by(cx, turns_at_two); }
+ASX_LAB_TEST(fails_once) { read_by(cx, counts); }
+
+static int plain;
+
+static asx_status adds_plainly(asx_cx *cx, void *arg)
+{
+    (void)cx;
+    (void)arg;
+    plain++;
+    return ASX_OK;
+}
+
+ASX_LAB_TEST(shares_plainly)
+{
+    asx_region r;
+    plain = 0;
+    asx_region_open(cx, &r, NULL);
+    asx_spawn(&r, "one", adds_plainly, NULL);
+    asx_spawn(&r, "two", adds_plainly, NULL);
+    asx_region_close(&r, ASX_OK);
+    asx_lab_check(cx, plain == 2);
+}
