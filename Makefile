@@ -204,6 +204,7 @@ install: all
 format-check:
 	tools/check-tidy
 	tools/check-layers
+	tools/check-tags
 
 clean:
 	rm -rf build

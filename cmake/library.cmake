@@ -7,9 +7,11 @@ set(sources)
 foreach(module IN LISTS ASX_MODULES)
   file(GLOB found CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/src/${module}/*.c"
-    "${PROJECT_SOURCE_DIR}/src/${module}/*.S")
+    "${PROJECT_SOURCE_DIR}/src/${module}/*.S"
+    "${PROJECT_SOURCE_DIR}/src/${module}/*/*.c") # the rooms of a module
   list(APPEND sources ${found})
 endforeach()
+list(FILTER sources EXCLUDE REGEX "/src/(lab/main|see/mutexwatch)/") # libraries of their own
 file(GLOB public_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/asx/*.h")
 
 set(ASX_LIBRARY_EXISTS FALSE)
@@ -22,7 +24,8 @@ if(sources)
   target_compile_definitions(asx_objects PRIVATE ASX_BUILDING)
   target_link_libraries(asx_objects PRIVATE asx_internal)
   # Whoever explores waits for it: what it takes in size it gains in time.
-  file(GLOB lab_sources "${PROJECT_SOURCE_DIR}/src/lab/*.c")
+  set(lab_sources ${sources})
+  list(FILTER lab_sources INCLUDE REGEX "/src/lab/")
   set_source_files_properties(${lab_sources} PROPERTIES
     COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
   # Records are cleared by a few wide stores: a `rep stos`, which GCC would take from 100 bytes on,

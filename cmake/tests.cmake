@@ -147,24 +147,24 @@ function(asx_add_engine_test name source support filter definitions)
 endfunction()
 if(TARGET lab-classes-reference AND NOT CMAKE_CROSSCOMPILING AND NOT ASX_LTO
     AND NOT ASX_TEST_LAUNCHER)
-  # What becomes of a sequence is remembered (src/lab/dpor_seen.c): the first of these programs shows
+  # What becomes of a sequence is remembered (src/lab/dpor/seen.c): the first of these programs shows
   # if nobody looks whether anything else is left.
   asx_add_engine_test(lab-classes-seen classes/test_reference.c lab-classes-support random_programs
-    ASX__SEEN_FROM=0 "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c")
+    ASX__SEEN_FROM=0 "${PROJECT_SOURCE_DIR}/src/lab/dpor/seen.c")
   asx_add_engine_test(lab-dpor-seen dpor/test_engine.c lab-dpor-support rests_on
-    ASX__SEEN_FROM=0 "${PROJECT_SOURCE_DIR}/src/lab/dpor_seen.c")
-  # What could have been otherwise is looked for as it is where much was before (src/lab/dpor_find.c),
-  # where a step is in a sequence as if it were long (src/lab/dpor_tree.c); clocks are trees
-  # (src/lab/dpor_clocks.h), which makes who sleeps a matter of the explorer.
-  file(GLOB engine_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/lab/dpor*.c")
+    ASX__SEEN_FROM=0 "${PROJECT_SOURCE_DIR}/src/lab/dpor/seen.c")
+  # What could have been otherwise is looked for as it is where much was before (src/lab/dpor/find.c),
+  # where a step is in a sequence as if it were long (src/lab/dpor/tree.c); clocks are trees
+  # (src/lab/dpor/clocks.h), which makes who sleeps a matter of the explorer.
+  file(GLOB engine_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/lab/dpor/*.c")
   set(engine_rare ASX__WALK_MOST=0 ASX__SEEN_FROM=0 ASX__SHARE_FROM=0 ASX__FIND_FROM=0)
   asx_add_engine_test(lab-dpor-rare dpor/test_engine.c lab-dpor-support dense_programs
     "${engine_rare}" ${engine_sources})
   asx_add_engine_test(lab-classes-trees classes/test_reference.c lab-classes-support random_programs
     "${engine_rare};ASX__CLOCK_LANES=2u;ASX__CLOCK_FAN_BITS=1u" ${engine_sources})
-  # What trees have in common is looked for after each execution (src/lab/dpor_branch.h).
+  # What trees have in common is looked for after each execution (src/lab/dpor/branch.h).
   asx_add_engine_test(lab-dpor-shared dpor/test_work.c lab-dpor-support several_engines
-    "ASX__SHARE_FROM=0;ASX__TOLD_MOST=1" ${engine_sources} "${PROJECT_SOURCE_DIR}/src/lab/pool.c")
+    "ASX__SHARE_FROM=0;ASX__TOLD_MOST=1" ${engine_sources} "${PROJECT_SOURCE_DIR}/src/lab/jobs/backlog.c")
   set_tests_properties(lab-classes-seen lab-classes-trees PROPERTIES
     ENVIRONMENT "ASX_CLASSES_SEED=8653;ASX_CLASSES_PROGRAMS=600")
   set_tests_properties(lab-dpor-rare PROPERTIES ENVIRONMENT "ASX_DENSE_PROGRAMS=3000")

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab/pack.h"
+#include "lab/main/pack.h"
 
 /* What a terminal sends goes to the program too, which ends in its own way, or is debugged. */
 typedef struct signals {

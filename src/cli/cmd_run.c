@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/pack.h"
+#include "lab/main/pack.h"
 #include "trace/trace.h"
 
 #define PROGRAM_HEAD "# asx run vehicle=%s mode=%s line=%u file=%s\n"

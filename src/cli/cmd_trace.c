@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/oracle.h"
-#include "lab/pack.h"
+#include "lab/oracle/oracle.h"
+#include "lab/main/pack.h"
 #include "trace/foata.h"
 
 static int show(const char *path)

@@ -59,14 +59,14 @@ typedef struct maker {
 } maker;
 
 /* What the words of an event are serials of. */
-typedef struct shape {
+typedef struct event_form {
     uint32_t kind;
     type object, a, b;
     bool creates;
     bool reads_region;        /* a task begins or ends in one */
-} shape;
+} event_form;
 
-static const shape shapes[] = {
+static const event_form shapes[] = {
     { ASX_EVENT_REGION_OPEN, REGION, REGION, NOTHING, true, false },
     { ASX_EVENT_REGION_STATE, REGION, NOTHING, NOTHING, false, false },
     { ASX_EVENT_REGION_CANCEL, REGION, NOTHING, NOTHING, false, false },
@@ -104,9 +104,9 @@ static const shape shapes[] = {
 };
 
 /* Mutexes and their like: a type is TYPES + the first event in the list that is about one. */
-static shape shape_of_listed(size_t at)
+static event_form shape_of_listed(size_t at)
 {
-    shape s = { .kind = listed[at].kind };
+    event_form s = { .kind = listed[at].kind };
     size_t first = 0, len = strlen(listed[at].name);
     while (strcmp(listed[first].object, listed[at].object) != 0)
         first++;
@@ -115,7 +115,7 @@ static shape shape_of_listed(size_t at)
     return s;
 }
 
-static shape shape_of(uint32_t kind)
+static event_form shape_of(uint32_t kind)
 {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         if (shapes[i].kind == kind)
@@ -123,7 +123,7 @@ static shape shape_of(uint32_t kind)
     for (size_t i = 0; i < LISTED_LEN && kind > ASX_EVENT_USER; i++)
         if (listed[i].kind == kind)
             return shape_of_listed(i);
-    return (shape){ .kind = kind }; /* numbers only */
+    return (event_form){ .kind = kind }; /* numbers only */
 }
 
 static const char *type_name(type kind)
@@ -227,7 +227,7 @@ static char *name_in(const resource *creator, char mark, uint32_t n)
                   n);
 }
 
-static void name_created(maker *m, const asx_event *event, const shape *s)
+static void name_created(maker *m, const asx_event *event, const event_form *s)
 {
     if (find(m, TASK, event->task) == NULL || find(m, s->object, event->object) == NULL)
         return;
@@ -248,7 +248,7 @@ static void name_created(maker *m, const asx_event *event, const shape *s)
 
 /* 0.1:3: what the third access of the task is of. Of these names of a cell the least one is its
  * own: it is the same in whatever order the tasks came to it. */
-static void name_cell(maker *m, const asx_event *event, const shape *s)
+static void name_cell(maker *m, const asx_event *event, const event_form *s)
 {
     if (find(m, TASK, event->task) == NULL || find(m, s->object, event->object) == NULL)
         return;
@@ -266,7 +266,7 @@ static void name_cell(maker *m, const asx_event *event, const shape *s)
 }
 
 /* The name that it got in the pass before. */
-static void take_name(maker *m, maker *named, const asx_event *event, const shape *s)
+static void take_name(maker *m, maker *named, const asx_event *event, const event_form *s)
 {
     resource *cell = find(m, s->object, event->object);
     resource *same = find(named, s->object, event->object);
@@ -305,7 +305,7 @@ static void after(maker *m, type kind, uint64_t serial, bool writes, uint64_t *l
         *layer = r->read + 1;
 }
 
-static uint64_t region_of(maker *m, const asx_event *event, const shape *s)
+static uint64_t region_of(maker *m, const asx_event *event, const event_form *s)
 {
     if (!s->reads_region)
         return 0;
@@ -335,7 +335,7 @@ static void touch(touches *t, type kind, uint64_t serial, bool writes)
 /* The ends of a channel, how many senders it has, and from SLOTS on its slots. */
 enum { TAIL, HEAD, SENDERS, SLOTS };
 
-static void touch_part(touches *t, const shape *s, const asx_event *event, uint64_t part)
+static void touch_part(touches *t, const event_form *s, const asx_event *event, uint64_t part)
 {
     uint64_t words[] = { (uint64_t)s->object, event->object, part };
     touch(t, PART, asx__hash_words(0, words, 3), true);
@@ -348,13 +348,13 @@ static bool is_message(uint32_t kind)
 }
 
 /* Of a channel with slots; else 0. */
-static uint64_t slots_of(maker *m, const asx_event *event, const shape *s)
+static uint64_t slots_of(maker *m, const asx_event *event, const event_form *s)
 {
     const resource *r = find(m, s->object, event->object);
     return r != NULL ? r->capacity : 0;
 }
 
-static void touch_object(maker *m, touches *t, const asx_event *event, const shape *s)
+static void touch_object(maker *m, touches *t, const asx_event *event, const event_form *s)
 {
     uint64_t slots = slots_of(m, event, s);
     if (event->kind == ASX_EVENT_CELL_ACCESS) {
@@ -376,7 +376,7 @@ static void touch_object(maker *m, touches *t, const asx_event *event, const sha
         touch(t, s->object, event->object, true);
 }
 
-static uint64_t layer_of(maker *m, const asx_event *event, const shape *s)
+static uint64_t layer_of(maker *m, const asx_event *event, const event_form *s)
 {
     uint64_t layer = m->barrier + 1;
     uint64_t region = region_of(m, event, s);
@@ -416,7 +416,7 @@ static char *word_text(maker *m, type kind, uint64_t value)
     return r != NULL ? format("%s %s", type_name(kind), r->name) : NULL;
 }
 
-static char *event_text(maker *m, const asx_event *event, const shape *s)
+static char *event_text(maker *m, const asx_event *event, const event_form *s)
 {
     bool obligation = s->object == OBLIGATION;
     char *object = word_text(m, s->object, event->object);
@@ -472,7 +472,7 @@ static void wake(maker *m, const asx_event *event)
 
 static void note(maker *m, maker *named, asx__foata *f, const asx_event *event)
 {
-    shape s = shape_of(event->kind);
+    event_form s = shape_of(event->kind);
     if (event->kind == ASX_EVENT_TASK_WAKE)
         wake(m, event);
     if (is_schedule(event->kind))
@@ -494,7 +494,7 @@ static void name_cells(maker *m, asx_trace_reader reader)
 {
     asx_event event;
     while (asx_trace_reader_next(&reader, &event) >= 0 && !m->no_memory) {
-        shape s = shape_of(event.kind);
+        event_form s = shape_of(event.kind);
         if (event.kind == ASX_EVENT_TASK_SPAWN)
             name_created(m, &event, &s);
         else if (event.kind == ASX_EVENT_CELL_ACCESS)

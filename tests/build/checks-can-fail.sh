@@ -61,7 +61,7 @@ lines() {
     awk -v n="$1" -v text="$2" 'BEGIN { for (i = 0; i < n; i++) print text }'
 }
 
-for check in check-layers check-tidy check-kernel check-headers; do
+for check in check-layers check-tags check-tidy check-kernel check-headers; do
     good_tree
     cases=$((cases + 1))
     if ! run_check $check >"$work/out" 2>&1; then
@@ -109,10 +109,52 @@ expect_failure check-layers "not by .."
 good_tree
 echo '#include "task.h"' >>src/sched/task.c
 expect_failure check-layers 'write "sched/task.h"'
+with_rooms() {
+    good_tree
+    printf 'lab 6: base\nlab/low 0:\nlab/high 1: low\n' >>layers.txt
+    mkdir -p src/lab/low src/lab/high
+    printf '#pragma once\n#include "base/list.h"\n' >src/lab/low/low.h
+    printf '#include "lab/low/low.h"\n' >src/lab/high/high.c
+}
+with_rooms
+cases=$((cases + 1))
+run_check check-layers >"$work/out" 2>&1 || { cat "$work/out"; failures=$((failures + 1)); }
+with_rooms
+printf '#pragma once\n' >src/lab/high/high.h
+echo '#include "lab/high/high.h"' >>src/lab/low/low.h
+expect_failure check-layers "lab/low may not include lab/high"
+with_rooms
+echo 'lab/high 0: low' >>layers.txt
+expect_failure check-layers "lab/high may not list lab/low"
+with_rooms
+printf '#include "base/list.h"\n' >src/lab/homeless.c
+expect_failure check-layers "a source of lab lies in a room"
+with_rooms
+echo '#include "lab/low.h"' >>src/lab/high/high.c
+expect_failure check-layers "lab/low.h lies in no room"
 good_tree
 rm -rf src include
 mkdir -p src include/asx
 expect_failure check-layers "nothing to check"
+
+# Tags.
+good_tree
+echo 'struct asx__pool { int x; };' >>src/base/list.h
+echo 'typedef struct asx__pool { /* { */ long y; } asx__pool;' >>src/sched/task.c
+expect_failure check-tags "src/sched/task.c:7: asx__pool is another type at src/base/list.h:2"
+good_tree
+echo 'enum asx__clock { A };' >>src/base/list.h
+echo 'typedef unsigned asx__clock;' >>src/sched/task.c
+expect_failure check-tags "asx__clock is another type"
+good_tree
+echo 'typedef int asx__row;' >>src/base/list.h
+echo 'typedef unsigned asx__row;' >>src/sched/task.c
+expect_failure check-tags "asx__row is another type"
+good_tree
+echo 'typedef unsigned long long ull;' | tee -a src/base/list.h >>src/sched/task.c
+echo '/* struct asx__x { */ struct asx__x;' | tee -a src/base/list.h >>src/sched/task.c
+cases=$((cases + 1))
+run_check check-tags >"$work/out" 2>&1 || { cat "$work/out"; failures=$((failures + 1)); }
 
 # Tidy.
 good_tree

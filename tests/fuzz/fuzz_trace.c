@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "lab/bytes.h"
-#include "lab/oracle.h"
+#include "base/bytes.h"
+#include "lab/oracle/oracle.h"
 #include "trace/foata.h"
 #include "trace/trace.h"
 

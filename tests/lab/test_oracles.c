@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "lab/oracle.h"
+#include "lab/oracle/oracle.h"
 
 /* ---- a good run, as a list of events --------------------------------------------------------- */
 

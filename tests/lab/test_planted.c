@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "lab/oracle.h"
+#include "lab/explore/explore.h"
 #include "sched/sched.h"
 #include "sync/sync.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "lab/oracle.h"
+#include "lab/oracle/oracle.h"
 #include "trace/trace.h"
 
 #define OPEN(region, parent) { .kind = ASX_EVENT_REGION_OPEN, .object = (region), .a = (parent) }

@@ -13,7 +13,7 @@
  *   delay      a step that is weak: a load that sees an older value than the newest, a store that
  *              is overtaken by one that came later
  *
- * Memory is that of lab/weak.h. Plain data goes through model_read() and model_write(), which ask
+ * Memory is that of weak.h. Plain data goes through model_read() and model_write(), which ask
  * for happens-before: two accesses that are not ordered, one of them a write, are a race and end
  * the run.
  *
@@ -33,7 +33,7 @@
 
 #include "base/atomic.h"
 
-#include "lab/weak.h"
+#include "model/weak.h"
 
 #define MODEL_THREADS_MAX ASX__WEAK_THREADS_MAX
 

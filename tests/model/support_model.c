@@ -1,4 +1,4 @@
-/* What is behind model.h: programs as lab tests, model atomics as operations on lab/weak.h. */
+/* What is behind model.h: programs as lab tests, model atomics as operations on weak.h. */
 #define ASX__MODEL_ATOMICS "model/model.h"
 #define ASX__MODEL_LOCKS
 #include "base/atomic.h"

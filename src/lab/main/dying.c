@@ -25,7 +25,7 @@
  * Of what ends the process without a word, _exit() or SIGKILL, its parent tells (supervise.c). It
  * does not know the schedule; so whoever can tell does it here.
  */
-#include "lab/lab_main.h"
+#include "lab/main/lab_main.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
-#include "lab/pack.h"
+#include "lab/main/pack.h"
 
 #define TICKS_PER_S 4 /* looks in a second of processor time */
 #define PATIENCE_S 10
@@ -52,7 +52,7 @@
 enum { TELLING = 1, TOLD };
 
 static struct {
-    request *r;     /* NULL: no test is being run */
+    lab_request *r;     /* NULL: no test is being run */
     bool runs_here; /* not in another process */
     bool is_first;  /* this process explores, and is no worker */
     uint64_t runs;
@@ -114,7 +114,7 @@ void test_run(asx_cx *cx, void *arg)
     test->fn(cx, NULL);
 }
 
-void watch_begin(request *r)
+void watch_begin(lab_request *r)
 {
     watched.r = r;
     watched.runs_here = false;
@@ -158,7 +158,7 @@ static ASX_PRINTF(2, 3) bool say(int fd, const char *format, ...)
 }
 
 /* To the file `packed`. False: it could not be written. */
-static bool write_pack(const request *r, const char *why)
+static bool write_pack(const lab_request *r, const char *why)
 {
     (void)snprintf(packed, sizeof packed, r->pack != NULL ? "%s%s%s" : "%s%.200s%s",
                    r->pack != NULL ? r->pack : "asx-", r->pack != NULL ? "" : r->test->name,
@@ -188,7 +188,7 @@ static bool write_pack(const request *r, const char *why)
     return good;
 }
 
-static void write_schedule(const request *r)
+static void write_schedule(const lab_request *r)
 {
     int fd = open(r->save, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0 || !say(fd, "test %s\nschedule %s\n", r->test->name, schedule))
@@ -199,7 +199,7 @@ static void write_schedule(const request *r)
 
 asx_status record_trace(void *ctx, const void *bytes, size_t len)
 {
-    const request *r = ctx;
+    const lab_request *r = ctx;
     if (watched.record <= 0)
         watched.record = open(r->record, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     return watched.record > 0 && write(watched.record, bytes, len) == (ssize_t)len
@@ -268,7 +268,7 @@ static bool may_tell(void)
 /* All that is known. True: it died as the pack that is replayed says. */
 static bool tell_death(const char *why)
 {
-    request *r = watched.r;
+    lab_request *r = watched.r;
     asx_explore_look look;
     if (r == NULL || !watched.runs_here ||
         asx_explore_at(schedule, sizeof schedule, NULL, 0, &look) < 0)

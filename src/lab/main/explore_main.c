@@ -3,7 +3,7 @@
  * Linked as asx_lab_main, apart from the library, which neither prints nor has a main.
  * Exit status: 0 all good, 1 a bug, a deadlock or a cut-off execution, 2 it could not be explored.
  */
-#include "lab/lab_main.h"
+#include "lab/main/lab_main.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/streams.h"
-#include "lab/pack.h"
+#include "lab/main/pack.h"
 
 static asx_lab_test *tests_first;
 static const char *default_mode;
@@ -132,7 +132,7 @@ static bool seconds(const char *text, uint64_t *ret_ns)
     return true;
 }
 
-static bool mode(request *r, const char *text)
+static bool mode(lab_request *r, const char *text)
 {
     for (unsigned m = 0; m < ASX_EXPLORE_MODE_COUNT; m++)
         if (strcmp(text, asx_explore_mode_str(m)) == 0) {
@@ -171,7 +171,7 @@ static uint64_t faults_all(void)
     return all;
 }
 
-static bool fault_names(request *r, const char *text)
+static bool fault_names(lab_request *r, const char *text)
 {
     for (;;) {
         size_t len = strcspn(text, ",");
@@ -187,7 +187,7 @@ static bool fault_names(request *r, const char *text)
     }
 }
 
-static bool flag(request *r, const char *name)
+static bool flag(lab_request *r, const char *name)
 {
     const struct {
         const char *name;
@@ -207,7 +207,7 @@ static bool flag(request *r, const char *name)
     return strcmp(name, "--explore") == 0;
 }
 
-static bool file_option(request *r, const char *name, const char *value)
+static bool file_option(lab_request *r, const char *name, const char *value)
 {
     if (strcmp(name, "--replay") == 0)
         r->replay = value;
@@ -227,7 +227,7 @@ static bool file_option(request *r, const char *name, const char *value)
 }
 
 /* "N", "preempt:N" or "delay:N". */
-static bool bound(request *r, const char *text)
+static bool bound(lab_request *r, const char *text)
 {
     uint64_t n = 0;
     bool delay = strncmp(text, "delay:", 6) == 0;
@@ -239,7 +239,7 @@ static bool bound(request *r, const char *text)
     return true;
 }
 
-static bool jobs(request *r, const char *text)
+static bool jobs(lab_request *r, const char *text)
 {
     uint64_t n = 0;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -250,7 +250,7 @@ static bool jobs(request *r, const char *text)
 }
 
 /* 0; 2: not understood. */
-static int valued(request *r, const char *name, const char *value)
+static int valued(lab_request *r, const char *name, const char *value)
 {
     uint64_t n = 0;
     bool good = true;
@@ -293,7 +293,7 @@ static int valued(request *r, const char *name, const char *value)
     return 2;
 }
 
-bool wanted(const request *r, const asx_lab_test *test)
+bool wanted(const lab_request *r, const asx_lab_test *test)
 {
     if (r->names_len == 0)
         return true;
@@ -303,14 +303,14 @@ bool wanted(const request *r, const asx_lab_test *test)
     return false;
 }
 
-asx_lab_test *test_wanted(const request *r, asx_lab_test *test)
+asx_lab_test *test_wanted(const lab_request *r, asx_lab_test *test)
 {
     while (test != NULL && !wanted(r, test))
         test = test->next;
     return test;
 }
 
-static unsigned tests_wanted(const request *r)
+static unsigned tests_wanted(const lab_request *r)
 {
     unsigned count = 0;
     for (const asx_lab_test *test = tests_first; test != NULL; test = test->next)
@@ -319,7 +319,7 @@ static unsigned tests_wanted(const request *r)
 }
 
 /* Options and names of tests in any order; the names are moved to the front. */
-static int parse(request *r, int argc, char **argv)
+static int parse(lab_request *r, int argc, char **argv)
 {
     r->names = argv;
     for (int i = 1; i < argc; i++) {
@@ -371,7 +371,7 @@ static int code_of(const asx_explore_result *result)
     return result->totals.bugs + result->totals.deadlocks + result->totals.too_long != 0;
 }
 
-bool save(const request *r, const char *schedule)
+bool save(const lab_request *r, const char *schedule)
 {
     FILE *file = fopen(r->save, "w");
     bool good = file != NULL &&
@@ -384,7 +384,7 @@ bool save(const request *r, const char *schedule)
 }
 
 /* A failure, made small, shown and kept. False: it could not be kept. */
-static bool keep(request *r, asx_lab_finding *finding)
+static bool keep(lab_request *r, asx_lab_finding *finding)
 {
     asx_explore_options options = r->options;
     asx_lab_finding first = { .steps = finding->steps,
@@ -413,19 +413,19 @@ static bool keep(request *r, asx_lab_finding *finding)
 }
 
 /* A checkpoint that is no longer needed, since nothing is left. */
-static void drop_checkpoint(const request *r, const asx_explore_result *result)
+static void drop_checkpoint(const lab_request *r, const asx_explore_result *result)
 {
     if (r->checkpoint != NULL && result->complete)
         (void)unlink(r->checkpoint);
 }
 
 /* Is it because the test has ended a worker, and has that been told? */
-static bool is_told(const request *r, asx_status st)
+static bool is_told(const lab_request *r, asx_status st)
 {
     return watch_told() || (st == ASX_E_SYSTEM && r->options.jobs > 1 && tell_worker_ended(r));
 }
 
-static int search(request *r)
+static int search(lab_request *r)
 {
     asx_explore_result result;
     asx_lab_finding finding;
@@ -442,7 +442,7 @@ static int search(request *r)
     return kept ? code_of(&result) : 2;
 }
 
-static int explore(request *r, asx_lab_test *test)
+static int explore(lab_request *r, asx_lab_test *test)
 {
     asx_explore_result result;
     r->test = test;
@@ -475,7 +475,7 @@ static void on_thread_end(void *arg)
 }
 
 /* With the checkpoint, if one is asked for. */
-static int explore_from(request *r, asx_lab_test *test)
+static int explore_from(lab_request *r, asx_lab_test *test)
 {
     size_t len = 0;
     char *bytes = r->resume != NULL ? read_file(r->resume, &len) : NULL;
@@ -495,7 +495,7 @@ static int explore_from(request *r, asx_lab_test *test)
     return code;
 }
 
-int tests_run(request *r, asx_lab_test *from)
+int tests_run(lab_request *r, asx_lab_test *from)
 {
     int code = 0;
     for (asx_lab_test *test = test_wanted(r, from); test != NULL;
@@ -512,7 +512,7 @@ int tests_run(request *r, asx_lab_test *from)
 
 /* ---- replay --------------------------------------------------------------------------------- */
 
-static int replay(request *r)
+static int replay(lab_request *r)
 {
     size_t len = 0;
     char *text = read_file(r->replay, &len);
@@ -568,7 +568,7 @@ static void answer(void)
 
 static int run(int argc, char **argv)
 {
-    request r;
+    lab_request r;
     char modes[256];
     memset(&r, 0, sizeof r);
     r.program = argv[0];

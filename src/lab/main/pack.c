@@ -23,9 +23,9 @@
  * Values end with their line; what would break one is written as a space. Readers skip lines they
  * do not know. A file that begins with `test NAME` and `schedule STEPS` (--save) is read too.
  */
-#include "lab/bytes.h"
-#include "lab/lab_main.h"
-#include "lab/pack.h"
+#include "base/bytes.h"
+#include "lab/main/lab_main.h"
+#include "lab/main/pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void interleaving(FILE *file, const char *text)
     }
 }
 
-static bool record(const request *r, const asx_lab_finding *finding, asx__bytes *ret_trace)
+static bool record(const lab_request *r, const asx_lab_finding *finding, asx__bytes *ret_trace)
 {
     asx_explore_options options = r->options;
     asx_explore_result result;
@@ -79,7 +79,7 @@ static bool record(const request *r, const asx_lab_finding *finding, asx__bytes 
     return asx_explore(&options, test_run, r->test, &result) >= 0;
 }
 
-bool pack_write(const request *r, const char *path, const asx_lab_finding *finding)
+bool pack_write(const lab_request *r, const char *path, const asx_lab_finding *finding)
 {
     asx__bytes trace = { 0 };
     if (!record(r, finding, &trace)) {

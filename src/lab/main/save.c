@@ -1,5 +1,5 @@
 /* save.c - checkpoints as files, and being told to stop. */
-#include "lab/lab_main.h"
+#include "lab/main/lab_main.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -42,7 +42,7 @@ bool was_interrupted(void)
 
 asx_status on_checkpoint(void *ctx, const void *bytes, size_t len)
 {
-    request *r = ctx;
+    lab_request *r = ctx;
     char path[4096];
     r->unsaved = ENAMETOOLONG; /* it is told with the result */
     if ((size_t)snprintf(path, sizeof path, "%s.new", r->checkpoint) >= sizeof path)

@@ -17,7 +17,7 @@
  * The child leaves by exit(), with all that is to be done then; the parent by _exit(), since the
  * handlers of the program would run a second time. A child does not outlive its parent.
  */
-#include "lab/lab_main.h"
+#include "lab/main/lab_main.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -96,7 +96,7 @@ static const char *signal_name(int number)
     return NULL;
 }
 
-static void tell_ended(const request *r, const asx_lab_test *test, bool exited, int number)
+static void tell_ended(const lab_request *r, const asx_lab_test *test, bool exited, int number)
 {
     char how[64];
     const char *name = exited ? NULL : signal_name(number);
@@ -152,7 +152,7 @@ static void watch_workers(void)
         (void)pthread_atfork(NULL, worker_started, be_worker);
 }
 
-bool tell_worker_ended(const request *r)
+bool tell_worker_ended(const lab_request *r)
 {
     if (worker_code == 0)
         return false;
@@ -181,7 +181,7 @@ static bool is_traced(void)
     return traced;
 }
 
-static void be_child(request *r, asx_lab_test *from, pid_t parent, const sigset_t *mask,
+static void be_child(lab_request *r, asx_lab_test *from, pid_t parent, const sigset_t *mask,
                      const struct sigaction *children)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -232,7 +232,7 @@ static bool is_meant(int state)
 }
 
 /* Runs the tests from this one on; false: there is no process to do it in. */
-static bool run_child(request *r, asx_lab_test *from, int *ret_state)
+static bool run_child(lab_request *r, asx_lab_test *from, int *ret_state)
 {
     sigset_t both, mask;
     struct sigaction plain, before;
@@ -256,7 +256,7 @@ static bool run_child(request *r, asx_lab_test *from, int *ret_state)
 }
 
 /* The child has ended and was not done. The first of the tests that are left; NULL: none. */
-static asx_lab_test *go_on(const request *r, asx_lab_test *from, int state)
+static asx_lab_test *go_on(const lab_request *r, asx_lab_test *from, int state)
 {
     asx_lab_test *test = shared->test != NULL ? shared->test : from;
     bool exited = WIFEXITED(state);
@@ -277,7 +277,7 @@ static void hear_for_child(void)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
-int supervise(request *r, asx_lab_test *from)
+int supervise(lab_request *r, asx_lab_test *from)
 {
     int state = 0;
     void *memory = is_traced() ? MAP_FAILED

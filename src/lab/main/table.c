@@ -4,7 +4,7 @@
  *
  * The column of delays is that of an iterative search: all schedules without delays, then those
  * with one, and so on; schedules that are run again are counted again. */
-#include "lab/lab_main.h"
+#include "lab/main/lab_main.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 enum { SEEDS = 10, SEARCH = ASX_EXPLORE_MODE_COUNT, DELAYS, COLUMNS };
 #define LIMIT 2000
 
-typedef struct cell {
+typedef struct table_cell {
     uint64_t needed[SEEDS]; /* sorted; 0: not found */
     unsigned missed;
     uint64_t slowest_ns;
-} cell;
+} table_cell;
 
 static int compare(const void *x, const void *y)
 {
@@ -24,7 +24,7 @@ static int compare(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static void note(cell *c, unsigned seed, const asx_lab_finding *finding)
+static void note(table_cell *c, unsigned seed, const asx_lab_finding *finding)
 {
     bool found = finding->found && finding->schedules <= LIMIT;
     c->needed[seed] = found ? finding->schedules : 0;
@@ -70,7 +70,7 @@ static asx_status by_delays(const asx_lab_test *test, asx_explore_options option
     }
 }
 
-static bool measure(const asx_lab_test *test, unsigned column, cell *ret)
+static bool measure(const asx_lab_test *test, unsigned column, table_cell *ret)
 {
     memset(ret, 0, sizeof *ret);
     for (unsigned s = 0; s < SEEDS; s++) {
@@ -103,7 +103,7 @@ static bool measure(const asx_lab_test *test, unsigned column, cell *ret)
     return true;
 }
 
-static void print_cell(const cell *c)
+static void print_cell(const table_cell *c)
 {
     char text[64], missed[16] = "";
     if (c->missed == SEEDS) {
@@ -118,9 +118,9 @@ static void print_cell(const cell *c)
     printf(" | %14s", text);
 }
 
-int table_print(request *r)
+int table_print(lab_request *r)
 {
-    cell cells[COLUMNS];
+    table_cell cells[COLUMNS];
     int code = 0;
     printf("| %-22s | %14s", "test", column_name(SEARCH));
     for (unsigned c = 0; c < COLUMNS; c++)

@@ -1,5 +1,5 @@
 /* tell.c - what the lab's main prints: failures, progress, summaries. */
-#include "lab/lab_main.h"
+#include "lab/main/lab_main.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ static double rate(const asx_explore_progress *p)
     return (double)p->executions * 1e9 / (double)(p->elapsed_ns + 1);
 }
 
-static void end_line(request *r)
+static void end_line(lab_request *r)
 {
     if (r->line_open)
         fputs("\r\033[K", stderr);
@@ -34,7 +34,7 @@ static bool equal(const char *packed, const char *text)
 
 void on_failure(void *ctx, const asx_explore_failure *failure)
 {
-    request *r = ctx;
+    lab_request *r = ctx;
     asx_lab_finding finding = { .schedule = (char *)(uintptr_t)failure->schedule };
     if (r->saved)
         return;
@@ -57,7 +57,8 @@ void on_failure(void *ctx, const asx_explore_failure *failure)
                failure->interleaving);
 }
 
-void tell_finding(const request *r, const asx_lab_finding *finding, const asx_lab_finding *first)
+void tell_finding(const lab_request *r, const asx_lab_finding *finding,
+                  const asx_lab_finding *first)
 {
     printf("%s: schedule %llu: %s: %s %s\n%s", r->test->name, (ull)finding->schedules,
            verdict_names[finding->verdict], finding->text, finding->site, finding->interleaving);
@@ -79,7 +80,7 @@ static void add_estimate(const asx_explore_progress *p, char *buffer, size_t siz
 /* With --progress a line each second; on a terminal one that is written over, more often. */
 bool on_progress(void *ctx, const asx_explore_progress *p)
 {
-    request *r = ctx;
+    lab_request *r = ctx;
     char estimate[64];
     bool terminal = !r->progress && !r->json && isatty(STDERR_FILENO);
     uint64_t every_ns = terminal ? ASX_SEC / 5 : ASX_SEC;
@@ -98,7 +99,7 @@ bool on_progress(void *ctx, const asx_explore_progress *p)
     return true;
 }
 
-static const char *mode_name(const request *r, const asx_explore_result *result,
+static const char *mode_name(const lab_request *r, const asx_explore_result *result,
                              const asx_lab_finding *finding)
 {
     bool sampled = result->totals.estimate == 0;
@@ -122,7 +123,7 @@ static uint64_t executions(const asx_explore_result *result, const asx_lab_findi
     return finding != NULL && finding->found ? finding->schedules : result->totals.executions;
 }
 
-static void print_json(const request *r, const asx_explore_result *result,
+static void print_json(const lab_request *r, const asx_explore_result *result,
                        const asx_lab_finding *finding)
 {
     const asx_explore_progress *t = &result->totals;
@@ -146,7 +147,7 @@ static void print_json(const request *r, const asx_explore_result *result,
 
 /* Each run of n tasks and k steps finds a bug of depth d with probability 1 / (n k^(d - 1)) at
  * least; so many runs miss it with the rest to the power of their number. */
-static void print_bound(const request *r, const asx_explore_progress *t)
+static void print_bound(const lab_request *r, const asx_explore_progress *t)
 {
     unsigned depth = r->options.depth != 0 ? r->options.depth : 3;
     uint64_t steps = t->span != 0 ? t->span : 1;
@@ -167,7 +168,7 @@ static void print_bound(const request *r, const asx_explore_progress *t)
 }
 
 /* What was not seen, and why. */
-static void print_why(const request *r, const asx_explore_result *result)
+static void print_why(const lab_request *r, const asx_explore_result *result)
 {
     const asx_explore_progress *t = &result->totals;
     printf("%s: bounded: %s", r->test->name, asx_explore_stop_str(result->stopped));
@@ -182,7 +183,7 @@ static void print_why(const request *r, const asx_explore_result *result)
     puts("");
 }
 
-static void print_rest(const request *r, const asx_explore_result *result)
+static void print_rest(const lab_request *r, const asx_explore_result *result)
 {
     if (result->complete || r->replay != NULL || result->stopped == ASX_EXPLORE_STOP_FAILED)
         return;
@@ -195,7 +196,7 @@ static void print_rest(const request *r, const asx_explore_result *result)
 }
 
 /* Why it ended before it was done, if something is wrong. */
-static void tell_trouble(const request *r, const asx_explore_result *result)
+static void tell_trouble(const lab_request *r, const asx_explore_result *result)
 {
     if (r->unsaved != 0)
         fprintf(stderr, "%s: the checkpoint cannot be written: %s\n", r->checkpoint,
@@ -226,7 +227,7 @@ static void tell_trouble(const request *r, const asx_explore_result *result)
 }
 
 /* Nothing that its tasks do depends on what others do: that is seldom meant. */
-static void tell_vacuous(const request *r, const asx_explore_result *result)
+static void tell_vacuous(const lab_request *r, const asx_explore_result *result)
 {
     const uint64_t test_and_one = 2;
     if (result->complete && result->totals.steps == 0 && result->totals.tasks > test_and_one)
@@ -235,7 +236,7 @@ static void tell_vacuous(const request *r, const asx_explore_result *result)
                r->test->name);
 }
 
-void tell_result(request *r, const asx_explore_result *result, const asx_lab_finding *finding)
+void tell_result(lab_request *r, const asx_explore_result *result, const asx_lab_finding *finding)
 {
     const asx_explore_progress *t = &result->totals;
     char estimate[64];

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "lab/explore.h"
+#include "lab/dpor/internal.h"
+#include "lab/explore/explore.h"
 
 static const char *const names[] = {
 #define NAME(name) #name,
@@ -680,7 +681,7 @@ static void compare_histories(asx_cx *cx, uint64_t history)
     asx__explorer *x = asx__explorer_of(cx->rt_);
     if (!watching || x == NULL || x->failed_text != NULL)
         return;
-    uint64_t sum = asx__dpor_class_sum(x->dpor);
+    uint64_t sum = x->dpor->class_sum;
     size_t i = 0;
     while (i < seen_len && seen[i].sum != sum)
         i++;

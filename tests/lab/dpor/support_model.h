@@ -7,7 +7,7 @@
 #ifndef ASX_TESTS_MODEL_H
 #define ASX_TESTS_MODEL_H
 
-#include "lab/dpor.h"
+#include "lab/dpor/dpor.h"
 
 enum { MODEL_TASKS = 5, MODEL_CODE = 14, MODEL_OBJECTS = 5, MODEL_CHANNELS = 2 };
 

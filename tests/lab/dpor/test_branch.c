@@ -2,7 +2,7 @@
  * is changed, written once. */
 #include "harness.h"
 #include "base/rng.h"
-#include "lab/dpor_branch.h"
+#include "lab/dpor/branch.h"
 
 static asx__branch *make(asx__branches *all, uint32_t task, uint32_t choice, uint64_t print)
 {

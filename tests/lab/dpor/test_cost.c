@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "harness.h"
-#include "lab/dpor_int.h"
+#include "lab/dpor/internal.h"
 
 enum { TASKS = 40 };
 

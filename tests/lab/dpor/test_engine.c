@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "lab/dpor.h"
+#include "lab/dpor/dpor.h"
 #include "support_model.h"
 
 enum { INTERLEAVINGS_MOST = 20000 };

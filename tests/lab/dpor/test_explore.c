@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "lab/dpor.h"
+#include "lab/dpor/dpor.h"
 #include "support_bodies.h"
 #include "support_classes.h"
 #include "support_model.h"

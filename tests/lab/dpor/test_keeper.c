@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "lab/dpor_branch.h"
-#include "lab/keeper.h"
+#include "lab/dpor/branch.h"
+#include "lab/jobs/keeper.h"
 
 /* ---- one that has gone ---------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <asx/asx.h>
 
 #include "harness.h"
-#include "lab/dpor.h"
+#include "lab/dpor/dpor.h"
 #include "support_classes.h"
 #include "support_model.h"
 

@@ -11,7 +11,8 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "harness.h"
-#include "lab/explore.h"
+#include "lab/dpor/internal.h"
+#include "lab/explore/explore.h"
 #include "support_classes.h"
 
 typedef struct fixture {
@@ -699,7 +700,7 @@ static bool watching, differs;
 static void note_class(asx_cx *cx)
 {
     const asx__explorer *x = asx__explorer_of(cx->rt_);
-    uint64_t sum = asx__dpor_class_sum(x->dpor), history = 0;
+    uint64_t sum = x->dpor->class_sum, history = 0;
     size_t i = 0;
     for (int t = 0; t < program.tasks; t++)
         history = asx__hash_absorb(history, program.history[t]);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "lab/dpor.h"
-#include "lab/pool.h"
+#include "lab/dpor/dpor.h"
+#include "lab/jobs/backlog.h"
 #include "support_model.h"
 
 enum { ENGINES = 3, NOBODY = -1 };
@@ -12,7 +12,7 @@ enum { ENGINES = 3, NOBODY = -1 };
 /* What a bet has done, which does not count yet. */
 typedef struct bet {
     struct bet *next;
-    asx__pool_place place;
+    asx__backlog_place place;
     int by;
     asx__dpor_stats stats;
     asx__bytes classes;
@@ -20,9 +20,9 @@ typedef struct bet {
 
 typedef struct crew {
     asx__common_names *names;
-    asx__pool *pool;
+    asx__backlog *backlog;
     asx__dpor *engine[ENGINES];
-    asx__pool_place place[ENGINES];
+    asx__backlog_place place[ENGINES];
     bool busy[ENGINES];
     bet *bets;
     asx__dpor_stats sum;
@@ -37,8 +37,8 @@ static void crew_open(crew *c, asx__dpor_mode mode)
 {
     asx__bytes all = { 0 };
     *c = (crew){ .names = calloc(1, sizeof *c->names),
-                 .pool = asx__pool_create(mode == ASX__DPOR_SOURCE) };
-    CHECK(c->names != NULL && c->pool != NULL);
+                 .backlog = asx__backlog_create(mode == ASX__DPOR_SOURCE) };
+    CHECK(c->names != NULL && c->backlog != NULL);
     for (int i = 0; i < ENGINES; i++) {
         asx__dpor_options options = { .mode = mode, .check = true, .names = c->names };
         c->engine[i] = asx__dpor_create(&options);
@@ -47,7 +47,7 @@ static void crew_open(crew *c, asx__dpor_mode mode)
     asx__bytes_u32(&all, ASX__WORK_EVERYTHING);
     asx__bytes_u32(&all, 0);
     asx__bytes_double(&all, 1);
-    CHECK_STATUS(asx__pool_put(c->pool, all.at, all.len), ASX_OK);
+    CHECK_STATUS(asx__backlog_put(c->backlog, all.at, all.len), ASX_OK);
     free(all.at);
 }
 
@@ -66,7 +66,7 @@ static void crew_close(crew *c)
     }
     for (int i = 0; i < ENGINES; i++)
         asx__dpor_destroy(c->engine[i]);
-    asx__pool_destroy(c->pool);
+    asx__backlog_destroy(c->backlog);
     free(c->names);
     free(c->classes.at);
 }
@@ -106,9 +106,9 @@ static bet *bet_of(const crew *c, int i)
 static bool take(crew *c, int i, bool bets)
 {
     asx__bytes work = { 0 };
-    if (!asx__pool_take(c->pool, bets, &work, &c->place[i]))
+    if (!asx__backlog_take(c->backlog, bets, &work, &c->place[i]))
         return false;
-    if (asx__pool_bet(c->pool, &c->place[i]) == ASX__BET_OPEN) {
+    if (asx__backlog_bet(c->backlog, &c->place[i]) == ASX__BET_OPEN) {
         bet *b = calloc(1, sizeof *b);
         CHECK(b != NULL && bets);
         report(c, i);
@@ -128,7 +128,7 @@ static void give(crew *c, int i, asx__bytes *given)
 {
     asx__reader r = { given->at, given->len, false };
     c->given += given->len != 0;
-    CHECK_STATUS(asx__pool_give(c->pool, &c->place[i], &r), ASX_OK);
+    CHECK_STATUS(asx__backlog_give(c->backlog, &c->place[i], &r), ASX_OK);
     given->len = 0;
 }
 
@@ -145,19 +145,19 @@ static void leave_bet(crew *c, bet *b)
 static bool settle_one(crew *c, bet **at)
 {
     bet *b = *at;
-    if (b->by == NOBODY && asx__pool_is_late(&b->place))
-        asx__pool_lose(&b->place);
-    asx__bet state = asx__pool_bet(c->pool, &b->place);
+    if (b->by == NOBODY && asx__backlog_is_late(&b->place))
+        asx__backlog_lose(&b->place);
+    asx__bet state = asx__backlog_bet(c->backlog, &b->place);
     if (state == ASX__BET_OPEN)
         return false;
     if (state == ASX__BET_LOST) {
         if (b->by != NOBODY)
             leave_bet(c, b);
-        asx__pool_undo(c->pool, &b->place);
+        asx__backlog_undo(c->backlog, &b->place);
         c->lost++;
     } else if (b->by == NOBODY) {
         add_up(c, &b->stats, &b->classes);
-        asx__pool_done(c->pool, &b->place);
+        asx__backlog_done(c->backlog, &b->place);
         c->won++;
     }
     *at = b->next;
@@ -173,7 +173,7 @@ static void settle(crew *c)
 
 static void lose(crew *c, bet *b)
 {
-    asx__pool_lose(&b->place);
+    asx__backlog_lose(&b->place);
     c->off++;
 }
 
@@ -182,7 +182,7 @@ static bool hear_late(const crew *c, int i)
 {
     const bet *b = bet_of(c, i);
     asx__bytes late = { 0 };
-    bool any = b != NULL && asx__pool_late(&b->place, &late);
+    bool any = b != NULL && asx__backlog_late(&b->place, &late);
     if (any)
         CHECK_STATUS(asx__dpor_hear_late(c->engine[i], &late), ASX_OK);
     free(late.at);
@@ -193,9 +193,9 @@ static void has_heard(crew *c, int i)
 {
     bool too_late = asx__dpor_too_late(c->engine[i]);
     if (too_late)
-        asx__pool_lose(&c->place[i]);
+        asx__backlog_lose(&c->place[i]);
     else
-        asx__pool_heard(c->pool, &c->place[i]);
+        asx__backlog_heard(c->backlog, &c->place[i]);
     c->too_late += too_late;
     c->heard += !too_late;
 }
@@ -221,7 +221,7 @@ static bool run(crew *c, int i, const model *m, uint64_t *objects, asx__giving g
         return true;
     if (more) {
         asx__bytes told = { 0 };
-        asx__pool_tell(c->pool, &c->place[i], (before.steps + after.steps) % 3 == 0, &told);
+        asx__backlog_tell(c->backlog, &c->place[i], (before.steps + after.steps) % 3 == 0, &told);
         asx__reader r = { told.at, told.len, false };
         CHECK_STATUS(asx__dpor_hear(d, &r), ASX_OK);
         free(told.at);
@@ -231,7 +231,7 @@ static bool run(crew *c, int i, const model *m, uint64_t *objects, asx__giving g
     if (b != NULL) {
         leave_bet(c, b);
     } else {
-        asx__pool_done(c->pool, &c->place[i]);
+        asx__backlog_done(c->backlog, &c->place[i]);
         c->busy[i] = false;
     }
     settle(c);
@@ -251,21 +251,21 @@ static uint64_t same_name(void *ctx, uint64_t name)
     return name + *(uint64_t *)ctx;
 }
 
-/* Everything is given back, written, read into another pool, and the engines begin anew. */
+/* Everything is given back, written, read into another backlog, and the engines begin anew. */
 static void save_and_load(crew *c, bool source)
 {
     asx__bytes file = { 0 }, again = { 0 };
     uint64_t there = 1000, back = (uint64_t)-1000;
-    CHECK_STATUS(asx__pool_rename(c->pool, same_name, &there), ASX_OK);
-    asx__pool_save(c->pool, &file);
-    asx__pool_destroy(c->pool);
-    c->pool = asx__pool_create(source);
+    CHECK_STATUS(asx__backlog_rename(c->backlog, same_name, &there), ASX_OK);
+    asx__backlog_save(c->backlog, &file);
+    asx__backlog_destroy(c->backlog);
+    c->backlog = asx__backlog_create(source);
     asx__reader r = { file.at, file.len, false };
-    CHECK_STATUS(asx__pool_load(c->pool, &r), ASX_OK);
+    CHECK_STATUS(asx__backlog_load(c->backlog, &r), ASX_OK);
     CHECK_EQ(r.len, 0);
-    asx__pool_save(c->pool, &again);
+    asx__backlog_save(c->backlog, &again);
     CHECK_EQ(again.len, file.len);
-    CHECK_STATUS(asx__pool_rename(c->pool, same_name, &back), ASX_OK);
+    CHECK_STATUS(asx__backlog_rename(c->backlog, same_name, &back), ASX_OK);
     free(file.at);
     free(again.at);
 }
@@ -294,7 +294,7 @@ static bool explore(crew *c, const model *m, asx__rng *rng, bool source)
         if (all)
             CHECK(!c->busy[i]);
         if (!any_busy(c)) {
-            CHECK(c->bets == NULL || asx__pool_len(c->pool) != 0);
+            CHECK(c->bets == NULL || asx__backlog_len(c->backlog) != 0);
             if (asx__rng_below(rng, 2) == 0) {
                 for (bet *one = c->bets; one != NULL; one = one->next)
                     lose(c, one);
@@ -321,7 +321,7 @@ static void together(const model *m, asx__rng *rng, asx__dpor_mode mode, crew *r
     }
     for (int i = 0; i < ENGINES; i++)
         report(ret, i);
-    CHECK_EQ(asx__pool_len(ret->pool), 0);
+    CHECK_EQ(asx__backlog_len(ret->backlog), 0);
     CHECK(ret->bets == NULL);
 }
 

@@ -14,7 +14,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
-#include "lab/oracle.h"
+#include "lab/oracle/oracle.h"
 
 typedef struct run {
     uint64_t seed;

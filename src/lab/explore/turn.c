@@ -1,0 +1,912 @@
+/* turn.c - what the runtime tells through its seam, as operations of the engine.
+ *
+ * Cancellation costs: every cancellation point reads the task's cancel flag, joins and ends are
+ * operations too. So it is explored only if the test cancels: when it does so for the first time,
+ * the exploration begins again, prepared for it. The same holds for sleeps (the clock).
+ *
+ * Whom a cancel reaches is known when the operation is announced (aim.c).
+ */
+#include "lab/explore/explore.h"
+#include "lab/explore/rows.h"
+
+#include <string.h>
+
+/* Away from what happens most, which then needs no frame. */
+#define OUTSIDE __attribute__((noinline))
+
+static uint64_t name_of_thing(const asx__explorer *x, uint32_t type, uint64_t serial)
+{
+    const asx__lab_thing *thing = asx__explorer_thing(x, type, serial);
+    return thing != NULL ? thing->name : 0;
+}
+
+static uint64_t cancel_flag(uint32_t id)
+{
+    return ASX__NAME(ASX__NAME_CANCEL, id, 0);
+}
+
+uint64_t asx__explorer_ghost_name(const asx__explorer *x, const void *object)
+{
+    uint64_t cell = asx__explorer_cell_name(x, object);
+    if (cell == 0)
+        return ASX__NAME(ASX__NAME_GHOST, 0, 0) | (uintptr_t)object;
+    bool on_stack = ASX__NAME_TAG_OF(cell) == ASX__NAME_STACK;
+    return ASX__NAME(on_stack ? ASX__NAME_GHOST_STACK : ASX__NAME_GHOST_MEMORY, 0, 0) |
+           (cell & ~ASX__NAME(15, 0, 0));
+}
+
+/* ---- cancellation --------------------------------------------------------------------------- */
+
+/* Does the end of `serial` cancel the other of this link? Returns whom; 0: nobody. */
+static uint64_t linked_to(const asx__lab_link *link, uint64_t serial)
+{
+    return link->a == serial ? link->b : link->b == serial ? link->a : 0;
+}
+
+void asx__explorer_cancelled(asx__explorer *x, const asx_event *event)
+{
+    const asx__lab_task *task = asx__explorer_task(x, event->object);
+    if (task == NULL || task->id == ASX__DPOR_NONE)
+        return;
+    uint64_t flag = cancel_flag(task->id);
+    if (asx__dpor_state(x->dpor, flag) != 0)
+        return;
+    if (x->cancels && x->advancing)
+        asx__dpor_also(x->dpor, flag, 1);
+    else if (!x->cancels)
+        asx__explorer_prepare(x, &x->cancels);
+    else
+        asx__explorer_refuse(x, event->kind); /* somebody was cancelled whom nobody has announced */
+}
+
+/* By the clock, which has announced nobody; it commutes with nothing, so that only what a start
+ * finds there has to be told. */
+void asx__explorer_region_cancelled(asx__explorer *x, const asx_event *event)
+{
+    const asx__lab_region *region = asx__explorer_region(x, event->object);
+    uint64_t flag = asx__aim_flag(x, event->object);
+    if (!x->advancing || flag == 0 || !region->limited)
+        return;
+    uint64_t state = asx__dpor_state(x->dpor, flag);
+    if ((state & ASX__REGION_CANCELLED) == 0)
+        asx__dpor_also(x->dpor, flag, state | ASX__REGION_CANCELLED);
+}
+
+void asx__explorer_prepare(asx__explorer *x, bool *feature)
+{
+    *feature = true;
+    asx__dpor_restart(x->dpor);
+}
+
+void asx__explorer_expect_cancels(asx__explorer *x)
+{
+    if (!x->cancels)
+        asx__explorer_prepare(x, &x->cancels);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static bool is_record_of(const asx__region *record, const asx__lab_region *r)
+{
+    return record->generation != 0 && asx__serial(record->generation) == r->serial;
+}
+
+asx__region *asx__explorer_record(const asx__lab_region *r)
+{
+    return r->record != NULL && is_record_of(r->record, r) ? r->record : NULL;
+}
+
+void asx__explorer_opened(asx__explorer *x, asx__lab_region *region)
+{
+    const asx__task *by = x->rt->current; /* mostly it has just put it before its others */
+    asx__region *newest = by != NULL && by->extra != NULL ? by->extra->scopes : NULL;
+    if (newest != NULL && is_record_of(newest, region))
+        region->record = newest;
+    for (uint32_t i = 0; ASX__UNLIKELY(region->record == NULL) && i < x->rt->regions.carved; i++) {
+        asx__region *record = asx__slab_at(&x->rt->regions, i);
+        if (is_record_of(record, region))
+            region->record = record;
+    }
+    const asx__region *record = region->record;
+    region->limited = record != NULL && record->tasks_max != 0;
+    region->counts_regions = record != NULL && record->regions_max != 0;
+    region->scoped = record != NULL && record->scoped;
+    region->counts_obligations = record != NULL && record->obligations_max != 0;
+    region->shielded = record != NULL && record->owner != NULL && asx__task_masked(record->owner);
+    x->limits = x->limits || region->limited || region->counts_regions;
+}
+
+bool asx__explorer_finalizes(const asx__lab_region *region, uint64_t serial)
+{
+    const asx__region *record = asx__explorer_record(region);
+    return record != NULL && ASX__UNLIKELY(record->finalizing) && record->finalizer_task != NULL &&
+           asx__serial(record->finalizer_task->generation) == serial;
+}
+
+asx__task *asx__explorer_newest(const asx__lab_region *region)
+{
+    const asx__region *record = region != NULL ? asx__explorer_record(region) : NULL;
+    return record != NULL ? record->task_tail : NULL;
+}
+
+/* ---- operations ----------------------------------------------------------------------------- */
+
+static uint64_t name_of_link(const asx__explorer *x, const asx__lab_task *a,
+                             const asx__lab_task *b)
+{
+    uint32_t first = a->id < b->id ? a->id : b->id, second = a->id < b->id ? b->id : a->id;
+    return asx__explorer_make_name(x, ASX__NAME_LINK, first, second);
+}
+
+/* The ends of both, and whom the failure of either would reach through this link. */
+static bool make_link(asx__explorer *x, uint64_t a, uint64_t b, asx__op *op)
+{
+    const asx__lab_task *one = asx__explorer_task(x, a), *two = asx__explorer_task(x, b);
+    if (one == NULL || two == NULL)
+        return false;
+    asx__explorer_expect_cancels(x);
+    asx__lab_aim first = { .task = b, .tag = ASX__NAME_CANCEL, .by = one };
+    asx__lab_aim second = { .task = a, .tag = ASX__NAME_CANCEL, .by = two };
+    uint32_t reached_len = 0, others_len = 0;
+    const uint64_t *reached = asx__aim_find(x, &first, &reached_len);
+    const uint64_t *others = asx__aim_find(x, &second, &others_len);
+    uint64_t *names = asx__aim_room(x, (size_t)reached_len + others_len + 2);
+    if (reached == NULL || others == NULL || names == NULL)
+        return false;
+    op->name = name_of_link(x, one, two);
+    names[0] = ASX__NAME(ASX__NAME_FIN, one->id, 0);
+    names[1] = ASX__NAME(ASX__NAME_FIN, two->id, 0);
+    memcpy(names + 2, reached, reached_len * sizeof *names);
+    memcpy(names + 2 + reached_len, others, others_len * sizeof *names);
+    op->targets = names;
+    op->targets_len = 2 + reached_len + others_len;
+    op->a = reached_len;
+    return true;
+}
+
+/* Has the test done nothing since it was the only one? Then nobody was there who could have done
+ * something to its region, but for a deadline that may come at any time. */
+static bool was_alone(const asx__explorer *x, const asx__lab_task *self, const asx__lab_region *r)
+{
+    if (self != x->tasks ||
+        (x->tasks_len > 1 && asx__dpor_done(x->dpor, self->id) != x->alone_until))
+        return false;
+    while (r != NULL && r->timer == ASX__DPOR_NONE)
+        r = asx__explorer_region(x, r->parent);
+    return r == NULL;
+}
+
+/* Who starts something in a region that was opened by others, or by itself before it did something
+ * else, may find it cancelled or closing, or find that its set-up has failed. Else nobody can have
+ * done so. */
+static inline bool is_fresh(const asx__explorer *x, const asx__lab_task *self, uint64_t region,
+                            uint64_t room, uint64_t how)
+{
+    const asx__lab_region *r = asx__explorer_region(x, region);
+    return room == 0 && (how & ASX__SPAWN_FAILS) == 0 && r != NULL &&
+           asx__explorer_task(x, r->owner) == self &&
+           (asx__dpor_done(x->dpor, self->id) == r->opened_at || was_alone(x, self, r));
+}
+
+/* It is not. Where there is room for so many it may have to wait for the end of others. */
+static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t region, asx__op *op)
+{
+    const asx__lab_region *r = asx__explorer_region(x, region);
+    uint64_t flag = asx__aim_flag(x, region);
+    if (r == NULL || flag == 0)
+        return false;
+    if (!x->far_spawns && asx__explorer_task(x, r->owner) != self)
+        asx__explorer_prepare(x, &x->far_spawns);
+    op->name = flag;
+    op->other = op->a == 0                         ? 0
+                : op->kind == ASX__OP_SPAWN        ? flag + ASX__PART_PLACES
+                : (op->b & ASX__START_OPENS) != 0 ? flag + ASX__PART_REGIONS
+                                                   : flag + ASX__PART_OBLIGATIONS;
+    if (x->cancels && op->a != 0 && (op->b & ASX__START_WAITS) != 0)
+        op->cx = cancel_flag(self->id);
+    if (op->a == 0 && !x->far_cancels && !x->far_spawns)
+        return false;
+    op->targets = asx__aim_around(x, region, &op->targets_len);
+    return true;
+}
+
+/* b: ASX__OPEN_... Whether the task is cancelled, and so what it opens, is looked at by what takes
+ * the place there, or finds that it is being closed. False: nobody could tell. */
+static bool make_open(asx__explorer *x, const asx__lab_task *self, uint64_t around, asx__op *op)
+{
+    uint64_t how = op->b;
+    bool looks = x->cancels && (how & ASX__OPEN_MASKED) == 0;
+    bool own = looks && x->far_cancels && (how & ASX__OPEN_OWN) != 0;
+    uint64_t cx = looks ? cancel_flag(self->id) : 0;
+    uint64_t flag = own || op->a != 0 ? asx__aim_flag(x, around) : 0;
+    op->b = 0;
+    if ((how & ASX__OPEN_SCOPED) == 0 && !is_fresh(x, self, around, op->a, 0)) {
+        asx__op late = *op;
+        late.kind = ASX__OP_SET_UP;
+        late.b = ASX__START_OPENS;
+        if (make_spawn(x, self, around, &late)) {
+            *op = late;
+            op->cx = cx;
+            return true;
+        }
+    }
+    op->cx = cx;
+    op->name = own ? flag : 0;
+    if ((how & ASX__OPEN_SCOPED) == 0 || op->a == 0 || flag == 0)
+        return looks;
+    op->kind = ASX__OP_TAKE_PLACE;
+    op->other = op->name;
+    op->name = flag + ASX__PART_REGIONS;
+    return true;
+}
+
+/* The task behind a link of `serial` whose number is the next from `least` on; NULL: no more. */
+static const asx__lab_task *next_linked(const asx__explorer *x, uint64_t serial, uint32_t least,
+                                        uint64_t *ret_serial)
+{
+    const asx__lab_task *next = NULL;
+    for (size_t i = 0; i < x->links_len; i++) {
+        const asx__lab_task *other = asx__explorer_task(x, linked_to(&x->links[i], serial));
+        if (other == NULL || other->id < least || (next != NULL && next->id <= other->id))
+            continue;
+        next = other;
+        *ret_serial = linked_to(&x->links[i], serial);
+    }
+    return next;
+}
+
+/* Each link of the task, and whom its failure reaches through it. */
+static void add_linked(asx__explorer *x, const asx__lab_task *self, asx__op *op)
+{
+    uint64_t serial = x->first_serial + (uint64_t)(self - x->tasks);
+    uint64_t behind = 0;
+    for (const asx__lab_task *other = next_linked(x, serial, 0, &behind); other != NULL;
+         other = next_linked(x, serial, other->id + 1, &behind)) {
+        asx__lab_aim at = { .task = behind, .tag = ASX__NAME_CANCEL, .by = self };
+        uint32_t count = 0;
+        const uint64_t *reached = asx__aim_find(x, &at, &count);
+        uint64_t *names = asx__aim_room(x, (size_t)op->targets_len + count + 1);
+        if (reached == NULL || names == NULL)
+            return;
+        if (op->targets_len != 0)
+            memcpy(names, op->targets, op->targets_len * sizeof *names);
+        names[op->targets_len] = name_of_link(x, self, other);
+        memcpy(names + op->targets_len + 1, reached, count * sizeof *names);
+        op->targets = names;
+        op->targets_len += count + 1;
+    }
+}
+
+static void add_target(asx__explorer *x, uint64_t name, asx__op *op)
+{
+    uint64_t *names = asx__aim_room(x, (size_t)op->targets_len + 1);
+    if (names == NULL)
+        return;
+    if (op->targets_len != 0)
+        memcpy(names, op->targets, op->targets_len * sizeof *names);
+    names[op->targets_len++] = name;
+    op->targets = names;
+}
+
+/* Is there room for so many regions only? */
+static bool counts_regions(const asx__explorer *x, uint64_t serial)
+{
+    const asx__lab_region *region = asx__explorer_region(x, serial);
+    return region != NULL && region->counts_regions && asx__aim_flag(x, serial) != 0;
+}
+
+static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t region, uint64_t fails,
+                     asx__op *op)
+{
+    op->name = ASX__NAME(ASX__NAME_FIN, self->id, 0);
+    op->b = (fails & ASX__END_FAILED) != 0;
+    const asx__lab_region *own = asx__explorer_region(x, self->region);
+    bool limited = own != NULL && own->limited && !self->finalizes;
+    op->other = self->finalizes ? asx__aim_flag(x, self->region) : 0;
+    if (limited)
+        op->other = asx__aim_flag(x, self->region) + ASX__PART_PLACES;
+    op->targets_len = 0;
+    if ((fails & (ASX__END_CANCELS_REGION | ASX__END_ABANDONS)) != 0) {
+        asx__lab_aim at = { .tag = ASX__NAME_CANCEL, .by = self };
+        at.region = (fails & ASX__END_CANCELS_REGION) != 0 ? region : 0;
+        if ((fails & ASX__END_ABANDONS) != 0)
+            at.task = x->first_serial + (uint64_t)(self - x->tasks);
+        asx__explorer_expect_cancels(x);
+        op->targets = asx__aim_find(x, &at, &op->targets_len);
+    }
+    if (op->b != 0)
+        add_linked(x, self, op);
+    bool gives = self->finalizes && own != NULL && counts_regions(x, own->parent);
+    if (gives)
+        add_target(x, asx__aim_flag(x, own->parent) + ASX__PART_REGIONS, op);
+    return x->cancels || limited || gives;
+}
+
+/* Its deadline may have come already, or somebody may have cancelled it. If it has finalizers it is
+ * closed by their end. */
+static bool make_close(asx__explorer *x, uint64_t serial, uint64_t how, asx__op *op)
+{
+    const asx__lab_region *region = asx__explorer_region(x, serial);
+    bool timed = x->options->clock == ASX_EXPLORE_ADVERSARIAL && region != NULL &&
+                 ((how & ASX__CLOSE_TIMED) != 0 || region->timer != ASX__DPOR_NONE);
+    op->name = asx__aim_flag(x, serial);
+    op->b = (how & ASX__CLOSE_FINALIZES) != 0 ? ASX__CLOSE_BEGINS_FINALIZERS : 0;
+    bool gives = (how & ASX__CLOSE_GIVES_PLACE) != 0 && op->b == 0 && region != NULL &&
+                 asx__aim_flag(x, region->parent) != 0;
+    if (op->name == 0 || (op->b != 0 && !x->far_spawns) ||
+        (!timed && !x->far_cancels && !x->far_spawns && !gives))
+        return false;
+    asx__explorer_expect_cancels(x);
+    op->other = gives ? asx__aim_flag(x, region->parent) + ASX__PART_REGIONS : 0;
+    asx__lab_aim at = { .region = serial, .tag = ASX__NAME_FIN };
+    op->targets = asx__aim_find(x, &at, &op->targets_len);
+    return true;
+}
+
+/* By its owner, to close it; or somebody asks for it, and is told whether that is too late. */
+static bool make_stop(asx__explorer *x, uint64_t serial, uint64_t asks, asx__op *op)
+{
+    op->name = asx__aim_flag(x, serial);
+    if (op->name != 0 && asks != 0 && !x->far_spawns)
+        asx__explorer_prepare(x, &x->far_spawns);
+    if (op->name == 0 || !x->far_spawns)
+        return false;
+    op->b = asks;
+    if (asks != 0)
+        op->targets = asx__aim_around(x, serial, &op->targets_len);
+    return true;
+}
+
+/* Would the runtime refuse to wait, because somebody else joins this task already, or it would wait
+ * for the caller? Who is refused depends on who came first, which nothing would decide. */
+static bool join_is_refused(const asx__explorer *x, const asx__lab_task *self, uint64_t target)
+{
+    uint64_t serial = x->first_serial + (uint64_t)(self - x->tasks);
+    const asx__lab_task *other = asx__explorer_task(x, target);
+    const asx__lab_task *joiner = asx__explorer_task(x, other->joiner);
+    if (joiner != NULL && joiner != self && joiner->joins == target)
+        return true;
+    /* Whoever has opened what it lives in is older. */
+    for (uint64_t region = target < serial ? self->region : 0; region != 0;) {
+        const asx__lab_region *r = asx__explorer_region(x, region);
+        if (r != NULL && r->owner == target)
+            return true;
+        region = r != NULL ? r->parent : 0;
+    }
+    const asx__lab_task *next = other;
+    for (size_t i = 0; i <= x->tasks_len && next != NULL; i++) {
+        if (next == self)
+            return true;
+        next = next->joins != 0 ? asx__explorer_task(x, next->joins) : NULL;
+    }
+    return false;
+}
+
+/* Without cancellation a join is no operation, unless several meet: then they wait for their turns
+ * as they do for a lock. */
+static bool make_join(asx__explorer *x, const asx__lab_task *self, uint64_t target, asx__op *op)
+{
+    asx__lab_task *other = asx__explorer_task(x, target);
+    op->name = other != NULL ? ASX__NAME(ASX__NAME_FIN, other->id, 0) : 0;
+    if (other == NULL || other->id == ASX__DPOR_NONE)
+        return false;
+    if (!x->cancels && join_is_refused(x, self, target))
+        asx__explorer_expect_cancels(x);
+    other->joiner = x->first_serial + (uint64_t)(self - x->tasks);
+    return x->cancels;
+}
+
+/* What concerns tasks and time. False: nothing that anybody could tell. */
+static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
+                         uint64_t object, uint64_t a, asx__op *op)
+{
+    const asx__lab_task *other = asx__explorer_task(x, object);
+    asx__lab_aim at = { .tag = ASX__NAME_CANCEL, .by = self };
+    switch (kind) {
+    case ASX__TURN_CANCEL_TASK:
+    case ASX__TURN_CANCEL_REGION:
+        asx__explorer_expect_cancels(x);
+        at.task = kind == ASX__TURN_CANCEL_TASK ? object : 0;
+        at.region = kind == ASX__TURN_CANCEL_REGION ? object : 0;
+        op->targets = asx__aim_find(x, &at, &op->targets_len);
+        return true;
+    case ASX__TURN_END:
+        return make_end(x, self, object, a, op);
+    case ASX__TURN_STOP_REGION:
+        return make_stop(x, object, a, op);
+    case ASX__TURN_CLOSE_REGION:
+        return make_close(x, object, a, op);
+    case ASX__TURN_FIRST_OF:
+        asx__explorer_expect_cancels(x);
+        at = (asx__lab_aim){ .region = object, .tag = ASX__NAME_FIN, .near = true };
+        op->targets = asx__aim_find(x, &at, &op->targets_len);
+        return true;
+    case ASX__TURN_LINK:
+        return make_link(x, object, a, op);
+    case ASX__TURN_SET_UP:
+    case ASX__TURN_SPAWN:
+        return make_spawn(x, self, object, op);
+    case ASX__TURN_WAKE:
+        op->name = other != NULL ? ASX__NAME(ASX__NAME_WAKER, other->id, 0) : 0;
+        return other != NULL && other->id != ASX__DPOR_NONE;
+    case ASX__TURN_WAIT_EXTERNAL:
+    case ASX__TURN_WAIT_WOKEN:
+        op->name = ASX__NAME(ASX__NAME_WAKER, self->id, 0);
+        return true;
+    case ASX__TURN_JOIN:
+        return make_join(x, self, object, op);
+    case ASX__TURN_SLEEP:
+        op->name = ASX__NAME(ASX__NAME_CLOCK, 0, 0);
+        op->a = asx__explorer_time(x, a);
+        op->b = x->options->clock == ASX_EXPLORE_ADVERSARIAL;
+        return true;
+    case ASX__TURN_SHIELD:
+        op->name = cancel_flag(self->id);
+        return x->cancels && asx__aim_shields(x, self, a != 0, op);
+    case ASX__TURN_OPEN_REGION:
+        return make_open(x, self, object, op);
+    case ASX__TURN_IS_CANCELLED:
+        op->cx = cancel_flag(self->id);
+        return x->cancels;
+    default:
+        return x->cancels;
+    }
+}
+
+void asx__explorer_aim(void *ctx, uint32_t id, asx__op *op)
+{
+    asx__explorer *x = ctx;
+    uint32_t aims = asx__aim_stamp(x);
+    if (op->aims == aims)
+        return;
+    if (op->kind == ASX__OP_FIRE) {
+        if (!asx__explorer_aim_deadline(x, id, op))
+            return;
+    } else {
+        const asx__lab_task *self = asx__explorer_task(x, x->known[id].serial);
+        asx__op more = *op;
+        if (make_task_op(x, self, self->aim_kind, self->aim_object, self->aim_a, &more))
+            *op = more;
+    }
+    op->aims = aims;
+}
+
+void asx__explorer_aim_rest(asx__explorer *x)
+{
+    for (size_t i = 0; i < x->aiming_len; i++)
+        asx__dpor_aim(x->dpor, x->tasks[x->aiming[i]].id);
+    for (size_t i = 0; i < x->timed_tasks; i++)
+        if (x->tasks[i].timer != ASX__DPOR_NONE)
+            asx__dpor_aim(x->dpor, x->tasks[i].timer);
+    for (size_t i = 0; i < x->timed_regions; i++)
+        if (x->regions[i].timer != ASX__DPOR_NONE)
+            asx__dpor_aim(x->dpor, x->regions[i].timer);
+}
+
+/* The regions of its own are those that it was about then; what is behind them may be more. */
+static void aim_shield_late(asx__explorer *x, const asx__lab_shot *shot, asx__op *op)
+{
+    uint32_t pairs = (uint32_t)op->a, behind_len = 0;
+    asx__lab_aim at = { .task = shot->serial, .tag = ASX__NAME_CANCEL, .unmasks = true,
+                        .by = asx__explorer_task(x, shot->serial) };
+    const uint64_t *behind = asx__aim_find(x, &at, &behind_len);
+    uint64_t *names = asx__aim_room(x, 2 * (size_t)pairs + behind_len);
+    if (behind == NULL || names == NULL)
+        return;
+    memcpy(names, op->targets, 2 * (size_t)pairs * sizeof *names);
+    if (behind_len != 0)
+        memcpy(names + 2 * (size_t)pairs, behind, behind_len * sizeof *names);
+    op->targets = names;
+    op->targets_len = 2 * pairs + behind_len;
+}
+
+static bool is_among(uint64_t name, const uint64_t *names, uint32_t len)
+{
+    while (len != 0 && names[len - 1] != name)
+        len--;
+    return len != 0;
+}
+
+/* A deadline. In front of shields it reaches whom it did: what was opened there later comes after
+ * it, or after the cancel that made it too late. */
+static void aim_deadline_late(asx__explorer *x, const asx__lab_aim *at, asx__op *op)
+{
+    uint32_t len, kept = 0, from = 0;
+    uint64_t *names = asx__aim_find(x, at, &len);
+    for (uint32_t i = 0; i < len && names != NULL; i++) {
+        if (asx__is_shield(names[i]))
+            continue;
+        if (from < i || is_among(names[i], op->targets, op->targets_len))
+            while (from <= i)
+                names[kept++] = names[from++];
+        from = i + 1;
+    }
+    if (names == NULL)
+        return;
+    op->targets = names;
+    op->targets_len = kept;
+}
+
+void asx__explorer_aim_late(asx__explorer *x)
+{
+    for (size_t i = 0; i < x->shots_len; i++) {
+        const asx__lab_shot *shot = &x->shots[i];
+        asx__op *op = shot->known != asx__aim_known(x) ? asx__dpor_stopped(x->dpor, shot->event)
+                                                       : NULL;
+        asx__lab_aim at = { .task = shot->serial, .region = shot->object,
+                            .tag = ASX__NAME_CANCEL };
+        if (op == NULL)
+            continue;
+        if (shot->kind == ASX__TURN_COUNT)
+            aim_deadline_late(x, &at, op);
+        else if (shot->kind == ASX__TURN_SHIELD)
+            aim_shield_late(x, shot, op);
+        else
+            (void)make_task_op(x, asx__explorer_task(x, shot->serial), shot->kind, shot->object,
+                               shot->a, op);
+    }
+}
+
+/* It stands before something that concerns others; it has done that. */
+static void begin_aim(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind, uint64_t object,
+                      uint64_t a)
+{
+    if (!asx__explorer_room(x, (void **)&x->aiming, &x->aiming_cap, x->aiming_len + 1,
+                            sizeof *x->aiming))
+        return;
+    x->aiming[x->aiming_len++] = (uint32_t)(self - x->tasks);
+    self->aims = true;
+    self->aim_kind = kind;
+    self->aim_object = object;
+    self->aim_a = a;
+}
+
+static void end_aim(asx__explorer *x, asx__lab_task *self)
+{
+    size_t i = x->aiming_len;
+    while (x->aiming[--i] != (uint32_t)(self - x->tasks))
+        ;
+    x->aiming[i] = x->aiming[--x->aiming_len];
+    self->aims = false;
+}
+
+/* The task is about to be cancelled, and by nobody else: it waits for its turn. Others may start
+ * tasks in what it has opened meanwhile. */
+static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
+{
+    uint64_t serial = asx__serial(task->generation);
+    asx__lab_task *self = asx__explorer_task(x, serial);
+    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = site, .aims = asx__aim_stamp(x) };
+    (void)make_task_op(x, self, ASX__TURN_CANCEL_TASK, serial, 0, &cancel);
+    begin_aim(x, self, ASX__TURN_CANCEL_TASK, serial, self->aim_a);
+    (void)asx__explorer_stand(x, task, &cancel);
+    asx__aim_shot(x, ASX__TURN_CANCEL_TASK, serial, serial, 0);
+    self = asx__explorer_task(x, serial);
+    if (self->aims)
+        end_aim(x, self);
+}
+
+/* A fault: the task is cancelled just now, or it is not. Whether it was cancelled by others is not
+ * asked: the answer would depend on an order that nothing has decided. */
+static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self, const char *site)
+{
+    if ((x->options->faults & ASX_EXPLORE_FAULT_CANCEL) == 0 || self->id == 0 || self->faulty)
+        return;
+    asx__op choose = { .kind = ASX__OP_CHOOSE, .a = 2,
+                       .site = asx__explorer_fault_site(x, site, "cancel") };
+    uint64_t serial = asx__serial(task->generation);
+    if (asx__explorer_stand(x, task, &choose) == 0)
+        return;
+    asx__explorer_task(x, serial)->faulty = true;
+    stand_to_cancel(x, task, "fault");
+    asx__task_cancel(x->rt, task,
+                     asx__reason_make(x->rt, task->region, ASX_CANCEL_USER, task->region, task,
+                                      "fault", NULL));
+}
+
+/* A fault that was asked for: 1, it happens now. */
+static OUTSIDE uint64_t draw_fault(asx__explorer *x, asx__task *task, const asx__lab_task *self,
+                                   asx__turn_kind kind)
+{
+    static const struct {
+        uint32_t fault;
+        const char *words;
+    } faults[] = { { ASX_EXPLORE_FAULT_ALLOC, "no memory" },
+                   { ASX_EXPLORE_FAULT_STACK, "no stack" },
+                   { ASX_EXPLORE_FAULT_THREAD, "no thread" } };
+    size_t which = (size_t)(kind - ASX__TURN_NO_MEMORY);
+    if ((x->options->faults & faults[which].fault) == 0)
+        return ASX__TURN_GOES;
+    const char *here = self->next_site != NULL ? self->next_site : asx__lab_task_site(self);
+    asx__op choose = { .kind = ASX__OP_CHOOSE, .a = 2,
+                       .site = asx__explorer_fault_site(x, here, faults[which].words) };
+    return asx__explorer_stand(x, task, &choose);
+}
+
+/* Each point at which it could wait is a resumption of a task that may have only so many. */
+static void charge_poll(asx__explorer *x, asx__task *task)
+{
+    asx_cancel_kind kind;
+    if (!asx__budget_poll(x->rt, task, &kind))
+        return;
+    stand_to_cancel(x, task, "budget");
+    asx__budget_exhaust(x->rt, task, kind);
+}
+
+/* Does the task live in the region, or has it opened it? Then its close comes after all it does. */
+static bool is_near(const asx__explorer *x, const asx__lab_task *self, uint64_t region)
+{
+    const asx__lab_region *r = asx__explorer_region(x, region);
+    if (r == NULL || asx__explorer_task(x, r->owner) == self)
+        return true;
+    for (uint64_t serial = self->region; serial != 0;) {
+        if (serial == region)
+            return true;
+        r = asx__explorer_region(x, serial);
+        serial = r != NULL ? r->parent : 0;
+    }
+    return false;
+}
+
+static void complete_settle(asx__explorer *x, const asx__lab_task *self, uint64_t obligation,
+                            asx__op *op)
+{
+    const asx__lab_thing *thing = asx__explorer_thing(x, OBLIGATION, obligation);
+    uint64_t flag = thing != NULL ? asx__aim_flag(x, thing->region) : 0;
+    if (flag == 0)
+        return;
+    op->other = thing->counted ? flag + ASX__PART_OBLIGATIONS : 0;
+    if (is_near(x, self, thing->region))
+        return;
+    if (!x->far_spawns)
+        asx__explorer_prepare(x, &x->far_spawns);
+    add_target(x, flag + ASX__PART_GONE, op);
+}
+
+/* As with cancellation: what a test never does, nobody has to look for. */
+static void complete_channel_op(asx__explorer *x, asx__turn_kind kind, uint64_t sender, asx__op *op)
+{
+    if (ASX__UNLIKELY((traits[kind] & DROPS_AN_END) != 0) && !x->drops)
+        asx__explorer_prepare(x, &x->drops);
+    if (ASX__UNLIKELY((traits[kind] & MAKES_CLAIMS) != 0) && !x->claims)
+        asx__explorer_prepare(x, &x->claims);
+    op->b = (x->drops ? 0u : ASX__CHANNEL_STAYS) | (x->claims ? 0u : ASX__CHANNEL_IS_PLAIN);
+    if (ASX__UNLIKELY(x->drops) && (kind <= ASX__TURN_TRY_RESERVE || kind == ASX__TURN_CLONE ||
+                                    kind == ASX__TURN_DROP))
+        op->other = name_of_thing(x, SENDER, sender);
+}
+
+/* What else the operation is about. */
+static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
+                        uint64_t object, uint64_t a, uint64_t b, asx__op *op)
+{
+    if (rows[kind].made_by == CHANNEL) {
+        complete_channel_op(x, kind, b, op);
+        return;
+    }
+    switch (kind) {
+    case ASX__TURN_LOCK:
+    case ASX__TURN_TRY_LOCK:
+    case ASX__TURN_UNLOCK:
+        op->a = (uint64_t)self->id + 1;
+        if (op->kind == ASX__OP_LOCK && asx__dpor_state(x->dpor, op->name) == op->a)
+            op->kind = ASX__OP_TRY_LOCK; /* refused: it would wait for itself */
+        break;
+    case ASX__TURN_READ_LOCK:
+    case ASX__TURN_WRITE_LOCK:
+        op->a = 0;
+        if (a != 0) /* likewise */
+            op->kind = kind == ASX__TURN_READ_LOCK ? ASX__OP_TRY_READ_LOCK
+                                                   : ASX__OP_TRY_WRITE_LOCK;
+        break;
+    case ASX__TURN_CONDITION_WAIT:
+    case ASX__TURN_CONDITION_GO_ON:
+        op->other = name_of_thing(x, MUTEX, a);
+        op->a = self->ticket;
+        op->b = (uint64_t)self->id + 1;
+        break;
+    case ASX__TURN_NOTIFY_GO_ON:
+    case ASX__TURN_BARRIER_GO_ON:
+    case ASX__TURN_MPMC_TAKEN:
+        op->a = self->ticket;
+        break;
+    case ASX__TURN_MPMC_SEND:
+    case ASX__TURN_MPMC_TRY_SEND:
+    case ASX__TURN_MPMC_RECV:
+    case ASX__TURN_MPMC_TRY_RECV:
+    case ASX__TURN_MPMC_CLOSE:
+    case ASX__TURN_MPMC_CLONE:
+    case ASX__TURN_MPMC_DROP:
+        op->other = op->name + ASX__PART_ENDPOINT + (b & ASX__PART_ENDPOINT_MASK);
+        break;
+    case ASX__TURN_BARRIER_WAIT:
+        op->b = a;
+        break;
+    case ASX__TURN_SETTLE:
+        complete_settle(x, self, object, op);
+        break;
+    case ASX__TURN_BROADCAST_SEND:
+        op->b = b;
+        break;
+    case ASX__TURN_BROADCAST_RECV:
+    case ASX__TURN_BROADCAST_TRY_RECV:
+    case ASX__TURN_UNSUBSCRIBE:
+        op->other = name_of_thing(x, RECEIVER, b);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The operation, if there is anything to be told apart. */
+static bool make_op(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind,
+                    uint64_t object, uint64_t a, asx__op *op)
+{
+    if (self != NULL)
+        self->uses = 0;
+    if (rows[kind].made_by == 0)
+        return make_task_op(x, self, kind, object, a, op);
+    const asx__lab_thing *thing = asx__explorer_thing(x, rows[kind].made_by, object);
+    if (thing == NULL)
+        return false;
+    op->name = thing->name;
+    if (self != NULL && rows[kind].made_by != OBLIGATION)
+        self->uses = thing->region;
+    return true;
+}
+
+/* Something was done by an operation that others will ask for. */
+static OUTSIDE void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind,
+                               uint64_t object, uint64_t a, uint64_t found)
+{
+    if (self->aims) {
+        asx__aim_shot(x, kind, x->first_serial + (uint64_t)(self - x->tasks), object, a);
+        end_aim(x, self);
+    }
+    if ((traits[kind] & GIVES_TICKETS) != 0 && found >= ASX__FOUND_TICKET)
+        self->ticket = found - ASX__FOUND_TICKET;
+    if (kind == ASX__TURN_LINK && asx__explorer_room(x, (void **)&x->links, &x->links_cap,
+                                                     x->links_len + 1, sizeof *x->links))
+        x->links[x->links_len++] = (asx__lab_link){ object, a };
+    if (kind == ASX__TURN_SHIELD)
+        asx__aim_bare(x, self);
+}
+
+/* Where the operation stands: where the call does that the task is in. What it leaves behind in the
+ * midst of a call, since it has failed there, has no place; the end of a task has that of its
+ * start, which of branches is the call that they are for. */
+static const char *site_of(asx__lab_task *self, const asx__task *task, asx__turn_kind kind)
+{
+    const char *here = self->next_site;
+    self->next_site = NULL;
+    if (kind == ASX__TURN_END)
+        here = self->born != NULL ? self->born : task->site;
+    else if (here == NULL && (self->fresh || (traits[kind] & LEFT_BEHIND) == 0))
+        here = asx__lab_task_site(self);
+    self->fresh = false;
+    return here != NULL ? here : "";
+}
+
+/* Is it something that nobody could tell from nothing? Asked first of what happens most in tests
+ * that do not cancel; what is not known here is asked again when the operation is made. */
+static inline bool is_nothing(const asx__explorer *x, const asx__task *task, asx__turn_kind kind,
+                              uint64_t a, uint64_t b)
+{
+    switch (kind) {
+    case ASX__TURN_CHECKPOINT:
+        return !x->cancels && (task->flags & ASX__T_METERED) == 0;
+    case ASX__TURN_IS_CANCELLED:
+    case ASX__TURN_SHIELD:
+        return !x->cancels;
+    case ASX__TURN_OPEN_REGION:
+        return !x->cancels && a == 0 && (b & ASX__OPEN_SCOPED) != 0;
+    case ASX__TURN_STOP_REGION:
+        return !x->far_spawns && a == 0;
+    case ASX__TURN_CLOSE_REGION:
+        return x->options->clock != ASX_EXPLORE_ADVERSARIAL && !x->far_cancels &&
+               !x->far_spawns && (a & ASX__CLOSE_GIVES_PLACE) == 0;
+    case ASX__TURN_END:
+        return a == 0 && !x->cancels && !x->limits;
+    default:
+        return false;
+    }
+}
+
+/* The task stands before an operation until it is its turn. */
+static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind kind,
+                              uint64_t object, uint64_t a, uint64_t b)
+{
+    uint64_t serial = asx__serial(task->generation);
+    asx__lab_task *self = asx__explorer_known(x, serial);
+    if (ASX__UNLIKELY(kind == ASX__TURN_MADE)) {
+        asx__explorer_made(x, (uint32_t)b, object, serial, a);
+        return ASX__TURN_GOES;
+    }
+    const char *site = site_of(self, task, kind);
+    self->joins = ASX__UNLIKELY(kind == ASX__TURN_JOIN) && !x->cancels ? object : 0;
+    bool starts = kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP;
+    if (ASX__UNLIKELY(starts) && is_fresh(x, self, object, a, b))
+        return ASX__TURN_GOES;
+    asx__op op = { .kind = rows[kind].kind, .a = a, .site = site, .aims = asx__aim_stamp(x) };
+    if (ASX__UNLIKELY(starts))
+        op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
+               ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u);
+    else if (ASX__UNLIKELY(kind == ASX__TURN_OPEN_REGION))
+        op.b = b;
+    if (ASX__UNLIKELY((task->flags & ASX__T_METERED) != 0) && rows[kind].can_cancel) {
+        charge_poll(x, task);
+        self = asx__explorer_known(x, serial);
+    }
+    if (!make_op(x, self, kind, object, a, &op))
+        return ASX__TURN_GOES;
+    if (ASX__UNLIKELY(x->cancels) && rows[kind].can_cancel && !asx__task_masked(task)) {
+        op.cx = cancel_flag(self->id);
+        may_cancel(x, task, self, site);
+        self = asx__explorer_known(x, serial); /* others may have been started meanwhile */
+    }
+    if (ASX__UNLIKELY(kind == ASX__TURN_SPAWN) && asx__task_masked(task))
+        op.cx = 0;
+    complete_op(x, self, kind, object, a, b, &op);
+    if (ASX__UNLIKELY(op.kind == ASX__OP_WRITE_LOCK)) {
+        asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op.name, .cx = op.cx,
+                            .site = op.site };
+        (void)asx__explorer_stand(x, task, &request);
+        self = asx__explorer_known(x, serial);
+        if (op.cx != 0 && asx__dpor_state(x->dpor, op.cx) != 0) {
+            self->uses = 0;
+            return ASX__FOUND_CANCELLED; /* told before it has asked for anything */
+        }
+        op.a = 1;
+    }
+    if (ASX__UNLIKELY((traits[kind] & AIMS_AT_TASKS) != 0) && (kind != ASX__TURN_END || a != 0))
+        begin_aim(x, self, kind, object, a);
+    else
+        op.aims = 0;
+    uint64_t found = asx__explorer_stand(x, task, &op);
+    self = asx__explorer_known(x, serial);
+    self->uses = 0;
+    if (ASX__UNLIKELY((traits[kind] & (AIMS_AT_TASKS | GIVES_TICKETS)) != 0))
+        after_turn(x, self, kind, object, a, found);
+    return found;
+}
+
+/* A timer does it: the move of the clock, which commutes with nothing, has done this too. */
+static OUTSIDE uint64_t by_timer(asx__explorer *x, asx__turn_kind kind, uint64_t object, uint64_t a)
+{
+    asx__op op = { .kind = rows[kind].kind, .a = a, .site = "" };
+    bool known = kind == ASX__TURN_WAKE || kind == ASX__TURN_NOTIFY_ONE ||
+                 kind == ASX__TURN_NOTIFY_ALL || kind == ASX__TURN_RELEASE;
+    if (kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD)
+        return ASX__TURN_GOES;
+    if (!known)
+        asx__explorer_refuse(x, ASX_EVENT_TIMER_FIRE);
+    return known && make_op(x, NULL, kind, object, a, &op) ? asx__dpor_does(x->dpor, &op)
+                                                           : ASX__TURN_GOES;
+}
+
+static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t object, uint64_t a,
+                     uint64_t b)
+{
+    asx__explorer *x = ctx;
+    if (ASX__UNLIKELY(task == NULL || x->clearing || x->rt->in_cleanup ||
+                      (task->flags & ASX__T_POLL) != 0))
+        return task == NULL && x->firing != NULL ? by_timer(x, kind, object, a) : ASX__TURN_GOES;
+    asx__lab_task *self = asx__explorer_task(x, asx__serial(task->generation));
+    if (ASX__UNLIKELY(self == NULL || self->id == ASX__DPOR_NONE))
+        return ASX__TURN_GOES;
+    if (ASX__UNLIKELY(kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD))
+        return draw_fault(x, task, self, kind);
+    if (!is_nothing(x, task, kind, a, b))
+        return stand(x, task, kind, object, a, b);
+    (void)site_of(self, task, kind);
+    self->joins = 0;
+    return ASX__TURN_GOES;
+}
+
+void asx__explorer_seam_init(asx__explorer *x)
+{
+    x->seam = (asx__seam){ x, turn, asx__explorer_goes_on, asx__explorer_timers,
+                           x->options->faults != 0 };
+    x->rt->seam = &x->seam;
+    x->rt->found = asx__explorer_found;
+}
