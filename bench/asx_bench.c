@@ -25,8 +25,8 @@
 static inline void spawn(struct place *p, asx_task_fn fiber, asx_poll_fn poll, void *arg,
                   asx_task *ret_task)
 {
-    ok(p->poll ? asx_spawn_poll_task(&p->region, NULL, poll, arg, ret_task)
-               : asx_spawn_task(&p->region, NULL, fiber, arg, ret_task),
+    ok(p->poll ? asx_spawn_poll_task(&p->region, poll, arg, NULL, ret_task)
+               : asx_spawn_task(&p->region, fiber, arg, NULL, ret_task),
        "spawn");
 }
 
@@ -141,7 +141,7 @@ static double yield_pair(struct place *p)
 
 static void channel_make(struct place *p, size_t capacity, struct channel *ret_channel)
 {
-    ok(asx_channel_create(&p->region, sizeof(uint64_t), capacity, &ret_channel->tx,
+    ok(asx_channel_create(&p->region, sizeof(uint64_t), capacity, NULL, &ret_channel->tx,
                           &ret_channel->rx),
        "channel");
 }
@@ -149,14 +149,14 @@ static void channel_make(struct place *p, size_t capacity, struct channel *ret_c
 static inline void send(asx_cx *cx, struct channel *channel, uint64_t value)
 {
     asx_send_permit permit;
-    ok(asx_channel_reserve(&channel->tx, cx, &permit), "reserve");
+    ok(asx_channel_reserve(cx, &channel->tx, &permit), "reserve");
     ok(asx_send_permit_send(&permit, &value), "send");
 }
 
 static inline uint64_t receive(asx_cx *cx, struct channel *channel)
 {
     uint64_t value;
-    ok(asx_channel_recv(&channel->rx, cx, &value), "receive");
+    ok(asx_channel_recv(cx, &channel->rx, &value), "receive");
     return value;
 }
 
@@ -164,7 +164,7 @@ static inline uint64_t receive(asx_cx *cx, struct channel *channel)
 static inline bool try_send(asx_cx *cx, struct channel *channel, uint64_t value)
 {
     asx_send_permit permit;
-    if (!arrived(asx_channel_reserve(&channel->tx, cx, &permit), "reserve"))
+    if (!arrived(asx_channel_reserve(cx, &channel->tx, &permit), "reserve"))
         return false;
     ok(asx_send_permit_send(&permit, &value), "send");
     return true;
@@ -172,7 +172,7 @@ static inline bool try_send(asx_cx *cx, struct channel *channel, uint64_t value)
 
 static inline bool try_receive(asx_cx *cx, struct channel *channel, uint64_t *ret_value)
 {
-    return arrived(asx_channel_recv(&channel->rx, cx, ret_value), "receive");
+    return arrived(asx_channel_recv(cx, &channel->rx, ret_value), "receive");
 }
 
 /* ---- W3: ping-pong -------------------------------------------------------------------------- */
@@ -345,7 +345,7 @@ static asx_status skynet_fiber(asx_cx *cx, void *arg)
     ok(asx_cx_region(cx, &region), "region");
     for (unsigned i = 0; i < FAN_OUT; i++) {
         part[i] = part_of(whole, i);
-        ok(asx_spawn_task(&region, NULL, skynet_fiber, &part[i], &child[i]), "spawn");
+        ok(asx_spawn_task(&region, skynet_fiber, &part[i], NULL, &child[i]), "spawn");
     }
     uint64_t sum = 0;
     for (unsigned i = 0; i < FAN_OUT; i++)
@@ -378,7 +378,7 @@ static struct below *spawn_below(asx_cx *cx, struct span whole)
     below->joined = 0;
     for (unsigned i = 0; i < FAN_OUT; i++) {
         below->part[i] = (struct skynet){ part_of(whole, i), NULL };
-        ok(asx_spawn_poll_task(&region, NULL, skynet_poll, &below->part[i], &below->child[i]),
+        ok(asx_spawn_poll_task(&region, skynet_poll, &below->part[i], NULL, &below->child[i]),
            "spawn");
     }
     return below;
@@ -426,14 +426,14 @@ static asx_status wait_fiber(asx_cx *cx, void *arg)
 {
     asx_send_permit permit;
     struct channel *full = arg;
-    return asx_channel_reserve(&full->tx, cx, &permit);
+    return asx_channel_reserve(cx, &full->tx, &permit);
 }
 
 static asx_poll wait_poll(asx_cx *cx, void *arg)
 {
     asx_send_permit permit;
     struct channel *full = arg;
-    asx_status st = asx_channel_reserve(&full->tx, cx, &permit);
+    asx_status st = asx_channel_reserve(cx, &full->tx, &permit);
     return st == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -631,7 +631,7 @@ static void icount_run(struct place *p, const struct icount *what)
         for (int i = 0; i < ICOUNT_MAX; i++)
             (void)join(p->cx, &tasks[i]);
         for (uint64_t i = 0; i < what->count; i++)
-            (void)asx_spawn_task(&p->region, NULL, empty_fiber, NULL, &tasks[i]);
+            (void)asx_spawn_task(&p->region, empty_fiber, NULL, NULL, &tasks[i]);
     } else if (strcmp(what->what, "switch") == 0) {
         left = what->count;
         for (int i = 0; i < 2; i++)
@@ -646,10 +646,10 @@ static void icount_run(struct place *p, const struct icount *what)
         for (int i = 0; i < ICOUNT_MAX && sends; i++)
             (void)receive(p->cx, &channel);
         for (uint64_t i = 0; i < what->count && !sends; i++)
-            (void)asx_channel_recv(&channel.rx, p->cx, &value);
+            (void)asx_channel_recv(p->cx, &channel.rx, &value);
         for (uint64_t i = 0; i < what->count && sends; i++) {
             asx_send_permit permit;
-            (void)asx_channel_reserve(&channel.tx, p->cx, &permit);
+            (void)asx_channel_reserve(p->cx, &channel.tx, &permit);
             (void)asx_send_permit_send(&permit, &value);
         }
     }

@@ -76,7 +76,7 @@ struct place {
 
 static inline void region_open(struct place *p)
 {
-    ok(asx_region_open(p->cx, &p->region, NULL), "open");
+    ok(asx_region_open(p->cx, NULL, &p->region), "open");
 }
 
 static inline void region_close(struct place *p)

@@ -48,8 +48,8 @@ double call_spawn(struct place *p)
     for (unsigned i = 0; i < STRETCHES; i++) {
         begin();
         for (unsigned k = 0; k < STRETCH; k++)
-            ok(p->poll ? asx_spawn_poll_task(&p->region, NULL, empty_poll, NULL, &tasks[k])
-                       : asx_spawn_task(&p->region, NULL, empty_fiber, NULL, &tasks[k]),
+            ok(p->poll ? asx_spawn_poll_task(&p->region, empty_poll, NULL, NULL, &tasks[k])
+                       : asx_spawn_task(&p->region, empty_fiber, NULL, NULL, &tasks[k]),
                "spawn");
         for (unsigned k = 0; k < STRETCH; k++)
             ok(asx_join(p->cx, &tasks[k], NULL), "join");
@@ -66,19 +66,20 @@ static double calls(struct place *p, bool sends)
     struct channel channel;
     uint64_t value = 0;
     region_open(p);
-    ok(asx_channel_create(&p->region, sizeof value, STRETCH, &channel.tx, &channel.rx), "channel");
+    ok(asx_channel_create(&p->region, sizeof value, STRETCH, NULL, &channel.tx,
+                          &channel.rx), "channel");
     for (unsigned i = 0; i < STRETCHES; i++) {
         begin();
         for (unsigned k = 0; k < STRETCH; k++) {
             asx_send_permit permit;
-            ok(asx_channel_reserve(&channel.tx, p->cx, &permit), "reserve");
+            ok(asx_channel_reserve(p->cx, &channel.tx, &permit), "reserve");
             ok(asx_send_permit_send(&permit, &value), "send");
         }
         if (sends)
             end(STRETCH);
         begin();
         for (unsigned k = 0; k < STRETCH; k++)
-            ok(asx_channel_recv(&channel.rx, p->cx, &value), "receive");
+            ok(asx_channel_recv(p->cx, &channel.rx, &value), "receive");
         if (!sends)
             end(STRETCH);
     }
@@ -125,11 +126,11 @@ static asx_status plays(asx_cx *cx, void *arg)
         if (me->first && i % TRIPS == 0)
             begin();
         if (!me->first)
-            ok(asx_channel_recv(&me->in.rx, cx, &value), "receive");
-        ok(asx_channel_reserve(&me->out.tx, cx, &permit), "reserve");
+            ok(asx_channel_recv(cx, &me->in.rx, &value), "receive");
+        ok(asx_channel_reserve(cx, &me->out.tx, &permit), "reserve");
         ok(asx_send_permit_send(&permit, &value), "send");
         if (me->first)
-            ok(asx_channel_recv(&me->in.rx, cx, &value), "receive");
+            ok(asx_channel_recv(cx, &me->in.rx, &value), "receive");
         if (me->first && i % TRIPS == TRIPS - 1)
             end(TRIPS);
     }
@@ -144,12 +145,12 @@ static double pair(struct place *p, asx_task_fn fn)
     if (p->poll)
         exit(3);
     region_open(p);
-    ok(asx_channel_create(&p->region, 8, 1, &there.tx, &there.rx), "channel");
-    ok(asx_channel_create(&p->region, 8, 1, &back.tx, &back.rx), "channel");
+    ok(asx_channel_create(&p->region, 8, 1, NULL, &there.tx, &there.rx), "channel");
+    ok(asx_channel_create(&p->region, 8, 1, NULL, &back.tx, &back.rx), "channel");
     half[0].out = half[1].in = there;
     half[0].in = half[1].out = back;
     for (int i = 0; i < 2; i++)
-        ok(asx_spawn_task(&p->region, NULL, fn, &half[i], &tasks[i]), "spawn");
+        ok(asx_spawn_task(&p->region, fn, &half[i], NULL, &tasks[i]), "spawn");
     for (int i = 0; i < 2; i++)
         ok(asx_join(p->cx, &tasks[i], NULL), "join");
     region_close(p);

@@ -60,7 +60,7 @@ static asx_status scout(asx_cx *cx, void *arg)
     atomic_fetch_add(&s->pair->here, 1);
     while (atomic_load(&s->pair->here) < 2) {
     }
-    ok(asx_spawn_task(&s->pair->place->region, &pinned, s->pair->role[s->number], s->pair->arg,
+    ok(asx_spawn_task(&s->pair->place->region, s->pair->role[s->number], s->pair->arg, &pinned,
                       &task),
        "spawn");
     return ASX_OK;
@@ -72,7 +72,7 @@ static void run_pair(struct pair *pair)
     asx_region both;
     if (pair->place->workers < 2)
         exit(3);
-    ok(asx_region_open(pair->place->cx, &both, NULL), "open");
+    ok(asx_region_open(pair->place->cx, NULL, &both), "open");
     for (unsigned i = 0; i < 2; i++) {
         scouts[i] = (struct scout){ pair, i };
         ok(asx_spawn(&both, "scout", scout, &scouts[i]), "spawn");
@@ -100,7 +100,7 @@ static asx_status wake_sender(asx_cx *cx, void *arg)
         compute_ns(w->gap_ns);
         atomic_store(&w->arrived_ns, 0);
         double start = now_ns();
-        ok(asx_channel_send(&w->tx, cx, &start), "send");
+        ok(asx_channel_send(cx, &w->tx, &start), "send");
         while ((arrived = atomic_load(&w->arrived_ns)) == 0) {
         }
         w->samples[i] = arrived - start;
@@ -112,7 +112,7 @@ static asx_status wake_receiver(asx_cx *cx, void *arg)
 {
     struct wake *w = arg;
     double sent;
-    while (asx_channel_recv(&w->rx, cx, &sent) == ASX_OK)
+    while (asx_channel_recv(cx, &w->rx, &sent) == ASX_OK)
         atomic_store(&w->arrived_ns, now_ns());
     return ASX_OK;
 }
@@ -125,7 +125,7 @@ static double wake_after(struct place *p, double gap_ns, unsigned count)
         exit(3);
     w.samples = array_of(count, sizeof *w.samples);
     region_open(p);
-    ok(asx_channel_create(&p->region, sizeof(double), 1, &w.tx, &w.rx), "channel");
+    ok(asx_channel_create(&p->region, sizeof(double), 1, NULL, &w.tx, &w.rx), "channel");
     run_pair(&pair);
     double result = percentile(w.samples, count, p->variant);
     free(w.samples);
@@ -172,7 +172,7 @@ static asx_status rich(asx_cx *cx, void *arg)
 {
     struct robbery *r = arg;
     asx_region mine;
-    ok(asx_region_open(cx, &mine, NULL), "open");
+    ok(asx_region_open(cx, NULL, &mine), "open");
     for (unsigned i = 0; i < LOOT; i++)
         ok(r->place->poll ? asx_spawn_poll(&mine, NULL, loot_poll, NULL)
                           : asx_spawn(&mine, NULL, loot_fiber, NULL),
@@ -235,7 +235,7 @@ double storm_wait(struct place *p)
     struct channel full;
     struct ticker ticker = { .longest_ns = 0 };
     asx_region aside;
-    ok(asx_region_open(p->cx, &aside, NULL), "open");
+    ok(asx_region_open(p->cx, NULL, &aside), "open");
     region_open(p);
     channel_make_full(p, &full);
     park_many(p, &full, TASKS, 200);

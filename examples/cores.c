@@ -51,7 +51,7 @@ static asx_status search_range(struct search *s, asx_cx *cx, struct range range)
         }
     }
     asx_mutex_guard guard;
-    asx_status st = asx_mutex_lock(&s->lock, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, &s->lock, &guard);
     if (st < 0)
         return st;
     if (best_steps > s->best_steps || (best_steps == s->best_steps && best < s->best)) {
@@ -66,10 +66,10 @@ static asx_status searcher(asx_cx *cx, void *arg)
     struct search *s = arg;
     struct range range;
     asx_status st;
-    while ((st = ranges_recv(&s->ranges_rx, cx, &range)) == ASX_OK) {
+    while ((st = ranges_recv(cx, &s->ranges_rx, &range)) == ASX_OK) {
         st = search_range(s, cx, range);
         if (st == ASX_OK)
-            st = notes_send(&s->notes_tx, cx, range.to - range.from);
+            st = notes_send(cx, &s->notes_tx, range.to - range.from);
         if (st < 0)
             return st;
     }
@@ -81,7 +81,7 @@ static asx_status note(asx_cx *cx, void *arg)
     struct search *s = arg;
     uint32_t count;
     asx_status st;
-    while ((st = notes_recv(&s->notes_rx, cx, &count)) == ASX_OK)
+    while ((st = notes_recv(cx, &s->notes_rx, &count)) == ASX_OK)
         noted += count; /* always the same thread's */
     printf("%u numbers searched\n", noted);
     return st == ASX_E_CLOSED ? ASX_OK : st;
@@ -92,18 +92,18 @@ static asx_status app(asx_cx *cx, void *arg)
     struct search s = { .best = 0 };
     asx_region all, searchers;
     (void)arg;
-    asx_region_open(cx, &all, NULL);
-    ranges_create(&all, 4, &s.ranges_tx, &s.ranges_rx);
-    notes_create(&all, SEARCHERS, &s.notes_tx, &s.notes_rx);
-    asx_mutex_create(&all, "best", &s.lock);
+    asx_region_open(cx, NULL, &all);
+    ranges_create(&all, 4, NULL, &s.ranges_tx, &s.ranges_rx);
+    notes_create(&all, SEARCHERS, NULL, &s.notes_tx, &s.notes_rx);
+    asx_mutex_create(&all, &(asx_mutex_options){ .name = "best" }, &s.lock);
     const asx_spawn_options pinned = { .name = "note", .flags = ASX_PINNED };
-    asx_spawn_task(&all, &pinned, note, &s, NULL);
-    asx_region_open(cx, &searchers, NULL);
+    asx_spawn_task(&all, note, &s, &pinned, NULL);
+    asx_region_open(cx, NULL, &searchers);
     for (int i = 0; i < SEARCHERS; i++)
         asx_spawn(&searchers, "searcher", searcher, &s);
     asx_status st = ASX_OK;
     for (uint32_t from = 1; st == ASX_OK && from < NUMBERS; from += RANGE)
-        st = ranges_send(&s.ranges_tx, cx, (struct range){ from, from + RANGE });
+        st = ranges_send(cx, &s.ranges_tx, (struct range){ from, from + RANGE });
     asx_mpmc_close(&s.ranges_tx);
     st = asx_region_close(&searchers, st); /* every range has been searched, or somebody failed */
     asx_mpmc_close(&s.notes_tx);

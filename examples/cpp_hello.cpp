@@ -45,7 +45,7 @@ static asx_status app(asx_cx *cx, void *)
     options.name = "halves";
     options.policy = ASX_POLICY_COLLECT; /* a failure does not cancel the others */
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
     for (int &n : numbers)

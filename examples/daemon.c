@@ -21,7 +21,7 @@ static asx_status sampler(asx_cx *cx, void *arg)
     for (int reading = 1;; reading++) {
         asx_status st = asx_sleep(cx, 10 * ASX_MS);
         if (st == ASX_OK)
-            st = asx_channel_send(&s->tx, cx, &reading);
+            st = asx_channel_send(cx, &s->tx, &reading);
         if (st < 0)
             return st; /* cancelled: there is nothing to clean up here */
     }
@@ -41,7 +41,7 @@ static asx_status storage(asx_cx *cx, void *arg)
     asx_status st = asx_task_defer(cx, flush, s); /* runs however this task ends */
     while (st == ASX_OK) {
         int reading;
-        st = asx_channel_recv(&s->rx, cx, &reading);
+        st = asx_channel_recv(cx, &s->rx, &reading);
         if (st < 0)
             break;
         printf("stored reading %d\n", reading);
@@ -55,10 +55,10 @@ static asx_status serve(asx_cx *cx, void *arg)
 {
     struct service *s = arg;
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, &(asx_region_options){ .name = "service" });
+    asx_status st = asx_region_open(cx, &(asx_region_options){ .name = "service" }, &r);
     if (st < 0)
         return st;
-    asx_channel_create(&r, sizeof(int), 16, &s->tx, &s->rx);
+    asx_channel_create(&r, sizeof(int), 16, NULL, &s->tx, &s->rx);
     asx_spawn(&r, "sampler", sampler, s);
     asx_spawn(&r, "storage", storage, s);
     return asx_region_close(&r, ASX_OK);

@@ -39,7 +39,7 @@ static asx_status ask_replica(asx_cx *cx, void *arg)
 {
     struct replica *replica = arg;
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, &(asx_region_options){ .name = replica->name });
+    asx_status st = asx_region_open(cx, &(asx_region_options){ .name = replica->name }, &r);
     if (st < 0)
         return st;
     for (int i = 0; i < 2; i++)
@@ -56,7 +56,7 @@ static asx_status app(asx_cx *cx, void *arg)
     asx_region_options options = { .name = "request", .timeout_ns = 100 * ASX_MS };
     asx_region r;
     (void)arg;
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
     for (int i = 0; i < 2; i++)

@@ -25,7 +25,7 @@ static asx_status sensor(asx_cx *cx, void *arg)
         asx_status st = asx_sleep(cx, 100 * ASX_MS);
         plant->temperature += plant->heater ? 3 : -2;
         if (st == ASX_OK)
-            st = asx_channel_send(&plant->tx, cx, &plant->temperature);
+            st = asx_channel_send(cx, &plant->tx, &plant->temperature);
         if (st < 0)
             return st;
     }
@@ -36,7 +36,7 @@ static asx_status thermostat(asx_cx *cx, void *arg)
 {
     struct plant *plant = arg;
     for (int reading;;) {
-        asx_status st = asx_channel_recv(&plant->rx, cx, &reading);
+        asx_status st = asx_channel_recv(cx, &plant->rx, &reading);
         if (st < 0)
             return st == ASX_E_DISCONNECTED ? ASX_OK : st;
         plant->heater = reading < 20;
@@ -49,10 +49,10 @@ static asx_status firmware(asx_cx *cx, void *arg)
 {
     struct plant *plant = arg;
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, &(asx_region_options){ .name = "control" });
+    asx_status st = asx_region_open(cx, &(asx_region_options){ .name = "control" }, &r);
     if (st < 0)
         return st;
-    asx_channel_create(&r, sizeof(int), 2, &plant->tx, &plant->rx);
+    asx_channel_create(&r, sizeof(int), 2, NULL, &plant->tx, &plant->rx);
     asx_spawn(&r, "sensor", sensor, plant);
     asx_spawn(&r, "thermostat", thermostat, plant);
     return asx_region_close(&r, ASX_OK);

@@ -29,7 +29,7 @@ static asx_status app(asx_cx *cx, void *arg)
     int greeted = 0;
     struct guest guests[] = { { "Anna", &greeted }, { "Boris", &greeted }, { "Clara", &greeted } };
     asx_region room;
-    asx_status st = asx_region_open(cx, &room, NULL);
+    asx_status st = asx_region_open(cx, NULL, &room);
     if (st < 0)
         return st;
     for (int i = 0; i < 3; i++)

@@ -20,7 +20,7 @@ static asx_status producer(asx_cx *cx, void *arg)
     struct pipe *p = arg;
     for (int i = 1; i <= p->count; i++) {
         asx_send_permit permit;
-        asx_status st = asx_channel_reserve(&p->tx, cx, &permit); /* waits; nothing is at risk */
+        asx_status st = asx_channel_reserve(cx, &p->tx, &permit); /* waits; nothing is at risk */
         if (st < 0)
             return st;
         st = asx_send_permit_send(&permit, &i); /* the place is ours already */
@@ -35,7 +35,7 @@ static asx_status consumer(asx_cx *cx, void *arg)
     struct pipe *p = arg;
     for (;;) {
         int n;
-        asx_status st = asx_channel_recv(&p->rx, cx, &n);
+        asx_status st = asx_channel_recv(cx, &p->rx, &n);
         if (st == ASX_E_DISCONNECTED)
             return ASX_OK; /* nothing is queued and nobody is left to send */
         if (st < 0)
@@ -58,10 +58,10 @@ static asx_status app(asx_cx *cx, void *arg)
     asx_region_options options = { .name = "pipeline", .timeout_ns = 10 * ASX_SEC };
     asx_region r;
     (void)arg;
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
-    asx_channel_create(&r, sizeof(int), 4, &p.tx, &p.rx);
+    asx_channel_create(&r, sizeof(int), 4, NULL, &p.tx, &p.rx);
     asx_defer(&r, log_close, &p);
     asx_spawn(&r, "producer", producer, &p);
     asx_spawn(&r, "consumer", consumer, &p);

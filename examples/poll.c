@@ -24,10 +24,10 @@ static asx_status step(asx_cx *cx, struct server *s)
 {
     asx_status st;
     if (s->state == RECEIVE) {
-        st = asx_channel_recv(&s->requests.rx, cx, &s->n);
+        st = asx_channel_recv(cx, &s->requests.rx, &s->n);
         s->square = s->n * s->n;
     } else {
-        st = asx_channel_send(&s->replies.tx, cx, &s->square);
+        st = asx_channel_send(cx, &s->replies.tx, &s->square);
     }
     if (st == ASX_OK)
         s->state = s->state == RECEIVE ? REPLY : RECEIVE;
@@ -54,9 +54,9 @@ static asx_status client(asx_cx *cx, void *arg)
     struct server *s = arg;
     for (int i = 1; i <= 5; i++) {
         int answer;
-        asx_status st = asx_channel_send(&s->requests.tx, cx, &i);
+        asx_status st = asx_channel_send(cx, &s->requests.tx, &i);
         if (st == ASX_OK)
-            st = asx_channel_recv(&s->replies.rx, cx, &answer);
+            st = asx_channel_recv(cx, &s->replies.rx, &answer);
         if (st < 0)
             return st;
         printf("%d squared is %d\n", i, answer);
@@ -69,11 +69,11 @@ static asx_status app(asx_cx *cx, void *arg)
     struct server s = { .state = RECEIVE };
     asx_region r;
     (void)arg;
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     if (st < 0)
         return st;
-    asx_channel_create(&r, sizeof(int), 1, &s.requests.tx, &s.requests.rx);
-    asx_channel_create(&r, sizeof(int), 1, &s.replies.tx, &s.replies.rx);
+    asx_channel_create(&r, sizeof(int), 1, NULL, &s.requests.tx, &s.requests.rx);
+    asx_channel_create(&r, sizeof(int), 1, NULL, &s.replies.tx, &s.replies.rx);
     asx_spawn_poll(&r, "server", serve, &s);
     asx_spawn(&r, "client", client, &s);
     st = asx_region_close(&r, ASX_OK);

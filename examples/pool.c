@@ -35,12 +35,12 @@ static asx_status run_job(asx_cx *cx, void *arg)
     struct job *job = arg;
     struct pool *pool = job->pool;
     asx_semaphore_permit permit;
-    asx_status st = asx_oneshot_adopt(&job->answer_tx, cx); /* if we end, who waits is told */
+    asx_status st = asx_oneshot_adopt(cx, &job->answer_tx); /* if we end, who waits is told */
     if (st < 0) {
         asx_oneshot_sender_drop(&job->answer_tx); /* ... and if we cannot promise that, too */
         return st;
     }
-    st = asx_semaphore_acquire(&pool->permits, cx, 1, &permit);
+    st = asx_semaphore_acquire(cx, &pool->permits, 1, &permit);
     if (st < 0)
         return st;
     pool->running++;
@@ -57,9 +57,9 @@ static asx_status governor(asx_cx *cx, void *arg)
     struct pool *pool = arg;
     struct config now, next;
     uint64_t version = 0;
-    asx_status st = config_changed(&pool->config, cx, &version, &now);
+    asx_status st = config_changed(cx, &pool->config, &version, &now);
     while (st == ASX_OK) {
-        st = config_changed(&pool->config, cx, &version, &next);
+        st = config_changed(cx, &pool->config, &version, &next);
         if (st < 0)
             break;
         printf("configuration %d: %d jobs at once\n", (int)version, next.jobs_at_once);
@@ -75,13 +75,13 @@ static asx_status run_jobs(asx_cx *cx, struct pool *pool, int *ret_sum)
 {
     struct job jobs[JOBS];
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, &(asx_region_options){ .name = "jobs" });
+    asx_status st = asx_region_open(cx, &(asx_region_options){ .name = "jobs" }, &r);
     if (st < 0)
         return st;
     for (int i = 0; i < JOBS && st == ASX_OK; i++) {
         jobs[i].pool = pool;
         jobs[i].number = i + 1;
-        st = answer_create(&r, &jobs[i].answer_tx, &jobs[i].answer_rx);
+        st = answer_create(&r, NULL, &jobs[i].answer_tx, &jobs[i].answer_rx);
         if (st == ASX_OK)
             st = asx_spawn(&r, "job", run_job, &jobs[i]);
     }
@@ -91,7 +91,7 @@ static asx_status run_jobs(asx_cx *cx, struct pool *pool, int *ret_sum)
         st = config_send(&pool->config, (struct config){ .jobs_at_once = 4 });
     for (int i = 0; i < JOBS && st == ASX_OK; i++) {
         int square = 0;
-        st = answer_recv(&jobs[i].answer_rx, cx, &square);
+        st = answer_recv(cx, &jobs[i].answer_rx, &square);
         *ret_sum += square;
     }
     return asx_region_close(&r, st);
@@ -103,11 +103,11 @@ static asx_status app(asx_cx *cx, void *arg)
     asx_region r;
     int sum = 0;
     (void)arg;
-    asx_status st = asx_region_open(cx, &r, &(asx_region_options){ .name = "pool" });
+    asx_status st = asx_region_open(cx, &(asx_region_options){ .name = "pool" }, &r);
     if (st < 0)
         return st;
-    asx_semaphore_create(&r, "permits", 2, &pool.permits);
-    config_create(&r, (struct config){ .jobs_at_once = 2 }, &pool.config);
+    asx_semaphore_create(&r, 2, &(asx_semaphore_options){ .name = "permits" }, &pool.permits);
+    config_create(&r, (struct config){ .jobs_at_once = 2 }, NULL, &pool.config);
     asx_spawn(&r, "governor", governor, &pool);
     st = run_jobs(cx, &pool, &sum);
     asx_watch_close(&pool.config);

@@ -39,7 +39,7 @@ static asx_status app(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    asx_region_open(cx, &r, &(asx_region_options){ .name = "room" });
+    asx_region_open(cx, &(asx_region_options){ .name = "room" }, &r);
     asx_spawn(&r, "patient", patient, NULL);
     asx_spawn(&r, "greedy", greedy, NULL);
     return asx_region_close(&r, ASX_OK);

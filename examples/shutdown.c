@@ -49,7 +49,7 @@ static asx_status app(asx_cx *cx, void *arg)
     bool masked = false;
     asx_region r;
     (void)arg;
-    asx_status st = asx_region_open(cx, &r, &(asx_region_options){ .name = "workers" });
+    asx_status st = asx_region_open(cx, &(asx_region_options){ .name = "workers" }, &r);
     if (st < 0)
         return st;
     asx_spawn(&r, "polite", polite, NULL);

@@ -17,10 +17,10 @@ static asx_status relay_that_loses(asx_cx *cx, void *arg)
 {
     work *w = arg;
     int message;
-    asx_status st = asx_channel_recv(&w->in_rx, cx, &message);
+    asx_status st = asx_channel_recv(cx, &w->in_rx, &message);
     if (st < 0)
         return st;
-    return asx_channel_send(&w->out_tx, cx, &message);
+    return asx_channel_send(cx, &w->out_tx, &message);
 }
 
 /* Has the room before it takes a message. Sending by a permit cannot be cancelled. */
@@ -29,10 +29,10 @@ static asx_status relay_that_keeps(asx_cx *cx, void *arg)
     work *w = arg;
     int message;
     asx_send_permit permit;
-    asx_status st = asx_channel_reserve(&w->out_tx, cx, &permit);
+    asx_status st = asx_channel_reserve(cx, &w->out_tx, &permit);
     if (st < 0)
         return st;
-    st = asx_channel_recv(&w->in_rx, cx, &message);
+    st = asx_channel_recv(cx, &w->in_rx, &message);
     if (st < 0) {
         (void)asx_send_permit_abort(&permit);
         return st;
@@ -58,12 +58,12 @@ static void relay_is_cancelled(asx_cx *cx, asx_task_fn relay)
     work w;
     asx_region r;
     int message = 42;
-    asx_region_open(cx, &r, NULL);
-    asx_channel_create(&r, sizeof(int), 1, &w.in_tx, &w.in_rx);
-    asx_channel_create(&r, sizeof(int), 1, &w.out_tx, &w.out_rx);
-    asx_channel_send(&w.in_tx, cx, &message);
-    asx_spawn_task(&r, &(asx_spawn_options){ .name = "relay" }, relay, &w, &w.relay);
-    asx_spawn_task(&r, &(asx_spawn_options){ .name = "canceller" }, canceller, &w, &w.canceller);
+    asx_region_open(cx, NULL, &r);
+    asx_channel_create(&r, sizeof(int), 1, NULL, &w.in_tx, &w.in_rx);
+    asx_channel_create(&r, sizeof(int), 1, NULL, &w.out_tx, &w.out_rx);
+    asx_channel_send(cx, &w.in_tx, &message);
+    asx_spawn_task(&r, relay, &w, &(asx_spawn_options){ .name = "relay" }, &w.relay);
+    asx_spawn_task(&r, canceller, &w, &(asx_spawn_options){ .name = "canceller" }, &w.canceller);
     asx_join(cx, &w.canceller, NULL);
     asx_join(cx, &w.relay, NULL);
     asx_lab_check(cx, queued(&w.in_rx) + queued(&w.out_rx) == 1); /* it is in one of them */

@@ -39,7 +39,7 @@
 #define ASX_SITE __FILE__ ":" ASX_STRINGIFY(__LINE__)
 
 #define ASX_VERSION_MAJOR 0
-#define ASX_VERSION_MINOR 1
+#define ASX_VERSION_MINOR 2
 #define ASX_VERSION_PATCH 0
 
 #endif

@@ -35,11 +35,16 @@ typedef struct asx_broadcast_receiver {
     asx_broadcast of_;
 } asx_broadcast_receiver;
 
-/* capacity >= 1, element_size >= 1; `name` is borrowed until the region is closed, may be NULL.
+/* Zero in any field means its default. */
+typedef struct asx_broadcast_options {
+    const char *name; /* borrowed until the region is closed; NULL: none */
+} asx_broadcast_options;
+
+/* capacity >= 1, element_size >= 1.
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED; the
  *   failures stick to the region */
-ASX_API asx_status asx_broadcast_create(const asx_region *region, const char *name,
-                                        size_t element_size, size_t capacity,
+ASX_API asx_status asx_broadcast_create(const asx_region *region, size_t element_size,
+                                        size_t capacity, const asx_broadcast_options *options,
                                         asx_broadcast *ret_broadcast);
 /* A receiver of what is sent from now on. Also ASX_E_RESOURCE_EXHAUSTED. */
 ASX_API asx_status asx_broadcast_subscribe(const asx_broadcast *broadcast,
@@ -57,28 +62,29 @@ ASX_API asx_status asx_broadcast_close(const asx_broadcast *broadcast);
  *   ASX_E_CANCELLED (none was taken), ASX_E_WOULD_BLOCK, ASX_E_BUSY (another task is receiving),
  *   ASX_E_RESOURCE_EXHAUSTED
  * Returns at the resumption that follows a cancel request. */
-ASX_API asx_status asx_broadcast_recv(const asx_broadcast_receiver *receiver, asx_cx *cx,
+ASX_API asx_status asx_broadcast_recv(asx_cx *cx, const asx_broadcast_receiver *receiver,
                                       void *ret_message, uint64_t *ret_missed);
 /* Never waits. ASX_E_EMPTY, ASX_E_LAGGED. */
-ASX_API asx_status asx_broadcast_try_recv(const asx_broadcast_receiver *receiver,
+ASX_API asx_status asx_broadcast_try_recv(asx_cx *cx, const asx_broadcast_receiver *receiver,
                                           void *ret_message, uint64_t *ret_missed);
 ASX_API asx_status asx_broadcast_receiver_drop(asx_broadcast_receiver *receiver);
 
 /* Typed wrappers: ASX_BROADCAST_TYPE(news, int) makes news_create(), news_send(), news_recv(). */
 #define ASX_BROADCAST_TYPE(name, type)                                                             \
     ASX_INLINE asx_status name##_create(const asx_region *region, size_t capacity,                 \
+                                        const asx_broadcast_options *options,                      \
                                         asx_broadcast *ret_broadcast)                              \
     {                                                                                              \
-        return asx_broadcast_create(region, #name, sizeof(type), capacity, ret_broadcast);         \
+        return asx_broadcast_create(region, sizeof(type), capacity, options, ret_broadcast);       \
     }                                                                                              \
     ASX_INLINE asx_status name##_send(const asx_broadcast *broadcast, type message)                \
     {                                                                                              \
         return asx_broadcast_send(broadcast, &message, NULL);                                      \
     }                                                                                              \
-    ASX_INLINE asx_status name##_recv(const asx_broadcast_receiver *receiver, asx_cx *cx,          \
+    ASX_INLINE asx_status name##_recv(asx_cx *cx, const asx_broadcast_receiver *receiver,          \
                                       type *ret_message, uint64_t *ret_missed)                     \
     {                                                                                              \
-        return asx_broadcast_recv(receiver, cx, ret_message, ret_missed);                          \
+        return asx_broadcast_recv(cx, receiver, ret_message, ret_missed);                          \
     }
 
 ASX_END_DECLS

@@ -67,8 +67,9 @@ typedef struct asx_ack {
     struct asx__obligation *shared_;
 } asx_ack;
 
+/* Zero in any field means its default. */
 typedef struct asx_channel_options {
-    const char *name;
+    const char *name; /* borrowed until the region is closed; NULL: none */
     /* Called once for each message that is discarded (receiver gone, evicted without a place to
      * put it, region closed). Runs inside the runtime and may not wait. */
     void (*drop)(void *ctx, void *message);
@@ -79,21 +80,18 @@ typedef struct asx_channel_options {
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED; the
  *   failures stick to the region */
 ASX_API asx_status asx_channel_create(const asx_region *region, size_t element_size,
-                                      size_t capacity, asx_channel_sender *ret_sender,
+                                      size_t capacity, const asx_channel_options *options,
+                                      asx_channel_sender *ret_sender,
                                       asx_channel_receiver *ret_receiver);
-ASX_API asx_status asx_channel_create_with(const asx_region *region, size_t element_size,
-                                           size_t capacity, const asx_channel_options *options,
-                                           asx_channel_sender *ret_sender,
-                                           asx_channel_receiver *ret_receiver);
 
 /* Waits for capacity. ASX_E_CANCELLED (nothing was taken; a permit that was on its way is resolved,
  * also if *ret_permit was written), ASX_E_RESOURCE_EXHAUSTED. Returns at the resumption that
  * follows a cancel request. */
-ASX_API asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx,
+ASX_API asx_status asx_channel_reserve(asx_cx *cx, asx_channel_sender *sender,
                                        asx_send_permit *ret_permit);
 /* Never waits: ASX_E_FULL also when others wait. Not a cancellation point.
  * ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
+ASX_API asx_status asx_channel_try_reserve(asx_cx *cx, asx_channel_sender *sender,
                                            asx_send_permit *ret_permit);
 
 /* Sends; consumes the permit. ASX_E_DISCONNECTED: the receiver is gone, nothing was sent, the
@@ -104,28 +102,29 @@ ASX_API asx_status asx_send_permit_abort(asx_send_permit *permit);
 
 /* Waits for capacity and sends. ASX_E_CANCELLED: nothing was sent. Returns at the resumption that
  * follows a cancel request. */
-ASX_API asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *message);
+ASX_API asx_status asx_channel_send(asx_cx *cx, asx_channel_sender *sender, const void *message);
 /* Never waits, and is not a cancellation point. ASX_E_FULL also when others wait. */
-ASX_API asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx,
+ASX_API asx_status asx_channel_try_send(asx_cx *cx, asx_channel_sender *sender,
                                         const void *message);
 /* Sends at once, if need be by throwing out the oldest message, which is copied to `ret_evicted`
  * (or dropped if that is NULL); *ret_did_evict tells. Never waits. ASX_E_FULL when every slot is
  * reserved, or when others wait and nothing can be evicted. ASX_E_BUSY: called from the drop
  * callback of another eviction. */
-ASX_API asx_status asx_channel_send_evict_oldest(asx_channel_sender *sender, asx_cx *cx,
+ASX_API asx_status asx_channel_send_evict_oldest(asx_cx *cx, asx_channel_sender *sender,
                                                  const void *message, void *ret_evicted,
                                                  bool *ret_did_evict);
 
 /* Waits for a message. ASX_E_CANCELLED (none was taken), ASX_E_DISCONNECTED (no sender and nothing
  * queued), ASX_E_BUSY (another task is receiving). Returns at the resumption that follows a cancel
  * request. */
-ASX_API asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *ret_message);
-/* ASX_E_EMPTY, ASX_E_DISCONNECTED. */
-ASX_API asx_status asx_channel_try_recv(asx_channel_receiver *receiver, void *ret_message);
+ASX_API asx_status asx_channel_recv(asx_cx *cx, asx_channel_receiver *receiver, void *ret_message);
+/* Never waits, and is not a cancellation point. ASX_E_EMPTY, ASX_E_DISCONNECTED. */
+ASX_API asx_status asx_channel_try_recv(asx_cx *cx, asx_channel_receiver *receiver,
+                                        void *ret_message);
 /* Waits as recv does, but the message keeps its slot until it is acknowledged; a nack, or the end
  * of the task, puts it back at the front. ASX_E_RESOURCE_EXHAUSTED: no record for the ack, and no
  * message was taken. */
-ASX_API asx_status asx_channel_recv_with_ack(asx_channel_receiver *receiver, asx_cx *cx,
+ASX_API asx_status asx_channel_recv_with_ack(asx_cx *cx, asx_channel_receiver *receiver,
                                              void *ret_message, asx_ack *ret_ack);
 /* Accepts the message, whose slot is free from now on; or puts it back. Either consumes the ack. */
 ASX_API asx_status asx_ack_commit(asx_ack *ack);
@@ -155,9 +154,8 @@ typedef struct asx_aborted_proof {
 
 /* Waits as asx_channel_reserve() does, with the same statuses. */
 #define asx_channel_reserve_tracked(...) asx_channel_reserve_tracked_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx,
-                                                  asx_tracked_permit *ret_permit,
-                                                  const char *site);
+ASX_API asx_status asx_channel_reserve_tracked_at(asx_cx *cx, asx_channel_sender *sender,
+                                                  asx_tracked_permit *ret_permit, const char *site);
 ASX_API asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *message,
                                            asx_committed_proof *ret_proof);
 ASX_API asx_status asx_tracked_permit_abort(asx_tracked_permit *permit,
@@ -183,31 +181,34 @@ ASX_API asx_status asx_channel_sender_info(const asx_channel_sender *sender,
  * ints_try_send(), ints_try_recv(), ints_permit_send(). */
 #define ASX_CHANNEL_TYPE(name, type)                                                               \
     ASX_INLINE asx_status name##_create(const asx_region *region, size_t capacity,                 \
+                                        const asx_channel_options *options,                        \
                                         asx_channel_sender *ret_sender,                            \
                                         asx_channel_receiver *ret_receiver)                        \
     {                                                                                              \
-        return asx_channel_create(region, sizeof(type), capacity, ret_sender, ret_receiver);       \
+        return asx_channel_create(region, sizeof(type), capacity, options, ret_sender,             \
+                                  ret_receiver);                                                   \
     }                                                                                              \
-    ASX_INLINE asx_status name##_send(asx_channel_sender *sender, asx_cx *cx, type message)        \
+    ASX_INLINE asx_status name##_send(asx_cx *cx, asx_channel_sender *sender, type message)        \
     {                                                                                              \
-        return asx_channel_send(sender, cx, &message);                                             \
+        return asx_channel_send(cx, sender, &message);                                             \
     }                                                                                              \
-    ASX_INLINE asx_status name##_try_send(asx_channel_sender *sender, asx_cx *cx, type message)    \
+    ASX_INLINE asx_status name##_try_send(asx_cx *cx, asx_channel_sender *sender, type message)    \
     {                                                                                              \
-        return asx_channel_try_send(sender, cx, &message);                                         \
+        return asx_channel_try_send(cx, sender, &message);                                         \
     }                                                                                              \
     ASX_INLINE asx_status name##_permit_send(asx_send_permit *permit, type message)                \
     {                                                                                              \
         return asx_send_permit_send(permit, &message);                                             \
     }                                                                                              \
-    ASX_INLINE asx_status name##_recv(asx_channel_receiver *receiver, asx_cx *cx,                  \
+    ASX_INLINE asx_status name##_recv(asx_cx *cx, asx_channel_receiver *receiver,                  \
                                       type *ret_message)                                           \
     {                                                                                              \
-        return asx_channel_recv(receiver, cx, ret_message);                                        \
+        return asx_channel_recv(cx, receiver, ret_message);                                        \
     }                                                                                              \
-    ASX_INLINE asx_status name##_try_recv(asx_channel_receiver *receiver, type *ret_message)       \
+    ASX_INLINE asx_status name##_try_recv(asx_cx *cx, asx_channel_receiver *receiver,              \
+                                          type *ret_message)                                       \
     {                                                                                              \
-        return asx_channel_try_recv(receiver, ret_message);                                        \
+        return asx_channel_try_recv(cx, receiver, ret_message);                                    \
     }
 
 ASX_END_DECLS

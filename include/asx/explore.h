@@ -19,7 +19,7 @@
  *     {
  *         asx_region r;
  *         hits = 0;
- *         asx_region_open(cx, &r, NULL);
+ *         asx_region_open(cx, NULL, &r);
  *         asx_spawn(&r, "a", hit, NULL);
  *         asx_spawn(&r, "b", hit, NULL);
  *         asx_region_close(&r, ASX_OK);
@@ -199,12 +199,12 @@ typedef struct asx_lab_object {
 /* Does an operation when its turn has come and it is enabled; `ret_found` (may be NULL) gets the
  * state that it found. The device is borrowed for ever. ASX_E_INVALID_ARGUMENT (also: more than
  * its operations_len); ASX_E_WOULD_DEADLOCK outside of an exploration, if it is not enabled. */
-#define asx_lab_operate(cx, device, object, what, argument, ret_found)                             \
-    asx_lab_operate_at((cx), (device), (object), (what), (argument), (ret_found),                  \
+#define asx_lab_operate(cx, object, device, what, argument, ret_found)                             \
+    asx_lab_operate_at((cx), (object), (device), (what), (argument), (ret_found),                  \
                        ASX_LAB_SITE_(#object))
-ASX_API asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device,
-                                      asx_lab_object *object, unsigned what, uint64_t argument,
-                                      uint64_t *ret_found, const char *site);
+ASX_API asx_status asx_lab_operate_at(asx_cx *cx, asx_lab_object *object,
+                                      const asx_lab_device *device, unsigned what,
+                                      uint64_t argument, uint64_t *ret_found, const char *site);
 
 /* Fails the execution if `expr` is false; it goes on. */
 #define asx_lab_check(cx, expr) asx_lab_check_at((cx), (expr), #expr, ASX_SITE)
@@ -408,7 +408,7 @@ typedef struct asx_explore_result {
 
 /* Runs the test on a runtime of its own. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED,
  * ASX_E_SYSTEM when nothing could be run; else ASX_OK, and the result tells how it went. */
-ASX_API asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
+ASX_API asx_status asx_explore(asx_lab_fn fn, void *arg, const asx_explore_options *options,
                                asx_explore_result *ret_result);
 
 /* An execution that goes on. */

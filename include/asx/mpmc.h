@@ -38,6 +38,9 @@ ASX_BEGIN_DECLS
 
 struct asx__mpmc;
 
+/* As of a channel. */
+typedef asx_channel_options asx_mpmc_options;
+
 typedef struct asx_mpmc_sender {
     struct asx__mpmc *mpmc_;
     asx_runtime *gate_;
@@ -58,27 +61,23 @@ typedef struct asx_mpmc_receiver {
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED; the
  *   failures stick to the region */
 ASX_API asx_status asx_mpmc_create(const asx_region *region, size_t element_size, size_t capacity,
-                                   asx_mpmc_sender *ret_sender, asx_mpmc_receiver *ret_receiver);
-/* With a name, and a callback for each message that is discarded. */
-ASX_API asx_status asx_mpmc_create_with(const asx_region *region, size_t element_size,
-                                        size_t capacity, const asx_channel_options *options,
-                                        asx_mpmc_sender *ret_sender,
-                                        asx_mpmc_receiver *ret_receiver);
+                                   const asx_mpmc_options *options, asx_mpmc_sender *ret_sender,
+                                   asx_mpmc_receiver *ret_receiver);
 
 /* Sends, and waits until there is room or somebody takes the message. ASX_E_CLOSED,
  * ASX_E_DISCONNECTED (also: nobody is left to receive), ASX_E_CANCELLED, ASX_E_WOULD_BLOCK,
  * ASX_E_RESOURCE_EXHAUSTED (a poll task's message finds no memory to wait in). */
-ASX_API asx_status asx_mpmc_send(const asx_mpmc_sender *sender, asx_cx *cx, const void *message);
+ASX_API asx_status asx_mpmc_send(asx_cx *cx, const asx_mpmc_sender *sender, const void *message);
 /* Never waits, and is no cancellation point. ASX_E_FULL: nobody waits for a message and there is no
  * room. ASX_E_CLOSED, ASX_E_DISCONNECTED. */
-ASX_API asx_status asx_mpmc_try_send(const asx_mpmc_sender *sender, asx_cx *cx,
+ASX_API asx_status asx_mpmc_try_send(asx_cx *cx, const asx_mpmc_sender *sender,
                                      const void *message);
 
 /* Waits for a message. ASX_E_CLOSED, ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED
  * (a poll task). */
-ASX_API asx_status asx_mpmc_recv(const asx_mpmc_receiver *receiver, asx_cx *cx, void *ret_message);
+ASX_API asx_status asx_mpmc_recv(asx_cx *cx, const asx_mpmc_receiver *receiver, void *ret_message);
 /* Never waits, and is no cancellation point. ASX_E_EMPTY, ASX_E_CLOSED. */
-ASX_API asx_status asx_mpmc_try_recv(const asx_mpmc_receiver *receiver, asx_cx *cx,
+ASX_API asx_status asx_mpmc_try_recv(asx_cx *cx, const asx_mpmc_receiver *receiver,
                                      void *ret_message);
 
 /* Admits no more sends, and tells receivers that wait. Closing twice is ASX_OK. */
@@ -111,29 +110,31 @@ ASX_API asx_status asx_mpmc_receiver_info(const asx_mpmc_receiver *receiver,
  * ints_try_send(), ints_try_recv(). */
 #define ASX_MPMC_TYPE(name, type)                                                                  \
     ASX_INLINE asx_status name##_create(const asx_region *region, size_t capacity,                 \
+                                        const asx_mpmc_options *options,                           \
                                         asx_mpmc_sender *ret_sender,                               \
                                         asx_mpmc_receiver *ret_receiver)                           \
     {                                                                                              \
-        return asx_mpmc_create(region, sizeof(type), capacity, ret_sender, ret_receiver);          \
+        return asx_mpmc_create(region, sizeof(type), capacity, options, ret_sender,                \
+                               ret_receiver);                                                      \
     }                                                                                              \
-    ASX_INLINE asx_status name##_send(const asx_mpmc_sender *sender, asx_cx *cx, type message)     \
+    ASX_INLINE asx_status name##_send(asx_cx *cx, const asx_mpmc_sender *sender, type message)     \
     {                                                                                              \
-        return asx_mpmc_send(sender, cx, &message);                                                \
+        return asx_mpmc_send(cx, sender, &message);                                                \
     }                                                                                              \
-    ASX_INLINE asx_status name##_try_send(const asx_mpmc_sender *sender, asx_cx *cx,               \
+    ASX_INLINE asx_status name##_try_send(asx_cx *cx, const asx_mpmc_sender *sender,               \
                                           type message)                                            \
     {                                                                                              \
-        return asx_mpmc_try_send(sender, cx, &message);                                            \
+        return asx_mpmc_try_send(cx, sender, &message);                                            \
     }                                                                                              \
-    ASX_INLINE asx_status name##_recv(const asx_mpmc_receiver *receiver, asx_cx *cx,               \
+    ASX_INLINE asx_status name##_recv(asx_cx *cx, const asx_mpmc_receiver *receiver,               \
                                       type *ret_message)                                           \
     {                                                                                              \
-        return asx_mpmc_recv(receiver, cx, ret_message);                                           \
+        return asx_mpmc_recv(cx, receiver, ret_message);                                           \
     }                                                                                              \
-    ASX_INLINE asx_status name##_try_recv(const asx_mpmc_receiver *receiver, asx_cx *cx,           \
+    ASX_INLINE asx_status name##_try_recv(asx_cx *cx, const asx_mpmc_receiver *receiver,           \
                                           type *ret_message)                                       \
     {                                                                                              \
-        return asx_mpmc_try_recv(receiver, cx, ret_message);                                       \
+        return asx_mpmc_try_recv(cx, receiver, ret_message);                                       \
     }
 
 ASX_END_DECLS

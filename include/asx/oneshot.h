@@ -25,6 +25,9 @@ ASX_BEGIN_DECLS
 
 struct asx__oneshot;
 
+/* As of a channel; the drop callback sees a value that was sent and will not be received. */
+typedef asx_channel_options asx_oneshot_options;
+
 typedef struct asx_oneshot_sender {
     struct asx__oneshot *oneshot_;
     uint64_t generation_;
@@ -35,12 +38,11 @@ typedef struct asx_oneshot_receiver {
     uint64_t generation_;
 } asx_oneshot_receiver;
 
-/* For a value of `element_size` bytes, at least 1. `options` may be NULL; its drop callback sees a
- * value that was sent and will not be received.
+/* For a value of `element_size` bytes, at least 1.
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED; the
  *   failures stick to the region */
 ASX_API asx_status asx_oneshot_create(const asx_region *region, size_t element_size,
-                                      const asx_channel_options *options,
+                                      const asx_oneshot_options *options,
                                       asx_oneshot_sender *ret_sender,
                                       asx_oneshot_receiver *ret_receiver);
 
@@ -50,16 +52,17 @@ ASX_API asx_status asx_oneshot_send(asx_oneshot_sender *sender, const void *mess
 /* The running task answers for the sender from now on, in place of whoever did before.
  * ASX_E_RESOURCE_EXHAUSTED. */
 #define asx_oneshot_adopt(...) asx_oneshot_adopt_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_oneshot_adopt_at(const asx_oneshot_sender *sender, asx_cx *cx,
+ASX_API asx_status asx_oneshot_adopt_at(asx_cx *cx, const asx_oneshot_sender *sender,
                                         const char *site);
 ASX_API asx_status asx_oneshot_sender_drop(asx_oneshot_sender *sender);
 
 /* Waits for the value; consumes the receiver with it, and with ASX_E_DISCONNECTED.
  * ASX_E_CANCELLED (the value, if it is there, stays), ASX_E_WOULD_BLOCK, ASX_E_BUSY (another task
  * is receiving). Returns at the resumption that follows a cancel request. */
-ASX_API asx_status asx_oneshot_recv(asx_oneshot_receiver *receiver, asx_cx *cx, void *ret_message);
+ASX_API asx_status asx_oneshot_recv(asx_cx *cx, asx_oneshot_receiver *receiver, void *ret_message);
 /* Never waits. ASX_E_EMPTY. */
-ASX_API asx_status asx_oneshot_try_recv(asx_oneshot_receiver *receiver, void *ret_message);
+ASX_API asx_status asx_oneshot_try_recv(asx_cx *cx, asx_oneshot_receiver *receiver,
+                                        void *ret_message);
 /* Discards the value, if it is there. */
 ASX_API asx_status asx_oneshot_receiver_drop(asx_oneshot_receiver *receiver);
 
@@ -67,19 +70,20 @@ ASX_API asx_status asx_oneshot_receiver_drop(asx_oneshot_receiver *receiver);
  * answer_recv(). */
 #define ASX_ONESHOT_TYPE(name, type)                                                               \
     ASX_INLINE asx_status name##_create(const asx_region *region,                                  \
+                                        const asx_oneshot_options *options,                        \
                                         asx_oneshot_sender *ret_sender,                            \
                                         asx_oneshot_receiver *ret_receiver)                        \
     {                                                                                              \
-        return asx_oneshot_create(region, sizeof(type), NULL, ret_sender, ret_receiver);           \
+        return asx_oneshot_create(region, sizeof(type), options, ret_sender, ret_receiver);        \
     }                                                                                              \
     ASX_INLINE asx_status name##_send(asx_oneshot_sender *sender, type message)                    \
     {                                                                                              \
         return asx_oneshot_send(sender, &message);                                                 \
     }                                                                                              \
-    ASX_INLINE asx_status name##_recv(asx_oneshot_receiver *receiver, asx_cx *cx,                  \
+    ASX_INLINE asx_status name##_recv(asx_cx *cx, asx_oneshot_receiver *receiver,                  \
                                       type *ret_message)                                           \
     {                                                                                              \
-        return asx_oneshot_recv(receiver, cx, ret_message);                                        \
+        return asx_oneshot_recv(cx, receiver, ret_message);                                        \
     }
 
 ASX_END_DECLS

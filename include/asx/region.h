@@ -80,13 +80,13 @@ typedef struct asx_region_options {
  * A cancelled task may still open scopes to clean up in, under a mask. Without one, what it opens
  * is cancelled, and so is what is opened inside a region that is. */
 #define asx_region_open(...) asx_region_open_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
-                                      const asx_region_options *options, const char *site);
+ASX_API asx_status asx_region_open_at(asx_cx *cx, const asx_region_options *options,
+                                      asx_region *ret_region, const char *site);
 /* Opens a child of `parent`, which must be Open: ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED,
  * ASX_E_STALE_HANDLE besides the above. */
 #define asx_region_open_in(...) asx_region_open_in_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *parent,
-                                         asx_region *ret_region, const asx_region_options *options,
+                                         const asx_region_options *options, asx_region *ret_region,
                                          const char *site);
 
 /* Closes the region and waits until it is closed. With `body` >= 0 the children finish on their

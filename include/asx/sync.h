@@ -46,6 +46,11 @@ typedef struct asx_lock_info {
 
 struct asx__mutex;
 
+/* Zero in any field means its default. */
+typedef struct asx_mutex_options {
+    const char *name; /* borrowed until the region is closed; NULL: none */
+} asx_mutex_options;
+
 typedef struct asx_mutex {
     struct asx__mutex *mutex_;
     uint64_t generation_;
@@ -57,10 +62,10 @@ typedef struct asx_mutex_guard {
     struct asx__obligation *record_;
 } asx_mutex_guard;
 
-/* `name` is borrowed until the region is closed; may be NULL.
+/* A mutex that is free.
  *   ASX_E_REGION_NOT_OPEN, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED; the failures stick to the
  *   region, and one that stuck before is returned */
-ASX_API asx_status asx_mutex_create(const asx_region *region, const char *name,
+ASX_API asx_status asx_mutex_create(const asx_region *region, const asx_mutex_options *options,
                                     asx_mutex *ret_mutex);
 
 /* Waits until the mutex is the caller's.
@@ -69,16 +74,16 @@ ASX_API asx_status asx_mutex_create(const asx_region *region, const char *name,
  *   ASX_E_POISONED            see asx_mutex_recover()
  *   ASX_E_RESOURCE_EXHAUSTED  no record for the guard, or a ceiling on obligations */
 #define asx_mutex_lock(...) asx_mutex_lock_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_mutex_lock_at(const asx_mutex *mutex, asx_cx *cx,
-                                     asx_mutex_guard *ret_guard, const char *site);
+ASX_API asx_status asx_mutex_lock_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_guard *ret_guard,
+                                     const char *site);
 /* Never waits. ASX_E_BUSY: somebody has it; else as asx_mutex_lock(). */
 #define asx_mutex_try_lock(...) asx_mutex_try_lock_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_mutex_try_lock_at(const asx_mutex *mutex, asx_cx *cx,
+ASX_API asx_status asx_mutex_try_lock_at(asx_cx *cx, const asx_mutex *mutex,
                                          asx_mutex_guard *ret_guard, const char *site);
 /* As asx_mutex_lock(), but takes a poisoned one too, and the poison ends: the caller puts in order
  * what the mutex protects before it unlocks. */
 #define asx_mutex_recover(...) asx_mutex_recover_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_mutex_recover_at(const asx_mutex *mutex, asx_cx *cx,
+ASX_API asx_status asx_mutex_recover_at(asx_cx *cx, const asx_mutex *mutex,
                                         asx_mutex_guard *ret_guard, const char *site);
 /* Hands the mutex to the next who waits; consumes the guard.
  * ASX_E_OBLIGATION_ALREADY_RESOLVED, ASX_E_BUSY (its task waits with it in a condition). */
@@ -89,6 +94,11 @@ ASX_API asx_status asx_mutex_info(const asx_mutex *mutex, asx_lock_info *ret_inf
 /* ---- read-write lock ------------------------------------------------------------------------ */
 
 struct asx__rwlock;
+
+/* Zero in any field means its default. */
+typedef struct asx_rwlock_options {
+    const char *name; /* borrowed until the region is closed; NULL: none */
+} asx_rwlock_options;
 
 typedef struct asx_rwlock {
     struct asx__rwlock *rwlock_;
@@ -102,7 +112,7 @@ typedef struct asx_rwlock_guard {
 } asx_rwlock_guard;
 
 /* As asx_mutex_create(). */
-ASX_API asx_status asx_rwlock_create(const asx_region *region, const char *name,
+ASX_API asx_status asx_rwlock_create(const asx_region *region, const asx_rwlock_options *options,
                                      asx_rwlock *ret_rwlock);
 
 /* Many may read at once, one may write and then nobody reads. They are served in the order of
@@ -110,21 +120,21 @@ ASX_API asx_status asx_rwlock_create(const asx_region *region, const char *name,
  * ASX_E_WOULD_DEADLOCK: the caller would wait for a guard that it has itself. A task may read
  * twice at once as long as that needs no waiting. */
 #define asx_rwlock_read(...) asx_rwlock_read_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_rwlock_read_at(const asx_rwlock *rwlock, asx_cx *cx,
+ASX_API asx_status asx_rwlock_read_at(asx_cx *cx, const asx_rwlock *rwlock,
                                       asx_rwlock_guard *ret_guard, const char *site);
 #define asx_rwlock_write(...) asx_rwlock_write_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_rwlock_write_at(const asx_rwlock *rwlock, asx_cx *cx,
+ASX_API asx_status asx_rwlock_write_at(asx_cx *cx, const asx_rwlock *rwlock,
                                        asx_rwlock_guard *ret_guard, const char *site);
 /* Never wait. ASX_E_BUSY also when others wait. */
 #define asx_rwlock_try_read(...) asx_rwlock_try_read_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_rwlock_try_read_at(const asx_rwlock *rwlock, asx_cx *cx,
+ASX_API asx_status asx_rwlock_try_read_at(asx_cx *cx, const asx_rwlock *rwlock,
                                           asx_rwlock_guard *ret_guard, const char *site);
 #define asx_rwlock_try_write(...) asx_rwlock_try_write_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_rwlock_try_write_at(const asx_rwlock *rwlock, asx_cx *cx,
+ASX_API asx_status asx_rwlock_try_write_at(asx_cx *cx, const asx_rwlock *rwlock,
                                            asx_rwlock_guard *ret_guard, const char *site);
 /* As asx_rwlock_write(), but takes a poisoned one too, and the poison ends. */
 #define asx_rwlock_recover(...) asx_rwlock_recover_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_rwlock_recover_at(const asx_rwlock *rwlock, asx_cx *cx,
+ASX_API asx_status asx_rwlock_recover_at(asx_cx *cx, const asx_rwlock *rwlock,
                                          asx_rwlock_guard *ret_guard, const char *site);
 /* Consumes the guard, of either sort. ASX_E_OBLIGATION_ALREADY_RESOLVED. */
 ASX_API asx_status asx_rwlock_unlock(asx_rwlock_guard *guard);
@@ -133,6 +143,11 @@ ASX_API asx_status asx_rwlock_info(const asx_rwlock *rwlock, asx_lock_info *ret_
 /* ---- semaphore ------------------------------------------------------------------------------ */
 
 struct asx__semaphore;
+
+/* Zero in any field means its default. */
+typedef struct asx_semaphore_options {
+    const char *name; /* borrowed until the region is closed; NULL: none */
+} asx_semaphore_options;
 
 typedef struct asx_semaphore {
     struct asx__semaphore *semaphore_;
@@ -149,17 +164,18 @@ typedef struct asx_semaphore_permit {
 #define ASX_SEMAPHORE_PERMITS_MAX (UINT64_MAX / 4)
 
 /* With so many permits, 0 too. Otherwise as asx_mutex_create(). */
-ASX_API asx_status asx_semaphore_create(const asx_region *region, const char *name,
-                                        uint64_t permits, asx_semaphore *ret_semaphore);
+ASX_API asx_status asx_semaphore_create(const asx_region *region, uint64_t permits,
+                                        const asx_semaphore_options *options,
+                                        asx_semaphore *ret_semaphore);
 
 /* Waits for `n` permits (at least 1) and takes all of them at once. Who waits for many is not
  * passed by those who want few. ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED. */
 #define asx_semaphore_acquire(...) asx_semaphore_acquire_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_semaphore_acquire_at(const asx_semaphore *semaphore, asx_cx *cx, uint32_t n,
+ASX_API asx_status asx_semaphore_acquire_at(asx_cx *cx, const asx_semaphore *semaphore, uint32_t n,
                                             asx_semaphore_permit *ret_permit, const char *site);
 /* Never waits. ASX_E_BUSY also when others wait. */
 #define asx_semaphore_try_acquire(...) asx_semaphore_try_acquire_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_semaphore_try_acquire_at(const asx_semaphore *semaphore, asx_cx *cx,
+ASX_API asx_status asx_semaphore_try_acquire_at(asx_cx *cx, const asx_semaphore *semaphore,
                                                 uint32_t n, asx_semaphore_permit *ret_permit,
                                                 const char *site);
 /* Gives all permits back; consumes the value. ASX_E_OBLIGATION_ALREADY_RESOLVED. */
@@ -176,13 +192,19 @@ ASX_API asx_status asx_semaphore_info(const asx_semaphore *semaphore, asx_lock_i
 
 struct asx__condition;
 
+/* Zero in any field means its default. */
+typedef struct asx_condition_options {
+    const char *name; /* borrowed until the region is closed; NULL: none */
+} asx_condition_options;
+
 typedef struct asx_condition {
     struct asx__condition *condition_;
     uint64_t generation_;
 } asx_condition;
 
 /* As asx_mutex_create(). */
-ASX_API asx_status asx_condition_create(const asx_region *region, const char *name,
+ASX_API asx_status asx_condition_create(const asx_region *region,
+                                        const asx_condition_options *options,
                                         asx_condition *ret_condition);
 
 /* Gives the mutex up, waits until it is signalled, and takes the mutex back; the guard stays the
@@ -197,7 +219,7 @@ ASX_API asx_status asx_condition_create(const asx_region *region, const char *na
  * ASX_E_NOT_OWNER: the guard is another task's. ASX_E_OBLIGATION_ALREADY_RESOLVED: it was given
  * back. A signal reaches those that wait when it is given,
  * and none is kept: ask again for what you wait for when you have the mutex. */
-ASX_API asx_status asx_condition_wait(const asx_condition *condition, asx_cx *cx,
+ASX_API asx_status asx_condition_wait(asx_cx *cx, const asx_condition *condition,
                                       asx_mutex_guard *guard);
 /* Wakes the first who waits, or all. They get the mutex in turn, behind those who wait for it. */
 ASX_API asx_status asx_condition_signal(const asx_condition *condition);
@@ -207,16 +229,21 @@ ASX_API asx_status asx_condition_broadcast(const asx_condition *condition);
 
 struct asx__notify;
 
+/* Zero in any field means its default. */
+typedef struct asx_notify_options {
+    const char *name; /* borrowed until the region is closed; NULL: none */
+} asx_notify_options;
+
 typedef struct asx_notify {
     struct asx__notify *notify_;
     uint64_t generation_;
 } asx_notify;
 
 /* As asx_mutex_create(). */
-ASX_API asx_status asx_notify_create(const asx_region *region, const char *name,
+ASX_API asx_status asx_notify_create(const asx_region *region, const asx_notify_options *options,
                                      asx_notify *ret_notify);
 /* Waits for a notification, or takes the one that is stored. ASX_E_CANCELLED, ASX_E_WOULD_BLOCK. */
-ASX_API asx_status asx_notify_wait(const asx_notify *notify, asx_cx *cx);
+ASX_API asx_status asx_notify_wait(asx_cx *cx, const asx_notify *notify);
 /* Wakes the first who waits; if nobody does, the next who comes does not wait. At most one is
  * stored. */
 ASX_API asx_status asx_notify_one(const asx_notify *notify);
@@ -227,22 +254,32 @@ ASX_API asx_status asx_notify_all(const asx_notify *notify);
 
 struct asx__barrier;
 
+/* Zero in any field means its default. */
+typedef struct asx_barrier_options {
+    const char *name; /* borrowed until the region is closed; NULL: none */
+} asx_barrier_options;
+
 typedef struct asx_barrier {
     struct asx__barrier *barrier_;
     uint64_t generation_;
 } asx_barrier;
 
 /* For `parties` tasks, at least 1. Otherwise as asx_mutex_create(). */
-ASX_API asx_status asx_barrier_create(const asx_region *region, const char *name,
-                                      uint32_t parties, asx_barrier *ret_barrier);
+ASX_API asx_status asx_barrier_create(const asx_region *region, uint32_t parties,
+                                      const asx_barrier_options *options, asx_barrier *ret_barrier);
 /* Waits until as many tasks wait as there are parties; then all go on, and the barrier can be used
  * again. *ret_leader (may be NULL) is true for the one that came last. A cancelled wait does not
  * count: ASX_E_CANCELLED. ASX_E_WOULD_BLOCK. */
-ASX_API asx_status asx_barrier_wait(const asx_barrier *barrier, asx_cx *cx, bool *ret_leader);
+ASX_API asx_status asx_barrier_wait(asx_cx *cx, const asx_barrier *barrier, bool *ret_leader);
 
 /* ---- once ----------------------------------------------------------------------------------- */
 
 struct asx__once;
+
+/* Zero in any field means its default. */
+typedef struct asx_once_options {
+    const char *name; /* borrowed until the region is closed; NULL: none */
+} asx_once_options;
 
 typedef struct asx_once {
     struct asx__once *once_;
@@ -250,7 +287,8 @@ typedef struct asx_once {
 } asx_once;
 
 /* As asx_mutex_create(). */
-ASX_API asx_status asx_once_create(const asx_region *region, const char *name, asx_once *ret_once);
+ASX_API asx_status asx_once_create(const asx_region *region, const asx_once_options *options,
+                                   asx_once *ret_once);
 /* Runs fn(cx, arg) if nobody has done so with success; one at a time, the others wait. ASX_OK: it
  * has been done, by this call or another. What the caller's own fn returned if that was a failure;
  * then, or if its task is cancelled or ends, the next one tries. fn may wait; in a poll task it
@@ -258,7 +296,7 @@ ASX_API asx_status asx_once_create(const asx_region *region, const char *name, a
  *   ASX_E_WOULD_DEADLOCK  called from inside fn
  *   ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED */
 #define asx_once_call(...) asx_once_call_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_once_call_at(const asx_once *once, asx_cx *cx, asx_call_fn fn, void *arg,
+ASX_API asx_status asx_once_call_at(asx_cx *cx, const asx_once *once, asx_call_fn fn, void *arg,
                                     const char *site);
 ASX_API asx_status asx_once_is_done(const asx_once *once, bool *ret_done);
 

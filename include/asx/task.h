@@ -72,13 +72,13 @@ ASX_API asx_status asx_spawn_poll_at(const asx_region *region, const char *name,
 
 /* With options and a handle to join; either may be NULL. */
 #define asx_spawn_task(...) asx_spawn_task_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_spawn_task_at(const asx_region *region, const asx_spawn_options *options,
-                                     asx_task_fn fn, void *arg, asx_task *ret_task,
+ASX_API asx_status asx_spawn_task_at(const asx_region *region, asx_task_fn fn, void *arg,
+                                     const asx_spawn_options *options, asx_task *ret_task,
                                      const char *site);
 #define asx_spawn_poll_task(...) asx_spawn_poll_task_at(__VA_ARGS__, ASX_SITE)
-ASX_API asx_status asx_spawn_poll_task_at(const asx_region *region,
-                                          const asx_spawn_options *options, asx_poll_fn fn,
-                                          void *state, asx_task *ret_task, const char *site);
+ASX_API asx_status asx_spawn_poll_task_at(const asx_region *region, asx_poll_fn fn, void *state,
+                                          const asx_spawn_options *options, asx_task *ret_task,
+                                          const char *site);
 
 /* The value that a join of this task will give. The last one set counts. ASX_E_INVALID_ARGUMENT,
  * ASX_E_WRONG_CONTEXT. */
@@ -154,7 +154,7 @@ ASX_API asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task);
     {                                                                                              \
         asx_spawn_options options = { 0 };                                                         \
         options.name = task_name;                                                                  \
-        return asx_spawn_task_at(region, &options, fn, arg, &ret_task->task, site);                \
+        return asx_spawn_task_at(region, fn, arg, &options, &ret_task->task, site);                \
     }                                                                                              \
     ASX_INLINE asx_status prefix##_join(asx_cx *cx, const prefix##_task *task, type *ret_value,    \
                                         asx_outcome *ret_outcome)                                  \

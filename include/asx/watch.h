@@ -26,12 +26,17 @@ typedef struct asx_watch {
     uint64_t generation_;
 } asx_watch;
 
-/* With a first value of `element_size` bytes (at least 1), which is copied; `name` is borrowed
- * until the region is closed, may be NULL.
+/* Zero in any field means its default. */
+typedef struct asx_watch_options {
+    const char *name; /* borrowed until the region is closed; NULL: none */
+} asx_watch_options;
+
+/* With a first value of `element_size` bytes (at least 1), which is copied.
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED; the
  *   failures stick to the region */
-ASX_API asx_status asx_watch_create(const asx_region *region, const char *name,
-                                    size_t element_size, const void *value, asx_watch *ret_watch);
+ASX_API asx_status asx_watch_create(const asx_region *region, size_t element_size,
+                                    const void *value, const asx_watch_options *options,
+                                    asx_watch *ret_watch);
 /* Sets a new value and wakes all who wait. Never waits, and is not a cancellation point. */
 ASX_API asx_status asx_watch_send(const asx_watch *watch, const void *value);
 /* The value and its version; either may be NULL. Also when it is closed. */
@@ -41,7 +46,7 @@ ASX_API asx_status asx_watch_get(const asx_watch *watch, void *ret_value, uint64
  * what has not been seen, and then ASX_E_DISCONNECTED.
  *   ASX_E_CANCELLED (nothing was seen), ASX_E_WOULD_BLOCK
  * Returns at the resumption that follows a cancel request. */
-ASX_API asx_status asx_watch_changed(const asx_watch *watch, asx_cx *cx, uint64_t *seen,
+ASX_API asx_status asx_watch_changed(asx_cx *cx, const asx_watch *watch, uint64_t *seen,
                                      void *ret_value);
 /* The value does not change any more; who waits is told. */
 ASX_API asx_status asx_watch_close(const asx_watch *watch);
@@ -50,9 +55,9 @@ ASX_API asx_status asx_watch_close(const asx_watch *watch);
  * level_changed(). */
 #define ASX_WATCH_TYPE(name, type)                                                                 \
     ASX_INLINE asx_status name##_create(const asx_region *region, type value,                      \
-                                        asx_watch *ret_watch)                                      \
+                                        const asx_watch_options *options, asx_watch *ret_watch)    \
     {                                                                                              \
-        return asx_watch_create(region, #name, sizeof(type), &value, ret_watch);                   \
+        return asx_watch_create(region, sizeof(type), &value, options, ret_watch);                 \
     }                                                                                              \
     ASX_INLINE asx_status name##_send(const asx_watch *watch, type value)                          \
     {                                                                                              \
@@ -62,10 +67,10 @@ ASX_API asx_status asx_watch_close(const asx_watch *watch);
     {                                                                                              \
         return asx_watch_get(watch, ret_value, NULL);                                              \
     }                                                                                              \
-    ASX_INLINE asx_status name##_changed(const asx_watch *watch, asx_cx *cx, uint64_t *seen,       \
+    ASX_INLINE asx_status name##_changed(asx_cx *cx, const asx_watch *watch, uint64_t *seen,       \
                                          type *ret_value)                                          \
     {                                                                                              \
-        return asx_watch_changed(watch, cx, seen, ret_value);                                      \
+        return asx_watch_changed(cx, watch, seen, ret_value);                                      \
     }
 
 ASX_END_DECLS

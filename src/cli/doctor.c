@@ -139,7 +139,7 @@ static asx_status producer(asx_cx *cx, void *arg)
 {
     pipe_arg *p = arg;
     for (uint64_t i = 1; i <= 100; i++) {
-        asx_status st = asx_channel_send(&p->tx, cx, &i);
+        asx_status st = asx_channel_send(cx, &p->tx, &i);
         if (st < 0)
             return st;
     }
@@ -151,7 +151,7 @@ static asx_status consumer(asx_cx *cx, void *arg)
     pipe_arg *p = arg;
     uint64_t n = 0;
     asx_status st;
-    while ((st = asx_channel_recv(&p->rx, cx, &n)) >= 0)
+    while ((st = asx_channel_recv(cx, &p->rx, &n)) >= 0)
         p->sum += n;
     return st == ASX_E_DISCONNECTED ? ASX_OK : st;
 }
@@ -168,17 +168,17 @@ static asx_status program(asx_cx *cx, void *arg)
     pipe_arg *p = arg;
     asx_region r;
     asx_region_options options = { .name = "pipe" };
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
-    (void)asx_channel_create(&r, sizeof(uint64_t), 4, &p->tx, &p->rx);
+    (void)asx_channel_create(&r, sizeof(uint64_t), 4, NULL, &p->tx, &p->rx);
     (void)asx_spawn(&r, "producer", producer, p);
     (void)asx_spawn(&r, "consumer", consumer, p);
     st = asx_region_close(&r, ASX_OK);
     if (st < 0)
         return st;
     options = (asx_region_options){ .name = "short", .timeout_ns = ASX_MS };
-    st = asx_region_open(cx, &r, &options);
+    st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
     (void)asx_spawn(&r, "sleeper", sleeper, NULL);
@@ -191,9 +191,9 @@ static bool check_lab(void)
     asx_lab_options options = { .seed = 7, .program = "doctor" };
     asx_lab_result one, two;
     pipe_arg p = { .sum = 0 };
-    asx_status st = asx_lab_run(&options, program, &p, &one);
+    asx_status st = asx_lab_run(program, &p, &options, &one);
     if (st >= 0)
-        st = asx_lab_run(&options, program, &p, &two);
+        st = asx_lab_run(program, &p, &options, &two);
     if (st < 0)
         return say(false, "lab run", "%s", asx_status_str(st));
     if (one.status < 0 || p.sum != 2 * 5050)

@@ -23,8 +23,8 @@ static asx_status do_channel(scn_machine *m, scn_frame *f, const scn_op *op)
     if (!scn_region_of(m, f, op, 0, &region))
         return ASX_OK;
     asx_status st =
-        asx_channel_create_with(&region, sizeof(uint64_t), (size_t)scn_value_of(f, &op->value),
-                                &options, &sender, &receiver);
+        asx_channel_create(&region, sizeof(uint64_t), (size_t)scn_value_of(f, &op->value), &options,
+                           &sender, &receiver);
     if (st < 0)
         return st;
     scn_begin(tx, scn_newest(m, f, ASX_EVENT_CHANNEL_CREATE));
@@ -91,11 +91,11 @@ static asx_status do_reserve(scn_machine *m, scn_frame *f, const scn_op *op)
     if (sender == NULL)
         return ASX_OK;
     if (op->code == SCN_OP_RESERVE_TRACKED)
-        st = asx_channel_reserve_tracked_at(&sender->u.sender, f->cx, &permit, scn_site(m, op));
+        st = asx_channel_reserve_tracked_at(f->cx, &sender->u.sender, &permit, scn_site(m, op));
     else if (op->code == SCN_OP_TRY_RESERVE)
-        st = asx_channel_try_reserve(&sender->u.sender, f->cx, &permit.permit);
+        st = asx_channel_try_reserve(f->cx, &sender->u.sender, &permit.permit);
     else
-        st = asx_channel_reserve(&sender->u.sender, f->cx, &permit.permit);
+        st = asx_channel_reserve(f->cx, &sender->u.sender, &permit.permit);
     if (st >= 0) {
         scn_begin(slot, scn_newest_obligation(m, scn_self(f)));
         slot->u.permit = permit;
@@ -140,7 +140,7 @@ static asx_status do_evict(scn_machine *m, scn_frame *f, const scn_op *op, scn_t
     uint64_t message = scn_value_of(f, &op->value), evicted = 0;
     bool did = false;
     asx_status st =
-        asx_channel_send_evict_oldest(&sender->u.sender, f->cx, &message, &evicted, &did);
+        asx_channel_send_evict_oldest(f->cx, &sender->u.sender, &message, &evicted, &did);
     if (st < 0)
         return st;
     if (did && scn_field_of(m, op, F_NONE) != NULL)
@@ -179,9 +179,9 @@ static asx_status on_sender(scn_machine *m, scn_frame *f, const scn_op *op, scn_
     asx_status st;
     switch (op->code) {
     case SCN_OP_SEND:
-        return asx_channel_send(&sender->u.sender, f->cx, &message);
+        return asx_channel_send(f->cx, &sender->u.sender, &message);
     case SCN_OP_TRY_SEND:
-        return asx_channel_try_send(&sender->u.sender, f->cx, &message);
+        return asx_channel_try_send(f->cx, &sender->u.sender, &message);
     case SCN_OP_EVICT:
         return do_evict(m, f, op, sender);
     case SCN_OP_COPY_SENDER:
@@ -212,11 +212,11 @@ static asx_status do_recv(scn_machine *m, scn_frame *f, const scn_op *op,
     asx_ack ack;
     asx_status st;
     if (op->code == SCN_OP_TRY_RECV)
-        st = asx_channel_try_recv(receiver, &message);
+        st = asx_channel_try_recv(f->cx, receiver, &message);
     else if (op->code == SCN_OP_RECV)
-        st = asx_channel_recv(receiver, f->cx, &message);
+        st = asx_channel_recv(f->cx, receiver, &message);
     else
-        st = asx_channel_recv_with_ack(receiver, f->cx, &message, &ack);
+        st = asx_channel_recv_with_ack(f->cx, receiver, &message, &ack);
     if (st < 0)
         return st;
     if (op->code == SCN_OP_RECV_ACK) {

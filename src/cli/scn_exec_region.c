@@ -54,14 +54,14 @@ static asx_status do_open(scn_machine *m, scn_frame *f, const scn_op *op)
     asx_region made;
     asx_status st;
     if (in == NULL) {
-        st = asx_region_open_at(f->cx, &made, &options, scn_site(m, op));
+        st = asx_region_open_at(f->cx, &options, &made, scn_site(m, op));
     } else {
         scn_op place = *op;
         asx_region parent;
         place.object[0] = in->object;
         if (!scn_region_of(m, f, &place, 0, &parent))
             return ASX_OK;
-        st = asx_region_open_in_at(f->cx, &parent, &made, &options, scn_site(m, op));
+        st = asx_region_open_in_at(f->cx, &parent, &options, &made, scn_site(m, op));
     }
     if (st >= 0) {
         scn_thing *thing = scn_slot_of(m, op, 0);

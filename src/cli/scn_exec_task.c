@@ -36,9 +36,9 @@ static asx_status do_spawn(scn_machine *m, scn_frame *f, const scn_op *op)
     asx_task task = { 0 };
     asx_task *ret_task = handle ? &task : NULL;
     asx_status st =
-        poll ? asx_spawn_poll_task_at(&region, &options, scn_frame_poll, frame, ret_task,
+        poll ? asx_spawn_poll_task_at(&region, scn_frame_poll, frame, &options, ret_task,
                                       scn_site(m, op))
-             : asx_spawn_task_at(&region, &options, scn_frame_call, frame, ret_task,
+             : asx_spawn_task_at(&region, scn_frame_call, frame, &options, ret_task,
                                  scn_site(m, op));
     if (st < 0) {
         scn_frame_drop(m, frame);

@@ -86,7 +86,7 @@ static asx_status open_scope(asx_cx *cx, const char *name, asx_region *ret_regio
         .policy = ASX_POLICY_COLLECT,
         .caps = asx_cx_caps(cx), /* branches may do no more than the caller */
     };
-    return asx_region_open(cx, ret_region, &options);
+    return asx_region_open(cx, &options, ret_region);
 }
 
 /* Whatever the close of the scope says, the caller says that, or always something else. */
@@ -111,7 +111,7 @@ static asx_status spawn_branch(const asx_region *region, const asx_branch *branc
                                asx_task *ret_task)
 {
     asx_spawn_options options = { .name = branch->name };
-    return asx_spawn_task(region, &options, branch->fn, branch->arg, ret_task);
+    return asx_spawn_task(region, branch->fn, branch->arg, &options, ret_task);
 }
 
 /* ---- join all ------------------------------------------------------------------------------- */
@@ -252,7 +252,7 @@ static asx_status spawn_watcher(const asx_region *region, watcher *w)
     asx_task handle;
     asx__task *task;
     region->rt_->own_poll = true;
-    asx_status st = asx_spawn_poll_task(region, &options, watch, w, &handle);
+    asx_status st = asx_spawn_poll_task(region, watch, w, &options, &handle);
     region->rt_->own_poll = false;
     if (st == ASX_OK)
         st = asx__task_resolve(&handle, &task);
@@ -369,7 +369,7 @@ asx_status asx_timeout(asx_cx *cx, uint64_t duration_ns, asx_task_fn fn, void *a
         .timeout_ns = duration_ns,
         .caps = asx_cx_caps(cx),
     };
-    st = asx_region_open(cx, &region, &options);
+    st = asx_region_open(cx, &options, &region);
     if (st < 0)
         return st;
     close_is_heard(&region, true);

@@ -297,8 +297,8 @@ static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
     return open_region(cx, parent, true, ret_region, options, site);
 }
 
-asx_status asx_region_open_at(asx_cx *cx, asx_region *ret_region,
-                              const asx_region_options *options, const char *site)
+asx_status asx_region_open_at(asx_cx *cx, const asx_region_options *options, asx_region *ret_region,
+                              const char *site)
 {
     if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
@@ -330,8 +330,9 @@ static asx_status open_in(const asx_cx *cx, const asx_region *handle, asx_region
     return open_region(cx, parent, false, ret_region, options, site);
 }
 
-asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle, asx_region *ret_region,
-                                 const asx_region_options *options, const char *site)
+asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle,
+                                 const asx_region_options *options, asx_region *ret_region,
+                                 const char *site)
 {
     if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);

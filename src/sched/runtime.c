@@ -423,7 +423,7 @@ static asx_status start(asx_runtime *rt, asx_task_fn fn, void *arg, bool runs)
     asx_status st = asx__slab_reserve(rt, &rt->extras, 1); /* for the extra part below */
     if (st < 0)
         return st;
-    st = asx_spawn_task_at(&root, &options, fn, arg, &main_task, "-");
+    st = asx_spawn_task_at(&root, fn, arg, &options, &main_task, "-");
     if (st < 0)
         return st;
     st = asx__task_resolve(&main_task, &rt->main_task);

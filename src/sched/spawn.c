@@ -580,7 +580,7 @@ static __attribute__((noinline)) asx_status spawn_task_other(const asx_region *r
 {
     ASX__GATE_REGION(region, asx__task_handed_out(
                                  in.rt_,
-                                 asx_spawn_task_at(&in, options, fn, arg, ret_task, site),
+                                 asx_spawn_task_at(&in, fn, arg, options, ret_task, site),
                                  ret_task));
     prepare_next(region);
     return spawn_with(region, options, false, (void *)(uintptr_t)fn, arg, ret_task, site);
@@ -606,7 +606,7 @@ spawn_poll_task_other(const asx_region *region, const asx_spawn_options *options
 {
     ASX__GATE_REGION(region, asx__task_handed_out(
                                  in.rt_,
-                                 asx_spawn_poll_task_at(&in, options, fn, state, ret_task, site),
+                                 asx_spawn_poll_task_at(&in, fn, state, options, ret_task, site),
                                  ret_task));
     prepare_next(region);
     return spawn_with(region, options, true, (void *)(uintptr_t)fn, state, ret_task, site);
@@ -653,8 +653,8 @@ asx_status asx_spawn_copy_at(const asx_region *region, const char *name, asx_tas
     return spawn_with(region, &options, false, (void *)(uintptr_t)fn, NULL, NULL, site);
 }
 
-asx_status asx_spawn_task_at(const asx_region *region, const asx_spawn_options *options,
-                             asx_task_fn fn, void *arg, asx_task *ret_task, const char *site)
+asx_status asx_spawn_task_at(const asx_region *region, asx_task_fn fn, void *arg,
+                             const asx_spawn_options *options, asx_task *ret_task, const char *site)
 {
     asx__region *plain = plain_region(region);
     if (ASX__UNLIKELY(plain == NULL || options != NULL || fn == NULL || ret_task == NULL))
@@ -662,8 +662,8 @@ asx_status asx_spawn_task_at(const asx_region *region, const asx_spawn_options *
     return spawn_plain(plain, ASX__T_HANDLE, NULL, (void *)(uintptr_t)fn, arg, ret_task, site);
 }
 
-asx_status asx_spawn_poll_task_at(const asx_region *region, const asx_spawn_options *options,
-                                  asx_poll_fn fn, void *state, asx_task *ret_task,
+asx_status asx_spawn_poll_task_at(const asx_region *region, asx_poll_fn fn, void *state,
+                                  const asx_spawn_options *options, asx_task *ret_task,
                                   const char *site)
 {
     asx__region *plain = plain_region(region);

@@ -40,12 +40,12 @@ static const asx__sync_type barrier_type = {
     .end = end,
 };
 
-asx_status asx_barrier_create(const asx_region *region, const char *name, uint32_t parties,
-                              asx_barrier *ret_barrier)
+asx_status asx_barrier_create(const asx_region *region, uint32_t parties,
+                              const asx_barrier_options *options, asx_barrier *ret_barrier)
 {
-    ASX__GATE_REGION(region, asx_barrier_create(&in, name, parties, ret_barrier));
+    ASX__GATE_REGION(region, asx_barrier_create(&in, parties, options, ret_barrier));
     asx__sync *s = NULL;
-    asx_status st = asx__sync_create(region, &barrier_type, name, 0,
+    asx_status st = asx__sync_create(region, &barrier_type, ASX__NAME_OF(options), 0,
                                      ret_barrier != NULL && parties != 0, &s, NULL);
     if (st < 0)
         return st;
@@ -124,9 +124,9 @@ static asx_status wait_at(asx_runtime *rt, asx__task *task, asx__barrier *b, boo
     return ASX_OK;
 }
 
-asx_status asx_barrier_wait(const asx_barrier *barrier, asx_cx *cx, bool *ret_leader)
+asx_status asx_barrier_wait(asx_cx *cx, const asx_barrier *barrier, bool *ret_leader)
 {
-    ASX__GATE_SYNC(barrier, barrier_, cx, asx_barrier_wait(barrier, in_cx, ret_leader));
+    ASX__GATE_SYNC(barrier, barrier_, cx, asx_barrier_wait(in_cx, barrier, ret_leader));
     asx__task *task;
     bool ignored;
     if (barrier == NULL)

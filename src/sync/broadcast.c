@@ -113,10 +113,10 @@ static const asx__sync_type broadcast_type = {
     .end = end,
 };
 
-asx_status asx_broadcast_create(const asx_region *region, const char *name, size_t element_size,
-                                size_t capacity, asx_broadcast *ret_broadcast)
+asx_status asx_broadcast_create(const asx_region *region, size_t element_size, size_t capacity,
+                                const asx_broadcast_options *options, asx_broadcast *ret_broadcast)
 {
-    ASX__GATE_REGION(region, asx_broadcast_create(&in, name, element_size, capacity,
+    ASX__GATE_REGION(region, asx_broadcast_create(&in, element_size, capacity, options,
                                                   ret_broadcast));
     asx__sync *s = NULL;
     void *memory = NULL;
@@ -124,7 +124,8 @@ asx_status asx_broadcast_create(const asx_region *region, const char *name, size
     bool good = ret_broadcast != NULL && element_size != 0 && capacity != 0;
     if (__builtin_mul_overflow(element_size, capacity, &bytes))
         bytes = SIZE_MAX; /* more than there can be */
-    asx_status st = asx__sync_create(region, &broadcast_type, name, bytes, good, &s, &memory);
+    asx_status st =
+        asx__sync_create(region, &broadcast_type, ASX__NAME_OF(options), bytes, good, &s, &memory);
     if (st < 0)
         return st;
     asx__broadcast *b = (asx__broadcast *)(void *)s;
@@ -327,14 +328,14 @@ static asx_status recv(asx_runtime *rt, asx__task *task, asx__subscriber *r, voi
     return asx__sync_wait_in(&b->sync, task, 0, &io);
 }
 
-asx_status asx_broadcast_recv(const asx_broadcast_receiver *receiver, asx_cx *cx,
-                              void *ret_message, uint64_t *ret_missed)
+asx_status asx_broadcast_recv(asx_cx *cx, const asx_broadcast_receiver *receiver, void *ret_message,
+                              uint64_t *ret_missed)
 {
     asx__task *task;
     if (receiver == NULL || ret_message == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(receiver, of_.broadcast_, cx,
-                   asx_broadcast_recv(receiver, in_cx, ret_message, ret_missed));
+                   asx_broadcast_recv(in_cx, receiver, ret_message, ret_missed));
     asx_status st = take_turn(receiver, ASX__TURN_BROADCAST_RECV);
     if (st == ASX_OK)
         st = resolve(receiver);
@@ -346,19 +347,21 @@ asx_status asx_broadcast_recv(const asx_broadcast_receiver *receiver, asx_cx *cx
                   : recv(b->sync.rt, task, receiver->subscriber_, ret_message, ret_missed);
 }
 
-asx_status asx_broadcast_try_recv(const asx_broadcast_receiver *receiver, void *ret_message,
-                                  uint64_t *ret_missed)
+asx_status asx_broadcast_try_recv(asx_cx *cx, const asx_broadcast_receiver *receiver,
+                                  void *ret_message, uint64_t *ret_missed)
 {
+    asx__task *task;
     if (receiver == NULL || ret_message == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    ASX__GATE_SYNC(receiver, of_.broadcast_, NULL,
-                   asx_broadcast_try_recv(receiver, ret_message, ret_missed));
+    ASX__GATE_SYNC(receiver, of_.broadcast_, cx,
+                   asx_broadcast_try_recv(in_cx, receiver, ret_message, ret_missed));
     (void)take_turn(receiver, ASX__TURN_BROADCAST_TRY_RECV);
     asx_status st = resolve(receiver);
     if (st < 0)
         return st;
     asx__broadcast *b = receiver->subscriber_->broadcast;
-    return take_next(b, receiver->subscriber_, b->sync.rt->current, ret_message, ret_missed);
+    st = asx__sync_enter(&b->sync, b->sync.generation, ASX_E_DISCONNECTED, cx, &task);
+    return st < 0 ? st : take_next(b, receiver->subscriber_, task, ret_message, ret_missed);
 }
 
 asx_status asx_broadcast_receiver_drop(asx_broadcast_receiver *receiver)

@@ -282,18 +282,17 @@ static asx_status create(asx__region *region, size_t element_size, size_t capaci
     return ASX_OK;
 }
 
-asx_status asx_channel_create_with(const asx_region *region, size_t element_size,
-                                   size_t capacity, const asx_channel_options *options,
-                                   asx_channel_sender *ret_sender,
-                                   asx_channel_receiver *ret_receiver)
+asx_status asx_channel_create(const asx_region *region, size_t element_size, size_t capacity,
+                              const asx_channel_options *options, asx_channel_sender *ret_sender,
+                              asx_channel_receiver *ret_receiver)
 {
     asx__region *r;
     asx__channel *ch = NULL;
     bool no_memory = asx__made_in_turn(region, ASX__TURN_NO_MEMORY);
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0) {
-        ASX__GATE_REGION(region, asx_channel_create_with(&in, element_size, capacity, options,
-                                                         ret_sender, ret_receiver));
+        ASX__GATE_REGION(region, asx_channel_create(&in, element_size, capacity, options,
+                                                    ret_sender, ret_receiver));
         return st;
     }
     if (!asx__caller_may(r->rt, ASX_CAP_CHANNEL))
@@ -322,12 +321,6 @@ asx_status asx_channel_create_with(const asx_region *region, size_t element_size
     ret_receiver->generation_ = ch->rx_generation;
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
     return ASX_OK;
-}
-
-asx_status asx_channel_create(const asx_region *region, size_t element_size, size_t capacity,
-                              asx_channel_sender *ret_sender, asx_channel_receiver *ret_receiver)
-{
-    return asx_channel_create_with(region, element_size, capacity, NULL, ret_sender, ret_receiver);
 }
 
 /* ---- endpoints ------------------------------------------------------------------------------ */

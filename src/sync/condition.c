@@ -55,13 +55,13 @@ static const asx__sync_type condition_type = {
     .end = end,
 };
 
-asx_status asx_condition_create(const asx_region *region, const char *name,
+asx_status asx_condition_create(const asx_region *region, const asx_condition_options *options,
                                 asx_condition *ret_condition)
 {
-    ASX__GATE_REGION(region, asx_condition_create(&in, name, ret_condition));
+    ASX__GATE_REGION(region, asx_condition_create(&in, options, ret_condition));
     asx__sync *s = NULL;
-    asx_status st = asx__sync_create(region, &condition_type, name, 0, ret_condition != NULL, &s,
-                                     NULL);
+    asx_status st = asx__sync_create(region, &condition_type, ASX__NAME_OF(options), 0,
+                                     ret_condition != NULL, &s, NULL);
     if (st < 0)
         return st;
     asx__sync_created(s, 0);
@@ -210,9 +210,9 @@ static asx_status wait_body(asx_runtime *rt, asx__task *task, asx__condition *c,
     return st < 0 ? st : wait_in(c, task, m, o);
 }
 
-asx_status asx_condition_wait(const asx_condition *condition, asx_cx *cx, asx_mutex_guard *guard)
+asx_status asx_condition_wait(asx_cx *cx, const asx_condition *condition, asx_mutex_guard *guard)
 {
-    ASX__GATE_SYNC(condition, condition_, cx, asx_condition_wait(condition, in_cx, guard));
+    ASX__GATE_SYNC(condition, condition_, cx, asx_condition_wait(in_cx, condition, guard));
     asx__task *task;
     asx_runtime *rt;
     if (condition == NULL || guard == NULL)

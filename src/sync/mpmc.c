@@ -520,14 +520,14 @@ static asx_status create(asx__region *r, const asx_region *region, size_t elemen
     return ASX_OK;
 }
 
-asx_status asx_mpmc_create_with(const asx_region *region, size_t element_size, size_t capacity,
-                                const asx_channel_options *options, asx_mpmc_sender *ret_sender,
-                                asx_mpmc_receiver *ret_receiver)
+asx_status asx_mpmc_create(const asx_region *region, size_t element_size, size_t capacity,
+                           const asx_channel_options *options, asx_mpmc_sender *ret_sender,
+                           asx_mpmc_receiver *ret_receiver)
 {
     asx__region *r;
     asx__mpmc *ch = NULL;
-    ASX__GATE_REGION(region, asx_mpmc_create_with(&in, element_size, capacity, options, ret_sender,
-                                                  ret_receiver));
+    ASX__GATE_REGION(region, asx_mpmc_create(&in, element_size, capacity, options, ret_sender,
+                                             ret_receiver));
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0)
         return st;
@@ -541,12 +541,6 @@ asx_status asx_mpmc_create_with(const asx_region *region, size_t element_size, s
     *ret_receiver = as_receiver(take_end(ch, true));
     ASX__AUDIT_ASSERT(is_valid(ch));
     return ASX_OK;
-}
-
-asx_status asx_mpmc_create(const asx_region *region, size_t element_size, size_t capacity,
-                           asx_mpmc_sender *ret_sender, asx_mpmc_receiver *ret_receiver)
-{
-    return asx_mpmc_create_with(region, element_size, capacity, NULL, ret_sender, ret_receiver);
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */
@@ -660,10 +654,10 @@ static asx_status send(asx_runtime *rt, asx__task *task, asx__mpmc *ch, const vo
     return conclude_send(ch, task, message, e);
 }
 
-asx_status asx_mpmc_send(const asx_mpmc_sender *sender, asx_cx *cx, const void *message)
+asx_status asx_mpmc_send(asx_cx *cx, const asx_mpmc_sender *sender, const void *message)
 {
     asx__task *task;
-    GATE_SENDER(sender, cx, asx_mpmc_send(&in, in_cx, message));
+    GATE_SENDER(sender, cx, asx_mpmc_send(in_cx, &in, message));
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
     if (message != NULL && was_sent(sender, cx))
@@ -681,10 +675,10 @@ static asx_status try_send(asx__task *task, asx__mpmc *ch, const void *message)
     return e.step == ASX__MPMC_WAIT ? ASX_E_FULL : conclude_send(ch, task, message, e);
 }
 
-asx_status asx_mpmc_try_send(const asx_mpmc_sender *sender, asx_cx *cx, const void *message)
+asx_status asx_mpmc_try_send(asx_cx *cx, const asx_mpmc_sender *sender, const void *message)
 {
     asx__task *task;
-    GATE_SENDER(sender, cx, asx_mpmc_try_send(&in, in_cx, message));
+    GATE_SENDER(sender, cx, asx_mpmc_try_send(in_cx, &in, message));
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
     (void)take_turn(sender, ASX__TURN_MPMC_TRY_SEND, false);
@@ -779,10 +773,10 @@ static asx_status recv(asx_runtime *rt, asx__task *task, asx__mpmc *ch, void *re
     return conclude_recv(ch, task, ret_message, e);
 }
 
-asx_status asx_mpmc_recv(const asx_mpmc_receiver *receiver, asx_cx *cx, void *ret_message)
+asx_status asx_mpmc_recv(asx_cx *cx, const asx_mpmc_receiver *receiver, void *ret_message)
 {
     asx__task *task;
-    GATE_RECEIVER(receiver, cx, asx_mpmc_recv(&in, in_cx, ret_message));
+    GATE_RECEIVER(receiver, cx, asx_mpmc_recv(in_cx, &in, ret_message));
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);
@@ -799,10 +793,10 @@ static asx_status try_recv(asx__task *task, asx__mpmc *ch, void *ret_message)
     return e.step == ASX__MPMC_WAIT ? ASX_E_EMPTY : conclude_recv(ch, task, ret_message, e);
 }
 
-asx_status asx_mpmc_try_recv(const asx_mpmc_receiver *receiver, asx_cx *cx, void *ret_message)
+asx_status asx_mpmc_try_recv(asx_cx *cx, const asx_mpmc_receiver *receiver, void *ret_message)
 {
     asx__task *task;
-    GATE_RECEIVER(receiver, cx, asx_mpmc_try_recv(&in, in_cx, ret_message));
+    GATE_RECEIVER(receiver, cx, asx_mpmc_try_recv(in_cx, &in, ret_message));
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);

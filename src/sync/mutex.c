@@ -283,11 +283,13 @@ static const asx__sync_type mutex_type = {
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-asx_status asx_mutex_create(const asx_region *region, const char *name, asx_mutex *ret_mutex)
+asx_status asx_mutex_create(const asx_region *region, const asx_mutex_options *options,
+                            asx_mutex *ret_mutex)
 {
-    ASX__GATE_REGION(region, asx_mutex_create(&in, name, ret_mutex));
+    ASX__GATE_REGION(region, asx_mutex_create(&in, options, ret_mutex));
     asx__sync *s = NULL;
-    asx_status st = asx__sync_create(region, &mutex_type, name, 0, ret_mutex != NULL, &s, NULL);
+    asx_status st = asx__sync_create(region, &mutex_type, ASX__NAME_OF(options), 0,
+                                     ret_mutex != NULL, &s, NULL);
     if (st < 0)
         return st;
     asx__sync_created(s, 0);
@@ -351,17 +353,17 @@ static asx_status lock_as(const asx_mutex *mutex, asx_cx *cx, unsigned which,
     return st < 0 ? st : lock(cx->rt_, task, mutex->mutex_, which, site, ret_guard);
 }
 
-asx_status asx_mutex_lock_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard *ret_guard,
+asx_status asx_mutex_lock_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_guard *ret_guard,
                              const char *site)
 {
-    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_lock_at(mutex, in_cx, ret_guard, site));
+    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_lock_at(in_cx, mutex, ret_guard, site));
     return lock_as(mutex, cx, ASX__MUTEX_LOCK, ret_guard, site);
 }
 
-asx_status asx_mutex_recover_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard *ret_guard,
+asx_status asx_mutex_recover_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_guard *ret_guard,
                                 const char *site)
 {
-    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_recover_at(mutex, in_cx, ret_guard, site));
+    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_recover_at(in_cx, mutex, ret_guard, site));
     return lock_as(mutex, cx, ASX__MUTEX_RECOVER, ret_guard, site);
 }
 
@@ -378,10 +380,10 @@ static asx_status try_lock(asx__task *task, asx__mutex *m, const char *site,
     return take(m, task, ASX__MUTEX_LOCK, site, ret_guard);
 }
 
-asx_status asx_mutex_try_lock_at(const asx_mutex *mutex, asx_cx *cx, asx_mutex_guard *ret_guard,
+asx_status asx_mutex_try_lock_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_guard *ret_guard,
                                  const char *site)
 {
-    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_try_lock_at(mutex, in_cx, ret_guard, site));
+    ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_try_lock_at(in_cx, mutex, ret_guard, site));
     asx__task *task;
     if (mutex == NULL || ret_guard == NULL)
         return ASX_E_INVALID_ARGUMENT;

@@ -84,11 +84,13 @@ static const asx__sync_type notify_type = {
     .end = end,
 };
 
-asx_status asx_notify_create(const asx_region *region, const char *name, asx_notify *ret_notify)
+asx_status asx_notify_create(const asx_region *region, const asx_notify_options *options,
+                             asx_notify *ret_notify)
 {
-    ASX__GATE_REGION(region, asx_notify_create(&in, name, ret_notify));
+    ASX__GATE_REGION(region, asx_notify_create(&in, options, ret_notify));
     asx__sync *s = NULL;
-    asx_status st = asx__sync_create(region, &notify_type, name, 0, ret_notify != NULL, &s, NULL);
+    asx_status st = asx__sync_create(region, &notify_type, ASX__NAME_OF(options), 0,
+                                     ret_notify != NULL, &s, NULL);
     if (st < 0)
         return st;
     asx__sync_created(s, 0);
@@ -133,9 +135,9 @@ static asx_status wait_for(asx_runtime *rt, asx__task *task, asx__notify *n)
     return ASX_OK;
 }
 
-asx_status asx_notify_wait(const asx_notify *notify, asx_cx *cx)
+asx_status asx_notify_wait(asx_cx *cx, const asx_notify *notify)
 {
-    ASX__GATE_SYNC(notify, notify_, cx, asx_notify_wait(notify, in_cx));
+    ASX__GATE_SYNC(notify, notify_, cx, asx_notify_wait(in_cx, notify));
     asx__task *task;
     if (notify == NULL)
         return ASX_E_INVALID_ARGUMENT;

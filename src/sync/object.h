@@ -236,6 +236,9 @@ bool asx__sync_ungrant(asx__sync *s);
 /* Wakes everyone who waits. */
 void asx__sync_wake_all(asx__sync *s, asx_status status);
 
+/* The name in the options of a create, which may be NULL. */
+#define ASX__NAME_OF(options) ((options) != NULL ? (options)->name : NULL)
+
 /* ---- several workers ------------------------------------------------------------------------ */
 
 /* Enters the engine of a shared runtime and makes the same call again, with `in_cx`. All that is

@@ -123,11 +123,13 @@ static const asx__sync_type once_type = {
     .end = end,
 };
 
-asx_status asx_once_create(const asx_region *region, const char *name, asx_once *ret_once)
+asx_status asx_once_create(const asx_region *region, const asx_once_options *options,
+                           asx_once *ret_once)
 {
-    ASX__GATE_REGION(region, asx_once_create(&in, name, ret_once));
+    ASX__GATE_REGION(region, asx_once_create(&in, options, ret_once));
     asx__sync *s = NULL;
-    asx_status st = asx__sync_create(region, &once_type, name, 0, ret_once != NULL, &s, NULL);
+    asx_status st =
+        asx__sync_create(region, &once_type, ASX__NAME_OF(options), 0, ret_once != NULL, &s, NULL);
     if (st < 0)
         return st;
     asx__sync_created(s, 0);
@@ -216,10 +218,10 @@ static asx_status go_out(const turn *t, asx__task *task, asx_status st)
     return ASX_OK;
 }
 
-asx_status asx_once_call_at(const asx_once *once, asx_cx *cx, asx_call_fn fn, void *arg,
+asx_status asx_once_call_at(asx_cx *cx, const asx_once *once, asx_call_fn fn, void *arg,
                             const char *site)
 {
-    ASX__GATE_SYNC(once, once_, cx, asx_once_call_at(once, in_cx, fn, arg, site));
+    ASX__GATE_SYNC(once, once_, cx, asx_once_call_at(in_cx, once, fn, arg, site));
     asx__task *task;
     turn t = { NULL, 0, NULL };
     if (once == NULL || fn == NULL)

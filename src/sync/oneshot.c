@@ -350,12 +350,12 @@ static asx_status adopt(asx__task *task, asx__oneshot *o, const char *site)
     return ASX_OK;
 }
 
-asx_status asx_oneshot_adopt_at(const asx_oneshot_sender *sender, asx_cx *cx, const char *site)
+asx_status asx_oneshot_adopt_at(asx_cx *cx, const asx_oneshot_sender *sender, const char *site)
 {
     asx__task *task;
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    ASX__GATE_SYNC(sender, oneshot_, cx, asx_oneshot_adopt_at(sender, in_cx, site));
+    ASX__GATE_SYNC(sender, oneshot_, cx, asx_oneshot_adopt_at(in_cx, sender, site));
     asx_status st = resolve_sender(sender);
     if (st < 0)
         return st;
@@ -416,12 +416,12 @@ static asx_status recv(asx_runtime *rt, asx__task *task, asx__oneshot *o, void *
     return st < 0 ? st : asx__sync_wait_in(&o->sync, task, 0, ret_message);
 }
 
-asx_status asx_oneshot_recv(asx_oneshot_receiver *receiver, asx_cx *cx, void *ret_message)
+asx_status asx_oneshot_recv(asx_cx *cx, asx_oneshot_receiver *receiver, void *ret_message)
 {
     asx__task *task;
     if (receiver == NULL || ret_message == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    ASX__GATE_SYNC(receiver, oneshot_, cx, asx_oneshot_recv(receiver, in_cx, ret_message));
+    ASX__GATE_SYNC(receiver, oneshot_, cx, asx_oneshot_recv(in_cx, receiver, ret_message));
     asx_status st = take_turn(receiver->oneshot_, receiver->generation_, ASX__TURN_ONESHOT_RECV);
     if (st == ASX_OK)
         st = resolve_receiver(receiver);
@@ -432,15 +432,19 @@ asx_status asx_oneshot_recv(asx_oneshot_receiver *receiver, asx_cx *cx, void *re
     return st < 0 ? st : recv(o->sync.rt, task, o, ret_message);
 }
 
-asx_status asx_oneshot_try_recv(asx_oneshot_receiver *receiver, void *ret_message)
+asx_status asx_oneshot_try_recv(asx_cx *cx, asx_oneshot_receiver *receiver, void *ret_message)
 {
+    asx__task *task;
     if (receiver == NULL || ret_message == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    ASX__GATE_SYNC(receiver, oneshot_, NULL, asx_oneshot_try_recv(receiver, ret_message));
+    ASX__GATE_SYNC(receiver, oneshot_, cx, asx_oneshot_try_recv(in_cx, receiver, ret_message));
     (void)take_turn(receiver->oneshot_, receiver->generation_, ASX__TURN_ONESHOT_TRY_RECV);
     asx_status st = resolve_receiver(receiver);
+    if (st < 0)
+        return st;
     asx__oneshot *o = receiver->oneshot_;
-    return st < 0 ? st : take(o, o->sync.rt->current, ret_message);
+    st = asx__sync_enter(&o->sync, receiver->generation_, ASX_E_DISCONNECTED, cx, &task);
+    return st < 0 ? st : take(o, task, ret_message);
 }
 
 asx_status asx_oneshot_receiver_drop(asx_oneshot_receiver *receiver)

@@ -202,7 +202,7 @@ asx_status asx__outside_permit_send(const asx_send_permit *permit, const void *m
 }
 
 static NOINLINE asx_status take(const asx_channel_receiver *receiver, const asx__task *task,
-                                void *ret_message)
+                                bool may_wait, void *ret_message)
 {
     asx__channel *ch = receiver->shared_;
     asx__outing outing = asx__outing_begin(ch->home, task);
@@ -211,21 +211,21 @@ static NOINLINE asx_status take(const asx_channel_receiver *receiver, const asx_
     asx__outing_take(outing, &ch->rx_latch);
     asx_status st = ASX__GO_IN;
     if (ASX__LIKELY(ch->rx_generation == receiver->generation_))
-        st = asx__outside_take(ch, ret_message, task == NULL);
+        st = asx__outside_take(ch, ret_message, !may_wait);
     learn(&ch->rx_vain, st);
     return end(outing, &ch->rx_latch, st);
 }
 
-asx_status asx__outside_recv(const asx_channel_receiver *receiver, const asx_cx *cx,
+asx_status asx__outside_recv(const asx_channel_receiver *receiver, const asx_cx *cx, bool may_wait,
                              void *ret_message)
 {
     if (ASX__UNLIKELY(receiver == NULL || receiver->channel_ != NULL || receiver->shared_ == NULL ||
-                      ret_message == NULL))
+                      cx == NULL || ret_message == NULL))
         return ASX__GO_IN;
     asx__channel *ch = receiver->shared_;
-    if (ASX__UNLIKELY(cx != NULL && (!is_shared(cx, ch->home) || cx->task_ == NULL)))
+    if (ASX__UNLIKELY(!is_shared(cx, ch->home) || cx->task_ == NULL))
         return ASX__GO_IN;
     if (hopeless(&ch->rx_vain))
         return ASX__GO_IN;
-    return take(receiver, cx != NULL ? cx->task_ : NULL, ret_message);
+    return take(receiver, cx->task_, may_wait, ret_message);
 }

@@ -144,10 +144,10 @@ static NOINLINE asx_status recv_empty(asx__channel *ch, asx__task *task, void *r
 static NOINLINE asx_status recv_outside(asx_channel_receiver *receiver, asx_cx *cx,
                                         void *ret_message)
 {
-    asx_status st = cx != NULL ? asx__outside_recv(receiver, cx, ret_message) : ASX__GO_IN;
+    asx_status st = asx__outside_recv(receiver, cx, true, ret_message);
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_RECEIVER_FROM(st, receiver, cx, asx_channel_recv(&in, in_cx, ret_message));
+    ASX__GATE_RECEIVER_FROM(st, receiver, cx, asx_channel_recv(in_cx, &in, ret_message));
     return refuse(receiver, cx, ret_message, ASX__TURN_RECV);
 }
 
@@ -199,7 +199,7 @@ static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *
     return ASX_OK;
 }
 
-asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *ret_message)
+asx_status asx_channel_recv(asx_cx *cx, asx_channel_receiver *receiver, void *ret_message)
 {
     asx__channel *ch = enter(receiver, cx, ret_message);
     if (ASX__UNLIKELY(ch == NULL))
@@ -216,39 +216,40 @@ asx_status asx_channel_recv(asx_channel_receiver *receiver, asx_cx *cx, void *re
     return ASX_OK;
 }
 
-static NOINLINE asx_status try_recv_refused(asx_channel_receiver *receiver, void *ret_message)
+static NOINLINE asx_status try_recv_refused(const asx_channel_receiver *receiver, asx_cx *cx,
+                                            void *ret_message)
 {
-    asx_status st = asx__outside_recv(receiver, NULL, ret_message);
+    asx_status st = asx__outside_recv(receiver, cx, false, ret_message);
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_RECEIVER_FROM(st, receiver, NULL, asx_channel_try_recv(&in, ret_message));
-    return ASX_E_INVALID_ARGUMENT;
+    ASX__GATE_RECEIVER_FROM(st, receiver, cx, asx_channel_try_recv(in_cx, &in, ret_message));
+    return refuse(receiver, cx, ret_message, ASX__TURN_TRY_RECV);
 }
 
-asx_status asx_channel_try_recv(asx_channel_receiver *receiver, void *ret_message)
+asx_status asx_channel_try_recv(asx_cx *cx, asx_channel_receiver *receiver, void *ret_message)
 {
-    if (receiver == NULL || receiver->channel_ == NULL || ret_message == NULL)
-        return try_recv_refused(receiver, ret_message);
-    asx__channel *ch = receiver->channel_;
+    asx__channel *ch = enter(receiver, cx, ret_message);
+    if (ASX__UNLIKELY(ch == NULL))
+        return try_recv_refused(receiver, cx, ret_message);
     asx_status st = asx__receiver_turn(receiver, ASX__TURN_TRY_RECV);
     if (ASX__UNLIKELY(st < 0))
         return st;
-    if (ch->rx_generation != receiver->generation_)
+    if (ASX__UNLIKELY(ch->rx_generation != receiver->generation_)) /* dropped before its turn */
         return asx__receiver_refuse(receiver);
     if (ch->head == ch->tail)
         return asx__channel_tx_gone(ch) ? asx__channel_ended(ch) : ASX_E_EMPTY;
-    take(ch, ch->rt->current, ret_message);
+    take(ch, cx->task_, ret_message);
     asx__channel_settle(ch);
     return ASX_OK;
 }
 
-asx_status asx_channel_recv_with_ack(asx_channel_receiver *receiver, asx_cx *cx,
-                                     void *ret_message, asx_ack *ret_ack)
+asx_status asx_channel_recv_with_ack(asx_cx *cx, asx_channel_receiver *receiver, void *ret_message,
+                                     asx_ack *ret_ack)
 {
     asx__channel *ch = enter(receiver, cx, ret_message);
     if (ASX__UNLIKELY(ch == NULL)) {
         ASX__GATE_RECEIVER(receiver, cx,
-                           asx__ack_out(asx_channel_recv_with_ack(&in, in_cx, ret_message, ret_ack),
+                           asx__ack_out(asx_channel_recv_with_ack(in_cx, &in, ret_message, ret_ack),
                                         rt, ret_ack));
         return refuse(receiver, cx, ret_message, ASX__TURN_RECV_ACK);
     }

@@ -199,11 +199,13 @@ static const asx__sync_type rwlock_type = {
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-asx_status asx_rwlock_create(const asx_region *region, const char *name, asx_rwlock *ret_rwlock)
+asx_status asx_rwlock_create(const asx_region *region, const asx_rwlock_options *options,
+                             asx_rwlock *ret_rwlock)
 {
-    ASX__GATE_REGION(region, asx_rwlock_create(&in, name, ret_rwlock));
+    ASX__GATE_REGION(region, asx_rwlock_create(&in, options, ret_rwlock));
     asx__sync *s = NULL;
-    asx_status st = asx__sync_create(region, &rwlock_type, name, 0, ret_rwlock != NULL, &s, NULL);
+    asx_status st = asx__sync_create(region, &rwlock_type, ASX__NAME_OF(options), 0,
+                                     ret_rwlock != NULL, &s, NULL);
     if (st < 0)
         return st;
     asx__sync_created(s, 0);
@@ -277,24 +279,24 @@ static asx_status enter_and_lock(const asx_rwlock *rwlock, asx_cx *cx, unsigned 
     return st < 0 ? st : lock(cx->rt_, task, rwlock->rwlock_, which, site, ret_guard);
 }
 
-asx_status asx_rwlock_read_at(const asx_rwlock *rwlock, asx_cx *cx, asx_rwlock_guard *ret_guard,
+asx_status asx_rwlock_read_at(asx_cx *cx, const asx_rwlock *rwlock, asx_rwlock_guard *ret_guard,
                               const char *site)
 {
-    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_read_at(rwlock, in_cx, ret_guard, site));
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_read_at(in_cx, rwlock, ret_guard, site));
     return enter_and_lock(rwlock, cx, READ, ret_guard, site);
 }
 
-asx_status asx_rwlock_write_at(const asx_rwlock *rwlock, asx_cx *cx, asx_rwlock_guard *ret_guard,
+asx_status asx_rwlock_write_at(asx_cx *cx, const asx_rwlock *rwlock, asx_rwlock_guard *ret_guard,
                                const char *site)
 {
-    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_write_at(rwlock, in_cx, ret_guard, site));
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_write_at(in_cx, rwlock, ret_guard, site));
     return enter_and_lock(rwlock, cx, WRITE, ret_guard, site);
 }
 
-asx_status asx_rwlock_recover_at(const asx_rwlock *rwlock, asx_cx *cx,
-                                 asx_rwlock_guard *ret_guard, const char *site)
+asx_status asx_rwlock_recover_at(asx_cx *cx, const asx_rwlock *rwlock, asx_rwlock_guard *ret_guard,
+                                 const char *site)
 {
-    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_recover_at(rwlock, in_cx, ret_guard, site));
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_recover_at(in_cx, rwlock, ret_guard, site));
     return enter_and_lock(rwlock, cx, RECOVER, ret_guard, site);
 }
 
@@ -324,17 +326,17 @@ static asx_status enter_and_try(const asx_rwlock *rwlock, asx_cx *cx, unsigned w
     return st < 0 ? st : try_lock(task, rwlock->rwlock_, which, site, ret_guard);
 }
 
-asx_status asx_rwlock_try_read_at(const asx_rwlock *rwlock, asx_cx *cx,
-                                  asx_rwlock_guard *ret_guard, const char *site)
+asx_status asx_rwlock_try_read_at(asx_cx *cx, const asx_rwlock *rwlock, asx_rwlock_guard *ret_guard,
+                                  const char *site)
 {
-    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_try_read_at(rwlock, in_cx, ret_guard, site));
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_try_read_at(in_cx, rwlock, ret_guard, site));
     return enter_and_try(rwlock, cx, READ, ret_guard, site);
 }
 
-asx_status asx_rwlock_try_write_at(const asx_rwlock *rwlock, asx_cx *cx,
+asx_status asx_rwlock_try_write_at(asx_cx *cx, const asx_rwlock *rwlock,
                                    asx_rwlock_guard *ret_guard, const char *site)
 {
-    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_try_write_at(rwlock, in_cx, ret_guard, site));
+    ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_try_write_at(in_cx, rwlock, ret_guard, site));
     return enter_and_try(rwlock, cx, WRITE, ret_guard, site);
 }
 

@@ -143,13 +143,14 @@ static const asx__sync_type semaphore_type = {
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-asx_status asx_semaphore_create(const asx_region *region, const char *name, uint64_t permits,
-                                asx_semaphore *ret_semaphore)
+asx_status asx_semaphore_create(const asx_region *region, uint64_t permits,
+                                const asx_semaphore_options *options, asx_semaphore *ret_semaphore)
 {
-    ASX__GATE_REGION(region, asx_semaphore_create(&in, name, permits, ret_semaphore));
+    ASX__GATE_REGION(region, asx_semaphore_create(&in, permits, options, ret_semaphore));
     asx__sync *s = NULL;
     bool good = ret_semaphore != NULL && permits <= ASX_SEMAPHORE_PERMITS_MAX;
-    asx_status st = asx__sync_create(region, &semaphore_type, name, 0, good, &s, NULL);
+    asx_status st =
+        asx__sync_create(region, &semaphore_type, ASX__NAME_OF(options), 0, good, &s, NULL);
     if (st < 0)
         return st;
     asx__semaphore *sem = (asx__semaphore *)(void *)s;
@@ -219,11 +220,11 @@ static asx_status acquire(asx_runtime *rt, asx__task *task, asx__semaphore *sem,
     return take(sem, task, n, site, ret_permit);
 }
 
-asx_status asx_semaphore_acquire_at(const asx_semaphore *semaphore, asx_cx *cx, uint32_t n,
+asx_status asx_semaphore_acquire_at(asx_cx *cx, const asx_semaphore *semaphore, uint32_t n,
                                     asx_semaphore_permit *ret_permit, const char *site)
 {
     ASX__GATE_SYNC(semaphore, semaphore_, cx,
-                   asx_semaphore_acquire_at(semaphore, in_cx, n, ret_permit, site));
+                   asx_semaphore_acquire_at(in_cx, semaphore, n, ret_permit, site));
     asx__task *task;
     if (semaphore == NULL || ret_permit == NULL || n == 0)
         return ASX_E_INVALID_ARGUMENT;
@@ -242,11 +243,11 @@ static asx_status try_acquire(asx__task *task, asx__semaphore *sem, uint32_t n, 
     return take(sem, task, n, site, ret_permit);
 }
 
-asx_status asx_semaphore_try_acquire_at(const asx_semaphore *semaphore, asx_cx *cx, uint32_t n,
+asx_status asx_semaphore_try_acquire_at(asx_cx *cx, const asx_semaphore *semaphore, uint32_t n,
                                         asx_semaphore_permit *ret_permit, const char *site)
 {
     ASX__GATE_SYNC(semaphore, semaphore_, cx,
-                   asx_semaphore_try_acquire_at(semaphore, in_cx, n, ret_permit, site));
+                   asx_semaphore_try_acquire_at(in_cx, semaphore, n, ret_permit, site));
     asx__task *task;
     if (semaphore == NULL || ret_permit == NULL || n == 0)
         return ASX_E_INVALID_ARGUMENT;

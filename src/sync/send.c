@@ -328,7 +328,7 @@ static NOINLINE asx_status reserve_outside(asx_channel_sender *sender, asx_cx *c
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
     ASX__GATE_SENDER_FROM(st, sender, cx,
-                     asx__permit_out(asx_channel_reserve(&in, in_cx, ret_permit), rt, ret_permit));
+                     asx__permit_out(asx_channel_reserve(in_cx, &in, ret_permit), rt, ret_permit));
     return refuse(sender, cx, ret_permit, ASX__TURN_RESERVE);
 }
 
@@ -375,7 +375,7 @@ static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *c
     return ASX_OK;
 }
 
-asx_status asx_channel_reserve(asx_channel_sender *sender, asx_cx *cx, asx_send_permit *ret_permit)
+asx_status asx_channel_reserve(asx_cx *cx, asx_channel_sender *sender, asx_send_permit *ret_permit)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
@@ -404,11 +404,11 @@ static NOINLINE asx_status try_reserve_refused(asx_channel_sender *sender, asx_c
         return st;
     ASX__GATE_SENDER_FROM(
         st, sender, cx,
-        asx__permit_out(asx_channel_try_reserve(&in, in_cx, ret_permit), rt, ret_permit));
+        asx__permit_out(asx_channel_try_reserve(in_cx, &in, ret_permit), rt, ret_permit));
     return refuse(sender, cx, ret_permit, ASX__TURN_TRY_RESERVE);
 }
 
-asx_status asx_channel_try_reserve(asx_channel_sender *sender, asx_cx *cx,
+asx_status asx_channel_try_reserve(asx_cx *cx, asx_channel_sender *sender,
                                    asx_send_permit *ret_permit)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
@@ -431,12 +431,12 @@ static NOINLINE asx_status reserve_tracked_refused(asx_channel_sender *sender, a
 {
     ASX__GATE_SENDER(
         sender, cx,
-        asx__permit_out(asx_channel_reserve_tracked_at(&in, in_cx, ret_permit, site), rt,
+        asx__permit_out(asx_channel_reserve_tracked_at(in_cx, &in, ret_permit, site), rt,
                         &ret_permit->permit));
     return refuse(sender, cx, ret_permit, ASX__TURN_RESERVE);
 }
 
-asx_status asx_channel_reserve_tracked_at(asx_channel_sender *sender, asx_cx *cx,
+asx_status asx_channel_reserve_tracked_at(asx_cx *cx, asx_channel_sender *sender,
                                           asx_tracked_permit *ret_permit, const char *site)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
@@ -727,11 +727,11 @@ static NOINLINE asx_status send_refused(asx_channel_sender *sender, asx_cx *cx, 
     asx_status st = asx__outside_send(sender, cx, true, message);
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_SENDER_FROM(st, sender, cx, asx_channel_send(&in, in_cx, message));
+    ASX__GATE_SENDER_FROM(st, sender, cx, asx_channel_send(in_cx, &in, message));
     return refuse(sender, cx, message, ASX__TURN_SEND);
 }
 
-asx_status asx_channel_send(asx_channel_sender *sender, asx_cx *cx, const void *message)
+asx_status asx_channel_send(asx_cx *cx, asx_channel_sender *sender, const void *message)
 {
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
@@ -757,11 +757,11 @@ static NOINLINE asx_status try_send_refused(asx_channel_sender *sender, asx_cx *
     asx_status st = asx__outside_send(sender, cx, false, message);
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
-    ASX__GATE_SENDER_FROM(st, sender, cx, asx_channel_try_send(&in, in_cx, message));
+    ASX__GATE_SENDER_FROM(st, sender, cx, asx_channel_try_send(in_cx, &in, message));
     return refuse(sender, cx, message, ASX__TURN_TRY_SEND);
 }
 
-asx_status asx_channel_try_send(asx_channel_sender *sender, asx_cx *cx, const void *message)
+asx_status asx_channel_try_send(asx_cx *cx, asx_channel_sender *sender, const void *message)
 {
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
@@ -800,12 +800,12 @@ static NOINLINE asx_status send_evict_oldest_refused(asx_channel_sender *sender,
                                                      bool *ret_did_evict)
 {
     ASX__GATE_SENDER(sender, cx,
-                     asx_channel_send_evict_oldest(&in, in_cx, message, ret_evicted,
+                     asx_channel_send_evict_oldest(in_cx, &in, message, ret_evicted,
                                                    ret_did_evict));
     return refuse(sender, cx, message, ASX__TURN_EVICT);
 }
 
-asx_status asx_channel_send_evict_oldest(asx_channel_sender *sender, asx_cx *cx,
+asx_status asx_channel_send_evict_oldest(asx_cx *cx, asx_channel_sender *sender,
                                          const void *message, void *ret_evicted,
                                          bool *ret_did_evict)
 {

@@ -267,8 +267,7 @@ asx_status asx__outside_reserve(const asx_channel_sender *sender, const asx_cx *
 asx_status asx__outside_permit_send(const asx_send_permit *permit, const void *message);
 asx_status asx__outside_send(const asx_channel_sender *sender, const asx_cx *cx, bool may_wait,
                              const void *message);
-/* Without a context nothing is waited for. */
-asx_status asx__outside_recv(const asx_channel_receiver *receiver, const asx_cx *cx,
+asx_status asx__outside_recv(const asx_channel_receiver *receiver, const asx_cx *cx, bool may_wait,
                              void *ret_message);
 
 /* ---- inline --------------------------------------------------------------------------------- */

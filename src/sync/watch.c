@@ -43,14 +43,15 @@ static const asx__sync_type watch_type = {
     .end = end,
 };
 
-asx_status asx_watch_create(const asx_region *region, const char *name, size_t element_size,
-                            const void *value, asx_watch *ret_watch)
+asx_status asx_watch_create(const asx_region *region, size_t element_size, const void *value,
+                            const asx_watch_options *options, asx_watch *ret_watch)
 {
-    ASX__GATE_REGION(region, asx_watch_create(&in, name, element_size, value, ret_watch));
+    ASX__GATE_REGION(region, asx_watch_create(&in, element_size, value, options, ret_watch));
     asx__sync *s = NULL;
     void *memory = NULL;
     bool good = ret_watch != NULL && value != NULL && element_size != 0;
-    asx_status st = asx__sync_create(region, &watch_type, name, element_size, good, &s, &memory);
+    asx_status st = asx__sync_create(region, &watch_type, ASX__NAME_OF(options), element_size, good,
+                                     &s, &memory);
     if (st < 0)
         return st;
     asx__watched *w = (asx__watched *)(void *)s;
@@ -164,12 +165,12 @@ static asx_status wait_for(asx_runtime *rt, asx__task *task, asx__watched *w, ui
     return asx__sync_wait_in(&w->sync, task, 0, &io);
 }
 
-asx_status asx_watch_changed(const asx_watch *watch, asx_cx *cx, uint64_t *seen, void *ret_value)
+asx_status asx_watch_changed(asx_cx *cx, const asx_watch *watch, uint64_t *seen, void *ret_value)
 {
     asx__task *task;
     if (watch == NULL || seen == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    ASX__GATE_SYNC(watch, watch_, cx, asx_watch_changed(watch, in_cx, seen, ret_value));
+    ASX__GATE_SYNC(watch, watch_, cx, asx_watch_changed(in_cx, watch, seen, ret_value));
     asx__watched *w = watch->watch_;
     asx_status st = asx__sync_enter(HEAD(w), watch->generation_, ASX_E_DISCONNECTED, cx, &task);
     return st < 0 ? st : wait_for(w->sync.rt, task, w, seen, ret_value);

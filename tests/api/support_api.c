@@ -55,12 +55,12 @@ static asx_status other_main(asx_cx *cx, void *arg)
 {
     api_other *other = arg;
     other->cx = *cx;
-    CHECK_STATUS(asx_region_open(cx, &other->region, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&other->region, NULL, api_waits, NULL, &other->task), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &other->region), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&other->region, api_waits, NULL, NULL, &other->task), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&other->region, ASX_OBLIGATION_KIND_PLAIN,
                                         &other->obligation),
                  ASX_OK);
-    CHECK_STATUS(asx_channel_create(&other->region, sizeof(uint64_t), 4, &other->sender,
+    CHECK_STATUS(asx_channel_create(&other->region, sizeof(uint64_t), 4, NULL, &other->sender,
                                     &other->receiver),
                  ASX_OK);
     asx_status st = asx_sleep_until(cx, ASX_TIME_NEVER);

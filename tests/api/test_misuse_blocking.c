@@ -27,11 +27,11 @@ static asx_status misuse(asx_cx *cx, void *arg)
     CHECK_EQ(asx_runtime_blocking_stats(NULL, &stats), ASX_E_INVALID_ARGUMENT);
     CHECK_EQ(asx_runtime_blocking_stats(asx_cx_runtime(cx), NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_EQ(asx_spawn_blocking(NULL, "x", quick, arg, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn_poll(&r, "poll", in_a_poll_task, arg), ASX_OK);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_EQ(asx_spawn_blocking(&r, "x", quick, arg, NULL), ASX_E_STALE_HANDLE);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn_blocking(&r, "x", NULL, arg, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_INVALID_ARGUMENT);
     return ASX_OK;
@@ -51,7 +51,7 @@ static asx_status no_threads(asx_cx *cx, void *arg)
 {
     asx_region r;
     CHECK_EQ(asx_blocking(cx, quick, arg), ASX_E_NOT_SUPPORTED);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn_blocking(&r, "x", quick, arg, NULL), ASX_E_NOT_SUPPORTED);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_NOT_SUPPORTED);
     return ASX_OK;

@@ -31,9 +31,9 @@ static int try_spawns(asx_runtime *rt, world *w, asx_status expected)
     REFUSED(rt, asx_spawn(&w->region, "t", api_returns_ok, NULL), expected);
     REFUSED(rt, asx_spawn_poll(&w->region, "t", ends, NULL), expected);
     REFUSED(rt, asx_spawn_copy(&w->region, "t", api_returns_ok, &bytes, sizeof bytes), expected);
-    REFUSED(rt, asx_spawn_task(&w->region, NULL, api_returns_ok, NULL, &task), expected);
-    REFUSED(rt, asx_spawn_task(&w->region, &named, api_returns_ok, NULL, &task), expected);
-    REFUSED(rt, asx_spawn_poll_task(&w->region, NULL, ends, NULL, &task), expected);
+    REFUSED(rt, asx_spawn_task(&w->region, api_returns_ok, NULL, NULL, &task), expected);
+    REFUSED(rt, asx_spawn_task(&w->region, api_returns_ok, NULL, &named, &task), expected);
+    REFUSED(rt, asx_spawn_poll_task(&w->region, ends, NULL, NULL, &task), expected);
     REFUSED(rt, asx_spawn_blocking(&w->region, "t", work, NULL, &task), expected);
     REFUSED(rt, asx_spawn_blocking(&w->region, "t", NULL, NULL, &task), expected);
     return 8;
@@ -64,9 +64,10 @@ static int try_channels(asx_runtime *rt, world *w, asx_status expected)
     asx_mpmc_sender many_tx;
     asx_mpmc_receiver many_rx;
     asx_mutex mutex;
-    REFUSED(rt, asx_channel_create(&w->region, 8, 1, &tx, &rx), expected);
-    REFUSED(rt, asx_mpmc_create(&w->region, 8, 1, &many_tx, &many_rx), expected);
-    REFUSED(rt, asx_mutex_create(&w->region, "m", &mutex), expected);
+    REFUSED(rt, asx_channel_create(&w->region, 8, 1, NULL, &tx, &rx), expected);
+    REFUSED(rt, asx_mpmc_create(&w->region, 8, 1, NULL, &many_tx, &many_rx), expected);
+    REFUSED(rt, asx_mutex_create(&w->region, &(asx_mutex_options){ .name = "m" },
+                                 &mutex), expected);
     return 3;
 }
 
@@ -102,7 +103,7 @@ static asx_status has_all(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&w->region, "t", api_returns_ok, NULL), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&w->region, ASX_OBLIGATION_KIND_PLAIN, &o), ASX_OK);
     CHECK_STATUS(asx_obligation_abort(&o), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&w->region, 8, 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&w->region, 8, 1, NULL, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&w->victim, NULL), ASX_OK);
     return ASX_OK;
 }
@@ -119,20 +120,20 @@ static asx_status every_setting(asx_cx *cx, void *arg)
     uint32_t caps = (uint32_t)ASX_CAP_ALL & ~s->missing;
     asx_region narrow;
     asx_task task;
-    CHECK_STATUS(asx_region_open(cx, &w.region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &w.region), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&w.region, ASX_OBLIGATION_KIND_PLAIN, &w.given), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&w.region, NULL, api_waits, NULL, &w.victim), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&w.region, api_waits, NULL, NULL, &w.victim), ASX_OK);
     if (s->by_region) {
         asx_region_options options = { .caps = caps };
-        CHECK_STATUS(asx_region_open(cx, &narrow, &options), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, &options, &narrow), ASX_OK);
         CHECK_STATUS(asx_spawn(&narrow, "lacks", lacks, &w), ASX_OK);
         CHECK_STATUS(asx_region_close(&narrow, ASX_OK), ASX_OK);
     } else {
         asx_spawn_options options = { .caps = caps };
-        CHECK_STATUS(asx_spawn_task(&w.region, &options, lacks, &w, &task), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&w.region, lacks, &w, &options, &task), ASX_OK);
         CHECK_STATUS(asx_join(cx, &task, NULL), ASX_OK);
     }
-    CHECK_STATUS(asx_spawn_task(&w.region, NULL, has_all, &w, &task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&w.region, has_all, &w, NULL, &task), ASX_OK);
     CHECK_STATUS(asx_join(cx, &task, NULL), ASX_OK);
     CHECK_GE(w.refusals, s->missing & (ASX_CAP_IO | ASX_CAP_TIME) ? 0 : 2);
     return asx_region_close(&w.region, ASX_OK);
@@ -166,10 +167,10 @@ static asx_status warm_region(asx_cx *cx, void *arg)
     asx_spawn_options options = { .caps = ASX_CAP_TIME };
     asx_task task;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     for (int i = 0; i < 100; i++)
         CHECK_STATUS(asx_spawn(&region, "t", api_returns_ok, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&region, &options, spawns_refused, &region, &task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&region, spawns_refused, &region, &options, &task), ASX_OK);
     CHECK_STATUS(asx_spawn(&region, "t", api_returns_ok, NULL), ASX_OK); /* it is the near one */
     CHECK_STATUS(asx_join(cx, &task, NULL), ASX_OK);
     return asx_region_close(&region, ASX_OK);

@@ -16,12 +16,12 @@ static void sender_check(asx_cx *cx, asx_channel_sender *sender, asx_status expe
     asx_channel_info info;
     uint64_t evicted;
     bool did;
-    REFUSED(rt, asx_channel_reserve(sender, cx, &permit), expected);
-    REFUSED(rt, asx_channel_try_reserve(sender, cx, &permit), expected);
-    REFUSED(rt, asx_channel_reserve_tracked(sender, cx, &tracked), expected);
-    REFUSED(rt, asx_channel_send(sender, cx, &message), expected);
-    REFUSED(rt, asx_channel_try_send(sender, cx, &message), expected);
-    REFUSED(rt, asx_channel_send_evict_oldest(sender, cx, &message, &evicted, &did), expected);
+    REFUSED(rt, asx_channel_reserve(cx, sender, &permit), expected);
+    REFUSED(rt, asx_channel_try_reserve(cx, sender, &permit), expected);
+    REFUSED(rt, asx_channel_reserve_tracked(cx, sender, &tracked), expected);
+    REFUSED(rt, asx_channel_send(cx, sender, &message), expected);
+    REFUSED(rt, asx_channel_try_send(cx, sender, &message), expected);
+    REFUSED(rt, asx_channel_send_evict_oldest(cx, sender, &message, &evicted, &did), expected);
     REFUSED(rt, asx_channel_sender_clone(sender, &clone), expected);
     REFUSED(rt, asx_channel_sender_info(sender, &info), expected);
     REFUSED(rt, asx_channel_sender_drop(sender), expected);
@@ -33,9 +33,9 @@ static void receiver_check(asx_cx *cx, asx_channel_receiver *receiver, asx_statu
     asx_channel_info info;
     asx_ack ack;
     uint64_t got = 5;
-    REFUSED(rt, asx_channel_recv(receiver, cx, &got), expected);
-    REFUSED(rt, asx_channel_try_recv(receiver, &got), expected);
-    REFUSED(rt, asx_channel_recv_with_ack(receiver, cx, &got, &ack), expected);
+    REFUSED(rt, asx_channel_recv(cx, receiver, &got), expected);
+    REFUSED(rt, asx_channel_try_recv(cx, receiver, &got), expected);
+    REFUSED(rt, asx_channel_recv_with_ack(cx, receiver, &got, &ack), expected);
     REFUSED(rt, asx_channel_receiver_info(receiver, &info), expected);
     REFUSED(rt, asx_channel_receiver_drop(receiver), expected);
     CHECK_EQ(got, 5u);
@@ -49,8 +49,8 @@ static asx_status endpoints(asx_cx *cx, void *arg)
     (void)arg;
     memset(&none, 0, sizeof none);
     memset(&no_receiver, 0, sizeof no_receiver);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, sizeof message, 2, &sender, &receiver), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, sizeof message, 2, NULL, &sender, &receiver), ASX_OK);
     sender_check(cx, NULL, ASX_E_INVALID_ARGUMENT);
     sender_check(cx, &none, ASX_E_INVALID_ARGUMENT);
     receiver_check(cx, NULL, ASX_E_INVALID_ARGUMENT);
@@ -61,14 +61,14 @@ static asx_status endpoints(asx_cx *cx, void *arg)
     asx_channel_receiver copy = receiver;
     CHECK_STATUS(asx_channel_receiver_drop(&receiver), ASX_OK);
     receiver_check(cx, &copy, ASX_E_STALE_HANDLE);
-    CHECK_STATUS(asx_channel_send(&sender, cx, &message), ASX_E_DISCONNECTED);
+    CHECK_STATUS(asx_channel_send(cx, &sender, &message), ASX_E_DISCONNECTED);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     asx_send_permit permit;
     uint64_t got;
-    REFUSED(asx_cx_runtime(cx), asx_channel_reserve(&sender, cx, &permit), ASX_E_DISCONNECTED);
-    REFUSED(asx_cx_runtime(cx), asx_channel_send(&sender, cx, &message), ASX_E_DISCONNECTED);
-    REFUSED(asx_cx_runtime(cx), asx_channel_recv(&copy, cx, &got), ASX_E_DISCONNECTED);
-    REFUSED(asx_cx_runtime(cx), asx_channel_try_recv(&copy, &got), ASX_E_DISCONNECTED);
+    REFUSED(asx_cx_runtime(cx), asx_channel_reserve(cx, &sender, &permit), ASX_E_DISCONNECTED);
+    REFUSED(asx_cx_runtime(cx), asx_channel_send(cx, &sender, &message), ASX_E_DISCONNECTED);
+    REFUSED(asx_cx_runtime(cx), asx_channel_recv(cx, &copy, &got), ASX_E_DISCONNECTED);
+    REFUSED(asx_cx_runtime(cx), asx_channel_try_recv(cx, &copy, &got), ASX_E_DISCONNECTED);
     return ASX_OK;
 }
 
@@ -89,25 +89,25 @@ static asx_status outputs(asx_cx *cx, void *arg)
     uint64_t got;
     bool did;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, sizeof message, 2, &sender, &receiver), ASX_OK);
-    REFUSED(rt, asx_channel_reserve(&sender, cx, NULL), bad);
-    REFUSED(rt, asx_channel_try_reserve(&sender, cx, NULL), bad);
-    REFUSED(rt, asx_channel_reserve_tracked(&sender, cx, NULL), bad);
-    REFUSED(rt, asx_channel_send(&sender, cx, NULL), bad);
-    REFUSED(rt, asx_channel_try_send(&sender, cx, NULL), bad);
-    REFUSED(rt, asx_channel_send_evict_oldest(&sender, cx, NULL, &got, &did), bad);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, sizeof message, 2, NULL, &sender, &receiver), ASX_OK);
+    REFUSED(rt, asx_channel_reserve(cx, &sender, NULL), bad);
+    REFUSED(rt, asx_channel_try_reserve(cx, &sender, NULL), bad);
+    REFUSED(rt, asx_channel_reserve_tracked(cx, &sender, NULL), bad);
+    REFUSED(rt, asx_channel_send(cx, &sender, NULL), bad);
+    REFUSED(rt, asx_channel_try_send(cx, &sender, NULL), bad);
+    REFUSED(rt, asx_channel_send_evict_oldest(cx, &sender, NULL, &got, &did), bad);
     REFUSED(rt, asx_channel_sender_clone(&sender, NULL), bad);
     REFUSED(rt, asx_channel_sender_info(&sender, NULL), bad);
     REFUSED(rt, asx_channel_receiver_info(&receiver, NULL), bad);
-    CHECK_STATUS(asx_channel_send(&sender, cx, &message), ASX_OK);
-    REFUSED(rt, asx_channel_recv(&receiver, cx, NULL), bad);
-    REFUSED(rt, asx_channel_try_recv(&receiver, NULL), bad);
-    REFUSED(rt, asx_channel_recv_with_ack(&receiver, cx, NULL, &ack), bad);
-    REFUSED(rt, asx_channel_recv_with_ack(&receiver, cx, &got, NULL), bad);
-    CHECK_STATUS(asx_channel_try_recv(&receiver, &got), ASX_OK); /* it is still there */
+    CHECK_STATUS(asx_channel_send(cx, &sender, &message), ASX_OK);
+    REFUSED(rt, asx_channel_recv(cx, &receiver, NULL), bad);
+    REFUSED(rt, asx_channel_try_recv(cx, &receiver, NULL), bad);
+    REFUSED(rt, asx_channel_recv_with_ack(cx, &receiver, NULL, &ack), bad);
+    REFUSED(rt, asx_channel_recv_with_ack(cx, &receiver, &got, NULL), bad);
+    CHECK_STATUS(asx_channel_try_recv(cx, &receiver, &got), ASX_OK); /* it is still there */
     CHECK_EQ(got, message);
-    CHECK_STATUS(asx_channel_reserve(&sender, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &sender, &permit), ASX_OK);
     REFUSED(rt, asx_send_permit_send(&permit, NULL), bad);
     CHECK_STATUS(asx_send_permit_send(&permit, &message), ASX_OK);
     return asx_region_close(&region, ASX_OK);
@@ -162,27 +162,27 @@ static asx_status permits(asx_cx *cx, void *arg)
     (void)arg;
     memset(&none, 0, sizeof none);
     memset(&no_tracked, 0, sizeof no_tracked);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, sizeof message, 8, &sender, &receiver), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, sizeof message, 8, NULL, &sender, &receiver), ASX_OK);
     permit_check(rt, NULL, ASX_E_INVALID_ARGUMENT);
     permit_check(rt, &none, ASX_E_INVALID_ARGUMENT);
     tracked_check(rt, NULL, ASX_E_INVALID_ARGUMENT);
     tracked_check(rt, &no_tracked, ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_reserve(&sender, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &sender, &permit), ASX_OK);
     copy = permit;
     CHECK_STATUS(asx_send_permit_send(&permit, &message), ASX_OK);
     permit_check(rt, &copy, ASX_E_OBLIGATION_ALREADY_RESOLVED);
-    CHECK_STATUS(asx_channel_reserve(&sender, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &sender, &permit), ASX_OK);
     permit_check(rt, &copy, ASX_E_OBLIGATION_ALREADY_RESOLVED); /* not mistaken for the new one */
     copy = permit;
     CHECK_STATUS(asx_send_permit_abort(&permit), ASX_OK);
     permit_check(rt, &copy, ASX_E_OBLIGATION_ALREADY_RESOLVED);
-    CHECK_STATUS(asx_channel_reserve_tracked(&sender, cx, &tracked), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve_tracked(cx, &sender, &tracked), ASX_OK);
     tracked_copy = tracked;
     REFUSED(rt, asx_tracked_permit_send(&tracked, NULL, &proof), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_tracked_permit_send(&tracked, &message, &proof), ASX_OK);
     tracked_check(rt, &tracked_copy, ASX_E_OBLIGATION_ALREADY_RESOLVED);
-    CHECK_STATUS(asx_channel_reserve(&sender, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &sender, &permit), ASX_OK);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     asx_send_permit late = permit;
     asx_stats before = api_stats(rt);
@@ -223,22 +223,22 @@ static asx_status acks(asx_cx *cx, void *arg)
     uint64_t got;
     (void)arg;
     memset(&none, 0, sizeof none);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, sizeof message, 2, &sender, &receiver), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, sizeof message, 2, NULL, &sender, &receiver), ASX_OK);
     ack_check(rt, NULL, ASX_E_INVALID_ARGUMENT);
     ack_check(rt, &none, ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_send(&sender, cx, &message), ASX_OK);
-    CHECK_STATUS(asx_channel_recv_with_ack(&receiver, cx, &got, &ack), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &sender, &message), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &receiver, &got, &ack), ASX_OK);
     copy = ack;
     CHECK_STATUS(asx_ack_nack(&ack), ASX_OK);
     ack_check(rt, &copy, ASX_E_OBLIGATION_ALREADY_RESOLVED);
-    CHECK_STATUS(asx_channel_recv_with_ack(&receiver, cx, &got, &ack), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &receiver, &got, &ack), ASX_OK);
     ack_check(rt, &copy, ASX_E_OBLIGATION_ALREADY_RESOLVED);
     copy = ack;
     CHECK_STATUS(asx_ack_commit(&ack), ASX_OK);
     ack_check(rt, &copy, ASX_E_OBLIGATION_ALREADY_RESOLVED);
-    CHECK_STATUS(asx_channel_send(&sender, cx, &message), ASX_OK);
-    CHECK_STATUS(asx_channel_recv_with_ack(&receiver, cx, &got, &ack), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &sender, &message), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &receiver, &got, &ack), ASX_OK);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     CHECK(asx_ack_commit(&ack) < 0);
     return ASX_OK;
@@ -259,8 +259,8 @@ static void on_drop(void *ctx, void *dropped)
     asx_cx *cx = ctx;
     uint64_t got;
     CHECK_EQ(*(uint64_t *)dropped, message);
-    CHECK(asx_channel_try_send(&dropped_sender, cx, &message) < 0);
-    CHECK(asx_channel_try_recv(&dropped_receiver, &got) < 0);
+    CHECK(asx_channel_try_send(cx, &dropped_sender, &message) < 0);
+    CHECK(asx_channel_try_recv(cx, &dropped_receiver, &got) < 0);
     CHECK(asx_channel_receiver_drop(&dropped_receiver) < 0);
     drops++;
 }
@@ -270,12 +270,12 @@ static asx_status dropping(asx_cx *cx, void *arg)
     asx_channel_options options = { "dropped", on_drop, cx };
     asx_region region;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create_with(&region, sizeof message, 2, &options, &dropped_sender,
-                                         &dropped_receiver),
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, sizeof message, 2, &options, &dropped_sender,
+                                    &dropped_receiver),
                  ASX_OK);
-    CHECK_STATUS(asx_channel_send(&dropped_sender, cx, &message), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&dropped_sender, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &dropped_sender, &message), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &dropped_sender, &message), ASX_OK);
     asx_channel_receiver copy = dropped_receiver;
     CHECK_STATUS(asx_channel_receiver_drop(&copy), ASX_OK);
     CHECK_EQ(drops, 2);

@@ -112,7 +112,7 @@ static asx_status do_trace(asx_cx *cx)
 static asx_status do_open(asx_cx *cx)
 {
     asx_region region;
-    asx_status st = asx_region_open(cx, &region, NULL);
+    asx_status st = asx_region_open(cx, NULL, &region);
     asx_status end = asx_region_close(&region, ASX_OK);
     if (st < 0)
         CHECK_STATUS(end, st); /* what never opened says why */
@@ -122,7 +122,7 @@ static asx_status do_open(asx_cx *cx)
 static asx_status do_open_in(asx_cx *cx)
 {
     asx_region region;
-    asx_status st = asx_region_open_in(cx, &fx.region, &region, NULL);
+    asx_status st = asx_region_open_in(cx, &fx.region, NULL, &region);
     asx_status end = asx_region_close(&region, ASX_OK);
     return st < 0 ? st : end;
 }
@@ -155,7 +155,7 @@ static asx_status do_join(asx_cx *cx)
     asx_region region;
     asx_status st = asx_cx_region(cx, &region);
     if (st == ASX_OK)
-        st = asx_spawn_task(&region, NULL, api_returns_ok, NULL, &child);
+        st = asx_spawn_task(&region, api_returns_ok, NULL, NULL, &child);
     return asx_join(cx, st == ASX_OK ? &child : &fx.task, NULL);
 }
 
@@ -179,14 +179,14 @@ static asx_status do_timeout(asx_cx *cx)
 static asx_status do_reserve(asx_cx *cx)
 {
     asx_send_permit permit;
-    asx_status st = asx_channel_reserve(&fx.sender, cx, &permit);
+    asx_status st = asx_channel_reserve(cx, &fx.sender, &permit);
     return st < 0 ? st : asx_send_permit_abort(&permit);
 }
 
 static asx_status do_try_reserve(asx_cx *cx)
 {
     asx_send_permit permit;
-    asx_status st = asx_channel_try_reserve(&fx.sender, cx, &permit);
+    asx_status st = asx_channel_try_reserve(cx, &fx.sender, &permit);
     return st < 0 ? st : asx_send_permit_abort(&permit);
 }
 
@@ -194,49 +194,56 @@ static asx_status do_tracked(asx_cx *cx)
 {
     asx_tracked_permit permit;
     asx_aborted_proof proof;
-    asx_status st = asx_channel_reserve_tracked(&fx.sender, cx, &permit);
+    asx_status st = asx_channel_reserve_tracked(cx, &fx.sender, &permit);
     return st < 0 ? st : asx_tracked_permit_abort(&permit, &proof);
 }
 
-static asx_status take_back(asx_status st)
+static asx_status take_back(asx_cx *cx, asx_status st)
 {
     uint64_t got = 0;
     if (st < 0)
         return st;
-    CHECK_STATUS(asx_channel_try_recv(&fx.receiver, &got), ASX_OK);
+    CHECK_STATUS(asx_channel_try_recv(cx, &fx.receiver, &got), ASX_OK);
     CHECK_EQ(got, message);
     return ASX_OK;
 }
 
 static asx_status do_send(asx_cx *cx)
 {
-    return take_back(asx_channel_send(&fx.sender, cx, &message));
+    return take_back(cx, asx_channel_send(cx, &fx.sender, &message));
 }
 
 static asx_status do_try_send(asx_cx *cx)
 {
-    return take_back(asx_channel_try_send(&fx.sender, cx, &message));
+    return take_back(cx, asx_channel_try_send(cx, &fx.sender, &message));
 }
 
 static asx_status do_evict(asx_cx *cx)
 {
     bool did;
-    return take_back(asx_channel_send_evict_oldest(&fx.sender, cx, &message, NULL, &did));
+    return take_back(cx, asx_channel_send_evict_oldest(cx, &fx.sender, &message, NULL, &did));
 }
 
 static asx_status do_recv(asx_cx *cx)
 {
     uint64_t got;
-    (void)asx_channel_try_send(&fx.sender, cx, &message); /* something to take at once */
-    return asx_channel_recv(&fx.receiver, cx, &got);
+    (void)asx_channel_try_send(cx, &fx.sender, &message); /* something to take at once */
+    return asx_channel_recv(cx, &fx.receiver, &got);
+}
+
+static asx_status do_try_recv(asx_cx *cx)
+{
+    uint64_t got;
+    (void)asx_channel_try_send(cx, &fx.sender, &message);
+    return asx_channel_try_recv(cx, &fx.receiver, &got);
 }
 
 static asx_status do_recv_ack(asx_cx *cx)
 {
     uint64_t got;
     asx_ack ack;
-    (void)asx_channel_try_send(&fx.sender, cx, &message);
-    asx_status st = asx_channel_recv_with_ack(&fx.receiver, cx, &got, &ack);
+    (void)asx_channel_try_send(cx, &fx.sender, &message);
+    asx_status st = asx_channel_recv_with_ack(cx, &fx.receiver, &got, &ack);
     return st < 0 ? st : asx_ack_commit(&ack);
 }
 
@@ -280,6 +287,7 @@ static const struct call {
     { "try_send", do_try_send, 0 },
     { "send_evict_oldest", do_evict, 0 },
     { "recv", do_recv, 0 },
+    { "try_recv", do_try_recv, 0 },
     { "recv_with_ack", do_recv_ack, 0 },
 };
 enum { CALLS = sizeof calls / sizeof *calls };
@@ -308,10 +316,10 @@ static void set_up(asx_cx *cx)
 {
     memset(&fx, 0, sizeof fx);
     fx.rt = asx_cx_runtime(cx);
-    CHECK_STATUS(asx_region_open(cx, &fx.region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&fx.region, sizeof message, 4, &fx.sender, &fx.receiver),
+    CHECK_STATUS(asx_region_open(cx, NULL, &fx.region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&fx.region, sizeof message, 4, NULL, &fx.sender, &fx.receiver),
                  ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&fx.region, NULL, parked, NULL, &fx.task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&fx.region, parked, NULL, NULL, &fx.task), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     CHECK(fx.parked.rt_ == fx.rt);
 }
@@ -445,7 +453,7 @@ static asx_status panic_main(asx_cx *cx, void *arg)
     asx_region region;
     (void)arg;
     set_up(cx);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_spawn(&region, "panics", panics, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_PANICKED);
     return tear_down(ASX_OK);
@@ -472,7 +480,7 @@ static asx_status finalizer_main(asx_cx *cx, void *arg)
     asx_region region;
     (void)arg;
     set_up(cx);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_defer(&region, finalizer, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     CHECK_EQ(cleaned, 1);

@@ -17,19 +17,19 @@ ASX_TEST(an_exploration_of_nothing_is_refused)
     asx_explore_result result;
     asx_explore_options options;
     memset(&options, 0, sizeof options);
-    CHECK_STATUS(asx_explore(&options, NULL, NULL, &result), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_explore(&options, empty_test, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(NULL, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(empty_test, NULL, &options, NULL), ASX_E_INVALID_ARGUMENT);
     options.mode = (asx_explore_mode)99;
-    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(empty_test, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
     CHECK(asx_explore_mode_str(99) == NULL);
     options = (asx_explore_options){ .clock = (asx_explore_clock)2 };
-    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(empty_test, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
     options = (asx_explore_options){ .faults = 16 };
-    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(empty_test, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
     options = (asx_explore_options){ .mode = ASX_EXPLORE_PCT, .depth = 65 };
-    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(empty_test, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
     options.depth = 64;
-    CHECK_STATUS(asx_explore(&options, empty_test, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(empty_test, NULL, &options, &result), ASX_OK);
     char none[1];
     asx_explore_look look = { .steps = 7 };
     CHECK_STATUS(asx_explore_at(NULL, 0, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
@@ -41,7 +41,7 @@ ASX_TEST(an_exploration_of_nothing_is_refused)
     CHECK_STR_EQ(asx_explore_mode_str(ASX_EXPLORE_DFS), "dfs");
     memset(&options, 0, sizeof options);
     options.schedule = "no schedule at all";
-    asx_status st = asx_explore(&options, empty_test, NULL, &result);
+    asx_status st = asx_explore(empty_test, NULL, &options, &result);
     CHECK(st < 0 || result.status < 0);
 }
 
@@ -60,13 +60,13 @@ ASX_TEST(a_check_that_is_false_fails_whatever_else_it_is_given)
 {
     bool good = true, bad = false;
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(NULL, false_without_context, &good, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(false_without_context, &good, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 0);
-    CHECK_STATUS(asx_explore(NULL, false_without_context, &bad, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(false_without_context, &bad, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 1);
-    CHECK_STATUS(asx_explore(NULL, false_without_text, &good, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(false_without_text, &good, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 0);
-    CHECK_STATUS(asx_explore(NULL, false_without_text, &bad, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(false_without_text, &bad, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 1);
     asx_lab_check_at(NULL, false, NULL, NULL); /* nothing is explored */
 }
@@ -75,16 +75,16 @@ ASX_TEST(a_search_of_nothing_is_refused)
 {
     asx_explore_result result;
     asx_lab_finding finding = { 0 };
-    CHECK_STATUS(asx_lab_search(NULL, 0, NULL, NULL, &result, &finding), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_search(NULL, 0, empty_test, NULL, NULL, &finding),
+    CHECK_STATUS(asx_lab_search(NULL, NULL, 0, NULL, &result, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_search(empty_test, NULL, 0, NULL, NULL, &finding),
                  ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_search(NULL, 0, empty_test, NULL, &result, NULL),
+    CHECK_STATUS(asx_lab_search(empty_test, NULL, 0, NULL, &result, NULL),
                  ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_shrink(NULL, 0, empty_test, NULL, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_shrink(NULL, 0, empty_test, NULL, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(NULL, empty_test, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(&finding, empty_test, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
     finding.found = true;
-    CHECK_STATUS(asx_lab_shrink(NULL, 0, NULL, NULL, &finding), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_shrink(NULL, 0, empty_test, NULL, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(&finding, NULL, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(&finding, empty_test, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
     asx_lab_finding_deinit(NULL);
     asx_lab_failed_here(NULL, NULL); /* nobody looks */
     asx_lab_here(NULL, "nowhere");
@@ -140,7 +140,7 @@ ASX_TEST(oracles_and_ghosts_refuse_what_makes_no_sense)
 {
     asx_lab_options options = { .program = "misuse" };
     asx_lab_result result;
-    CHECK_STATUS(asx_lab_run(&options, oracles, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(oracles, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK(asx_oracle_str(ASX_ORACLE_COUNT) == NULL);
     CHECK(asx_oracle_rule(UINT32_MAX) == NULL);
@@ -181,11 +181,11 @@ static asx_status operations(asx_cx *cx, void *arg)
     REFUSED(rt, asx_lab_semaphore_release(NULL, &semaphore, 1), bad);
     CHECK_EQ(semaphore.units, 1u);
     asx_lab_object object = { 0 };
-    REFUSED(rt, asx_lab_operate(NULL, &never_device, &object, 0, 0, NULL), bad);
-    REFUSED(rt, asx_lab_operate(cx, NULL, &object, 0, 0, NULL), bad);
-    REFUSED(rt, asx_lab_operate(cx, &never_device, NULL, 0, 0, NULL), bad);
-    REFUSED(rt, asx_lab_operate(cx, &never_device, &object, 1, 0, NULL), bad);
-    REFUSED(rt, asx_lab_operate(cx, &never_device, &object, 0, 0, NULL), ASX_E_WOULD_DEADLOCK);
+    REFUSED(rt, asx_lab_operate(NULL, &object, &never_device, 0, 0, NULL), bad);
+    REFUSED(rt, asx_lab_operate(cx, &object, NULL, 0, 0, NULL), bad);
+    REFUSED(rt, asx_lab_operate(cx, NULL, &never_device, 0, 0, NULL), bad);
+    REFUSED(rt, asx_lab_operate(cx, &object, &never_device, 1, 0, NULL), bad);
+    REFUSED(rt, asx_lab_operate(cx, &object, &never_device, 0, 0, NULL), ASX_E_WOULD_DEADLOCK);
     CHECK_EQ(object.state, 0u);
     CHECK_EQ(asx_lab_choose(cx, 0), 0u);
     CHECK_EQ(asx_lab_choose(cx, UINT32_MAX), 0u);

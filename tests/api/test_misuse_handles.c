@@ -12,7 +12,7 @@ static asx_cx *running;
 static asx_status do_open_in(asx_region *region)
 {
     asx_region inner;
-    asx_status st = asx_region_open_in(running, region, &inner, NULL);
+    asx_status st = asx_region_open_in(running, region, NULL, &inner);
     return st;
 }
 
@@ -92,12 +92,12 @@ static asx_status do_spawn_poll(asx_region *region)
 
 static asx_status do_spawn_task(asx_region *region)
 {
-    return asx_spawn_task(region, NULL, api_returns_ok, NULL, NULL);
+    return asx_spawn_task(region, api_returns_ok, NULL, NULL, NULL);
 }
 
 static asx_status do_spawn_poll_task(asx_region *region)
 {
-    return asx_spawn_poll_task(region, NULL, poll_ready, NULL, NULL);
+    return asx_spawn_poll_task(region, poll_ready, NULL, NULL, NULL);
 }
 
 static asx_status do_reserve(asx_region *region)
@@ -111,14 +111,7 @@ static asx_status do_channel(asx_region *region)
 {
     asx_channel_sender sender;
     asx_channel_receiver receiver;
-    return asx_channel_create(region, 8, 1, &sender, &receiver);
-}
-
-static asx_status do_channel_with(asx_region *region)
-{
-    asx_channel_sender sender;
-    asx_channel_receiver receiver;
-    return asx_channel_create_with(region, 8, 1, NULL, &sender, &receiver);
+    return asx_channel_create(region, 8, 1, NULL, &sender, &receiver);
 }
 
 static const struct region_call {
@@ -131,7 +124,6 @@ static const struct region_call {
     { "region_alloc", do_alloc },
     { "obligation_reserve", do_reserve },
     { "channel_create", do_channel },
-    { "channel_create_with", do_channel_with },
     { "spawn", do_spawn },
     { "spawn_copy", do_spawn_copy },
     { "spawn_poll", do_spawn_poll },
@@ -169,7 +161,7 @@ static asx_status regions(asx_cx *cx, void *arg)
     asx_runtime *rt = asx_cx_runtime(cx);
     asx_region region, bad;
     running = cx;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     region_check(rt, NULL, ASX_E_INVALID_ARGUMENT);
     memset(&bad, 0, sizeof bad);
     region_check(rt, &bad, ASX_E_INVALID_ARGUMENT);
@@ -212,7 +204,7 @@ static asx_status closing(asx_cx *cx, void *arg)
     asx_region region;
     (void)arg;
     running = cx;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_spawn(&region, "waits", api_waits, NULL), ASX_OK);
     CHECK_STATUS(asx_region_stop(&region), ASX_OK);
     REFUSED(rt, do_spawn(&region), ASX_E_REGION_NOT_OPEN);
@@ -221,7 +213,6 @@ static asx_status closing(asx_cx *cx, void *arg)
     REFUSED(rt, do_spawn_task(&region), ASX_E_REGION_NOT_OPEN);
     REFUSED(rt, do_spawn_poll_task(&region), ASX_E_REGION_NOT_OPEN);
     REFUSED(rt, do_channel(&region), ASX_E_REGION_NOT_OPEN);
-    REFUSED(rt, do_channel_with(&region), ASX_E_REGION_NOT_OPEN);
     REFUSED(rt, do_reserve(&region), ASX_E_REGION_NOT_OPEN);
     REFUSED(rt, do_defer(&region), ASX_E_REGION_NOT_OPEN);
     REFUSED(rt, do_open_in(&region), ASX_E_REGION_NOT_OPEN);
@@ -253,7 +244,7 @@ static asx_status region_arguments(asx_cx *cx, void *arg)
     asx_region r, kept;
     void *memory = &r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     REFUSED(rt, asx_region_alloc(&r, 0, &memory), bad);
     REFUSED(rt, asx_region_alloc(&r, 8, NULL), bad);
     REFUSED(rt, asx_region_alloc(&r, SIZE_MAX, &memory), ASX_E_RESOURCE_EXHAUSTED);
@@ -268,7 +259,7 @@ static asx_status region_arguments(asx_cx *cx, void *arg)
     REFUSED(rt, asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, NULL), bad);
     REFUSED(rt, asx_region_open_in(cx, &r, NULL, NULL), bad);
     asx_region_options options = { .policy = (asx_policy)9 };
-    REFUSED(rt, asx_region_open(cx, &kept, &options), bad);
+    REFUSED(rt, asx_region_open(cx, &options, &kept), bad);
     REFUSED(rt, asx_region_close(&kept, ASX_OK), bad);
     CHECK_STATUS(asx_spawn(&r, "other", tries_to_close, &r), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
@@ -310,7 +301,7 @@ static asx_status bad_poll_task(const asx_region *r)
 static asx_status bad_stack(const asx_region *r)
 {
     asx_spawn_options options = { .stack_size = SIZE_MAX };
-    return asx_spawn_task(r, &options, api_returns_ok, NULL, NULL);
+    return asx_spawn_task(r, api_returns_ok, NULL, &options, NULL);
 }
 
 static asx_status bad_defer(const asx_region *r)
@@ -322,20 +313,20 @@ static asx_status bad_capacity(const asx_region *r)
 {
     asx_channel_sender s;
     asx_channel_receiver v;
-    return asx_channel_create(r, 8, 0, &s, &v);
+    return asx_channel_create(r, 8, 0, NULL, &s, &v);
 }
 
 static asx_status bad_element(const asx_region *r)
 {
     asx_channel_sender s;
     asx_channel_receiver v;
-    return asx_channel_create_with(r, 0, 1, NULL, &s, &v);
+    return asx_channel_create(r, 0, 1, NULL, &s, &v);
 }
 
 static asx_status bad_endpoint(const asx_region *r)
 {
     asx_channel_sender s;
-    return asx_channel_create(r, 8, 1, &s, NULL);
+    return asx_channel_create(r, 8, 1, NULL, &s, NULL);
 }
 
 static asx_status sticking(asx_cx *cx, void *arg)
@@ -347,7 +338,7 @@ static asx_status sticking(asx_cx *cx, void *arg)
     (void)arg;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         asx_region region;
-        CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
         REFUSED(rt, bad[i](&region), ASX_E_INVALID_ARGUMENT);
         REFUSED(rt, do_spawn(&region), ASX_E_INVALID_ARGUMENT);
         CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_INVALID_ARGUMENT);
@@ -370,8 +361,8 @@ static asx_status huge(asx_cx *cx, void *arg)
         asx_region region;
         asx_channel_sender s;
         asx_channel_receiver v;
-        CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-        REFUSED(rt, asx_channel_create(&region, sizes[i][0], sizes[i][1], &s, &v),
+        CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+        REFUSED(rt, asx_channel_create(&region, sizes[i][0], sizes[i][1], NULL, &s, &v),
                 ASX_E_RESOURCE_EXHAUSTED);
         CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
     }
@@ -409,9 +400,9 @@ static asx_status tasks(asx_cx *cx, void *arg)
     asx_cancel_reason reason = { .kind = (asx_cancel_kind)-1 };
     asx_region region;
     asx_task good, gone, bad;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&region, NULL, api_waits, NULL, &good), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&region, NULL, api_returns_ok, NULL, &gone), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&region, api_waits, NULL, NULL, &good), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&region, api_returns_ok, NULL, NULL, &gone), ASX_OK);
     CHECK_STATUS(asx_join(cx, &gone, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     memset(&bad, 0, sizeof bad);
@@ -468,7 +459,7 @@ static asx_status obligations(asx_cx *cx, void *arg)
     asx_runtime *rt = asx_cx_runtime(cx);
     asx_region region;
     asx_obligation good, bad, leaked;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&region, ASX_OBLIGATION_KIND_PLAIN, &good), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&region, ASX_OBLIGATION_KIND_LEASE, &leaked), ASX_OK);
     obligation_check(rt, NULL, ASX_E_INVALID_ARGUMENT);

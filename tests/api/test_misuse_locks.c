@@ -13,9 +13,11 @@ typedef struct locks {
 
 static void make_locks(const asx_region *region, locks *l)
 {
-    CHECK_STATUS(asx_mutex_create(region, "m", &l->mutex), ASX_OK);
-    CHECK_STATUS(asx_rwlock_create(region, "l", &l->rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(region, "s", 2, &l->semaphore), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(region, &(asx_mutex_options){ .name = "m" }, &l->mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(region, &(asx_rwlock_options){ .name = "l" },
+                                   &l->rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(region, 2, &(asx_semaphore_options){ .name = "s" },
+                                      &l->semaphore), ASX_OK);
 }
 
 /* Calls that take a context. */
@@ -27,16 +29,16 @@ static void enter_check(asx_runtime *rt, asx_cx *cx, const locks *l, asx_status 
     const asx_mutex *m = l != NULL ? &l->mutex : NULL;
     const asx_rwlock *w = l != NULL ? &l->rwlock : NULL;
     const asx_semaphore *s = l != NULL ? &l->semaphore : NULL;
-    REFUSED(rt, asx_mutex_lock(m, cx, &mutex), expected);
-    REFUSED(rt, asx_mutex_try_lock(m, cx, &mutex), expected);
-    REFUSED(rt, asx_mutex_recover(m, cx, &mutex), expected);
-    REFUSED(rt, asx_rwlock_read(w, cx, &rwlock), expected);
-    REFUSED(rt, asx_rwlock_write(w, cx, &rwlock), expected);
-    REFUSED(rt, asx_rwlock_try_read(w, cx, &rwlock), expected);
-    REFUSED(rt, asx_rwlock_try_write(w, cx, &rwlock), expected);
-    REFUSED(rt, asx_rwlock_recover(w, cx, &rwlock), expected);
-    REFUSED(rt, asx_semaphore_acquire(s, cx, 1, &permit), expected);
-    REFUSED(rt, asx_semaphore_try_acquire(s, cx, 1, &permit), expected);
+    REFUSED(rt, asx_mutex_lock(cx, m, &mutex), expected);
+    REFUSED(rt, asx_mutex_try_lock(cx, m, &mutex), expected);
+    REFUSED(rt, asx_mutex_recover(cx, m, &mutex), expected);
+    REFUSED(rt, asx_rwlock_read(cx, w, &rwlock), expected);
+    REFUSED(rt, asx_rwlock_write(cx, w, &rwlock), expected);
+    REFUSED(rt, asx_rwlock_try_read(cx, w, &rwlock), expected);
+    REFUSED(rt, asx_rwlock_try_write(cx, w, &rwlock), expected);
+    REFUSED(rt, asx_rwlock_recover(cx, w, &rwlock), expected);
+    REFUSED(rt, asx_semaphore_acquire(cx, s, 1, &permit), expected);
+    REFUSED(rt, asx_semaphore_try_acquire(cx, s, 1, &permit), expected);
 }
 
 static void handle_check(asx_cx *cx, const locks *l, asx_status expected)
@@ -56,14 +58,14 @@ static asx_status handles(asx_cx *cx, void *arg)
     locks l, none;
     (void)arg;
     memset(&none, 0, sizeof none);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make_locks(&region, &l);
     handle_check(cx, NULL, ASX_E_INVALID_ARGUMENT);
     handle_check(cx, &none, ASX_E_INVALID_ARGUMENT);
     enter_check(asx_cx_runtime(cx), NULL, &l, ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     handle_check(cx, &l, ASX_E_REGION_CLOSED);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     locks again;
     make_locks(&region, &again); /* in the same records */
     handle_check(cx, &l, ASX_E_REGION_CLOSED);
@@ -83,22 +85,22 @@ static asx_status outputs(asx_cx *cx, void *arg)
     asx_semaphore_permit permit;
     locks l;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make_locks(&region, &l);
-    REFUSED(rt, asx_mutex_lock(&l.mutex, cx, NULL), bad);
-    REFUSED(rt, asx_mutex_try_lock(&l.mutex, cx, NULL), bad);
-    REFUSED(rt, asx_mutex_recover(&l.mutex, cx, NULL), bad);
+    REFUSED(rt, asx_mutex_lock(cx, &l.mutex, NULL), bad);
+    REFUSED(rt, asx_mutex_try_lock(cx, &l.mutex, NULL), bad);
+    REFUSED(rt, asx_mutex_recover(cx, &l.mutex, NULL), bad);
     REFUSED(rt, asx_mutex_info(&l.mutex, NULL), bad);
-    REFUSED(rt, asx_rwlock_read(&l.rwlock, cx, NULL), bad);
-    REFUSED(rt, asx_rwlock_write(&l.rwlock, cx, NULL), bad);
-    REFUSED(rt, asx_rwlock_try_read(&l.rwlock, cx, NULL), bad);
-    REFUSED(rt, asx_rwlock_try_write(&l.rwlock, cx, NULL), bad);
-    REFUSED(rt, asx_rwlock_recover(&l.rwlock, cx, NULL), bad);
+    REFUSED(rt, asx_rwlock_read(cx, &l.rwlock, NULL), bad);
+    REFUSED(rt, asx_rwlock_write(cx, &l.rwlock, NULL), bad);
+    REFUSED(rt, asx_rwlock_try_read(cx, &l.rwlock, NULL), bad);
+    REFUSED(rt, asx_rwlock_try_write(cx, &l.rwlock, NULL), bad);
+    REFUSED(rt, asx_rwlock_recover(cx, &l.rwlock, NULL), bad);
     REFUSED(rt, asx_rwlock_info(&l.rwlock, NULL), bad);
-    REFUSED(rt, asx_semaphore_acquire(&l.semaphore, cx, 1, NULL), bad);
-    REFUSED(rt, asx_semaphore_try_acquire(&l.semaphore, cx, 1, NULL), bad);
-    REFUSED(rt, asx_semaphore_acquire(&l.semaphore, cx, 0, &permit), bad);
-    REFUSED(rt, asx_semaphore_try_acquire(&l.semaphore, cx, 0, &permit), bad);
+    REFUSED(rt, asx_semaphore_acquire(cx, &l.semaphore, 1, NULL), bad);
+    REFUSED(rt, asx_semaphore_try_acquire(cx, &l.semaphore, 1, NULL), bad);
+    REFUSED(rt, asx_semaphore_acquire(cx, &l.semaphore, 0, &permit), bad);
+    REFUSED(rt, asx_semaphore_try_acquire(cx, &l.semaphore, 0, &permit), bad);
     REFUSED(rt, asx_semaphore_info(&l.semaphore, NULL), bad);
     REFUSED(rt, asx_semaphore_add(&l.semaphore, ASX_SEMAPHORE_PERMITS_MAX),
             ASX_E_RESOURCE_EXHAUSTED);
@@ -117,15 +119,15 @@ static void creation_check(asx_cx *cx, int which)
     asx_mutex mutex;
     asx_semaphore semaphore;
     asx_status bad = ASX_E_INVALID_ARGUMENT;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     if (which == 0)
         REFUSED(rt, asx_mutex_create(&region, NULL, NULL), bad);
     else if (which == 1)
         REFUSED(rt, asx_rwlock_create(&region, NULL, NULL), bad);
     else if (which == 2)
-        REFUSED(rt, asx_semaphore_create(&region, NULL, 1, NULL), bad);
+        REFUSED(rt, asx_semaphore_create(&region, 1, NULL, NULL), bad);
     else
-        REFUSED(rt, asx_semaphore_create(&region, NULL, UINT64_MAX, &semaphore), bad);
+        REFUSED(rt, asx_semaphore_create(&region, UINT64_MAX, NULL, &semaphore), bad);
     REFUSED(rt, asx_mutex_create(&region, NULL, &mutex), bad); /* it sticks */
     CHECK_STATUS(asx_region_close(&region, ASX_OK), bad);
     REFUSED(rt, asx_mutex_create(&region, NULL, &mutex), ASX_E_STALE_HANDLE);
@@ -139,7 +141,7 @@ static asx_status creations(asx_cx *cx, void *arg)
     (void)arg;
     for (int which = 0; which < 4; which++)
         creation_check(cx, which);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_region_stop(&region), ASX_OK);
     REFUSED(asx_cx_runtime(cx), asx_rwlock_create(&region, NULL, &rwlock), ASX_E_REGION_NOT_OPEN);
     return asx_region_close(&region, ASX_OK);
@@ -165,7 +167,7 @@ static asx_status guards(asx_cx *cx, void *arg)
     memset(&no_mutex, 0, sizeof no_mutex);
     memset(&no_rwlock, 0, sizeof no_rwlock);
     memset(&no_permit, 0, sizeof no_permit);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make_locks(&region, &l);
     REFUSED(rt, asx_mutex_unlock(NULL), bad);
     REFUSED(rt, asx_mutex_unlock(&no_mutex), bad);
@@ -175,9 +177,9 @@ static asx_status guards(asx_cx *cx, void *arg)
     REFUSED(rt, asx_semaphore_release(&no_permit), bad);
     REFUSED(rt, asx_semaphore_release_some(NULL, 1), bad);
     REFUSED(rt, asx_semaphore_release_some(&no_permit, 1), bad);
-    CHECK_STATUS(asx_mutex_lock(&l.mutex, cx, &mutex), ASX_OK);
-    CHECK_STATUS(asx_rwlock_read(&l.rwlock, cx, &rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_acquire(&l.semaphore, cx, 2, &permit), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &l.mutex, &mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_read(cx, &l.rwlock, &rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_acquire(cx, &l.semaphore, 2, &permit), ASX_OK);
     mutex_copy = mutex;
     rwlock_copy = rwlock;
     permit_copy = permit;
@@ -192,7 +194,7 @@ static asx_status guards(asx_cx *cx, void *arg)
     REFUSED(rt, asx_rwlock_unlock(&rwlock_copy), used);
     REFUSED(rt, asx_semaphore_release(&permit_copy), used);
     REFUSED(rt, asx_semaphore_release_some(&permit_copy, 1), used);
-    CHECK_STATUS(asx_mutex_lock(&l.mutex, cx, &mutex), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &l.mutex, &mutex), ASX_OK);
     REFUSED(rt, asx_mutex_unlock(&mutex_copy), used); /* not mistaken for the new one */
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     REFUSED(rt, asx_mutex_unlock(&mutex), ASX_E_REGION_CLOSED);
@@ -216,7 +218,7 @@ static asx_status contexts(asx_cx *cx, void *arg)
     (void)arg;
     api_other_init(&other);
     make_locks(&other.region, &foreign);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make_locks(&region, &l);
     asx_runtime *rt = asx_cx_runtime(cx);
     enter_check(rt, &other.cx, &l, ASX_E_WRONG_CONTEXT);

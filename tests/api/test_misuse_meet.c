@@ -14,10 +14,13 @@ typedef struct points {
 
 static void make_points(const asx_region *region, points *p)
 {
-    CHECK_STATUS(asx_condition_create(region, "c", &p->condition), ASX_OK);
-    CHECK_STATUS(asx_notify_create(region, "n", &p->notify), ASX_OK);
-    CHECK_STATUS(asx_barrier_create(region, "b", 2, &p->barrier), ASX_OK);
-    CHECK_STATUS(asx_once_create(region, "o", &p->once), ASX_OK);
+    CHECK_STATUS(asx_condition_create(region, &(asx_condition_options){ .name = "c" },
+                                      &p->condition), ASX_OK);
+    CHECK_STATUS(asx_notify_create(region, &(asx_notify_options){ .name = "n" },
+                                   &p->notify), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(region, 2, &(asx_barrier_options){ .name = "b" },
+                                    &p->barrier), ASX_OK);
+    CHECK_STATUS(asx_once_create(region, &(asx_once_options){ .name = "o" }, &p->once), ASX_OK);
 }
 
 /* Calls that take a context. The guard is good. */
@@ -25,10 +28,10 @@ static void enter_check(asx_runtime *rt, asx_cx *cx, const points *p, asx_mutex_
                         asx_status expected)
 {
     bool leader;
-    REFUSED(rt, asx_condition_wait(p != NULL ? &p->condition : NULL, cx, guard), expected);
-    REFUSED(rt, asx_notify_wait(p != NULL ? &p->notify : NULL, cx), expected);
-    REFUSED(rt, asx_barrier_wait(p != NULL ? &p->barrier : NULL, cx, &leader), expected);
-    REFUSED(rt, asx_once_call(p != NULL ? &p->once : NULL, cx, api_returns_ok, NULL), expected);
+    REFUSED(rt, asx_condition_wait(cx, p != NULL ? &p->condition : NULL, guard), expected);
+    REFUSED(rt, asx_notify_wait(cx, p != NULL ? &p->notify : NULL), expected);
+    REFUSED(rt, asx_barrier_wait(cx, p != NULL ? &p->barrier : NULL, &leader), expected);
+    REFUSED(rt, asx_once_call(cx, p != NULL ? &p->once : NULL, api_returns_ok, NULL), expected);
 }
 
 static void handle_check(asx_cx *cx, const points *p, asx_mutex_guard *guard, asx_status expected)
@@ -54,26 +57,26 @@ static asx_status handles(asx_cx *cx, void *arg)
     (void)arg;
     memset(&none, 0, sizeof none);
     memset(&none_guard, 0, sizeof none_guard);
-    CHECK_STATUS(asx_region_open(cx, &outer, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &outer), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&outer, NULL, &mutex), ASX_OK);
-    CHECK_STATUS(asx_mutex_lock(&mutex, cx, &guard), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &mutex, &guard), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make_points(&region, &p);
     handle_check(cx, NULL, &guard, bad);
     handle_check(cx, &none, &guard, bad);
     enter_check(rt, NULL, &p, &guard, bad);
-    REFUSED(rt, asx_condition_wait(&p.condition, cx, NULL), bad);
-    REFUSED(rt, asx_condition_wait(&p.condition, cx, &none_guard), bad);
-    REFUSED(rt, asx_once_call(&p.once, cx, NULL, NULL), bad);
+    REFUSED(rt, asx_condition_wait(cx, &p.condition, NULL), bad);
+    REFUSED(rt, asx_condition_wait(cx, &p.condition, &none_guard), bad);
+    REFUSED(rt, asx_once_call(cx, &p.once, NULL, NULL), bad);
     REFUSED(rt, asx_once_is_done(&p.once, NULL), bad);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     handle_check(cx, &p, &guard, ASX_E_REGION_CLOSED);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     points again;
     make_points(&region, &again); /* in the same records */
     handle_check(cx, &p, &guard, ASX_E_REGION_CLOSED);
     CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
-    REFUSED(rt, asx_condition_wait(&again.condition, cx, &guard),
+    REFUSED(rt, asx_condition_wait(cx, &again.condition, &guard),
             ASX_E_OBLIGATION_ALREADY_RESOLVED);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     return asx_region_close(&outer, ASX_OK);
@@ -92,7 +95,7 @@ static asx_status creations(asx_cx *cx, void *arg)
     (void)arg;
     for (int which = 0; which < 5; which++) {
         asx_region region;
-        CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
         switch (which) {
         case 0:
             REFUSED(rt, asx_condition_create(&region, NULL, NULL), bad);
@@ -101,17 +104,17 @@ static asx_status creations(asx_cx *cx, void *arg)
             REFUSED(rt, asx_notify_create(&region, NULL, NULL), bad);
             break;
         case 2:
-            REFUSED(rt, asx_barrier_create(&region, NULL, 1, NULL), bad);
+            REFUSED(rt, asx_barrier_create(&region, 1, NULL, NULL), bad);
             break;
         case 3:
-            REFUSED(rt, asx_barrier_create(&region, NULL, 0, &barrier), bad);
+            REFUSED(rt, asx_barrier_create(&region, 0, NULL, &barrier), bad);
             break;
         default:
             REFUSED(rt, asx_once_create(&region, NULL, NULL), bad);
             break;
         }
         CHECK_STATUS(asx_region_close(&region, ASX_OK), bad);
-        REFUSED(rt, asx_barrier_create(&region, NULL, 1, &barrier), ASX_E_STALE_HANDLE);
+        REFUSED(rt, asx_barrier_create(&region, 1, NULL, &barrier), ASX_E_STALE_HANDLE);
     }
     return ASX_OK;
 }
@@ -132,9 +135,9 @@ static asx_status contexts(asx_cx *cx, void *arg)
     (void)arg;
     api_other_init(&other);
     make_points(&other.region, &foreign);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&region, NULL, &mutex), ASX_OK);
-    CHECK_STATUS(asx_mutex_lock(&mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &mutex, &guard), ASX_OK);
     make_points(&region, &p);
     asx_runtime *rt = asx_cx_runtime(cx);
     enter_check(rt, &other.cx, &p, &guard, ASX_E_WRONG_CONTEXT);

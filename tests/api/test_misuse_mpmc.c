@@ -12,7 +12,7 @@ typedef struct ends {
 
 static void make(const asx_region *region, ends *e)
 {
-    CHECK_STATUS(asx_mpmc_create(region, sizeof(int), 1, &e->tx, &e->rx), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(region, sizeof(int), 1, NULL, &e->tx, &e->rx), ASX_OK);
 }
 
 /* Calls that take a context. */
@@ -21,10 +21,10 @@ static void enter_check(asx_runtime *rt, asx_cx *cx, const ends *e, asx_status e
     int message = 1;
     const asx_mpmc_sender *tx = e != NULL ? &e->tx : NULL;
     const asx_mpmc_receiver *rx = e != NULL ? &e->rx : NULL;
-    REFUSED(rt, asx_mpmc_send(tx, cx, &message), expected);
-    REFUSED(rt, asx_mpmc_try_send(tx, cx, &message), expected);
-    REFUSED(rt, asx_mpmc_recv(rx, cx, &message), expected);
-    REFUSED(rt, asx_mpmc_try_recv(rx, cx, &message), expected);
+    REFUSED(rt, asx_mpmc_send(cx, tx, &message), expected);
+    REFUSED(rt, asx_mpmc_try_send(cx, tx, &message), expected);
+    REFUSED(rt, asx_mpmc_recv(cx, rx, &message), expected);
+    REFUSED(rt, asx_mpmc_try_recv(cx, rx, &message), expected);
 }
 
 static void ends_check(asx_cx *cx, const ends *e, asx_status expected)
@@ -50,7 +50,7 @@ static asx_status handles(asx_cx *cx, void *arg)
     ends e, none, swapped, made_up;
     (void)arg;
     memset(&none, 0, sizeof none);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make(&region, &e);
     ends_check(cx, NULL, ASX_E_INVALID_ARGUMENT);
     ends_check(cx, &none, ASX_E_INVALID_ARGUMENT);
@@ -67,7 +67,7 @@ static asx_status handles(asx_cx *cx, void *arg)
     ends_check(cx, &e, ASX_E_STALE_HANDLE);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     ends_check(cx, &e, ASX_E_DISCONNECTED);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     ends again;
     make(&region, &again); /* in the same record */
     ends_check(cx, &e, ASX_E_DISCONNECTED);
@@ -86,12 +86,12 @@ static asx_status outputs(asx_cx *cx, void *arg)
     asx_region region;
     ends e;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make(&region, &e);
-    REFUSED(rt, asx_mpmc_send(&e.tx, cx, NULL), bad);
-    REFUSED(rt, asx_mpmc_try_send(&e.tx, cx, NULL), bad);
-    REFUSED(rt, asx_mpmc_recv(&e.rx, cx, NULL), bad);
-    REFUSED(rt, asx_mpmc_try_recv(&e.rx, cx, NULL), bad);
+    REFUSED(rt, asx_mpmc_send(cx, &e.tx, NULL), bad);
+    REFUSED(rt, asx_mpmc_try_send(cx, &e.tx, NULL), bad);
+    REFUSED(rt, asx_mpmc_recv(cx, &e.rx, NULL), bad);
+    REFUSED(rt, asx_mpmc_try_recv(cx, &e.rx, NULL), bad);
     REFUSED(rt, asx_mpmc_sender_clone(&e.tx, NULL), bad);
     REFUSED(rt, asx_mpmc_receiver_clone(&e.rx, NULL), bad);
     REFUSED(rt, asx_mpmc_sender_info(&e.tx, NULL), bad);
@@ -111,21 +111,21 @@ static void creation_check(asx_cx *cx, int which)
     asx_status expected = which < 3 ? bad : ASX_E_RESOURCE_EXHAUSTED;
     asx_region region;
     ends e;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     if (which == 0)
-        REFUSED(rt, asx_mpmc_create(&region, 0, 1, &e.tx, &e.rx), expected);
+        REFUSED(rt, asx_mpmc_create(&region, 0, 1, NULL, &e.tx, &e.rx), expected);
     else if (which == 1)
-        REFUSED(rt, asx_mpmc_create_with(&region, 4, 1, NULL, NULL, &e.rx), expected);
+        REFUSED(rt, asx_mpmc_create(&region, 4, 1, NULL, NULL, &e.rx), expected);
     else if (which == 2)
-        REFUSED(rt, asx_mpmc_create(&region, 4, 1, &e.tx, NULL), expected);
+        REFUSED(rt, asx_mpmc_create(&region, 4, 1, NULL, &e.tx, NULL), expected);
     else if (which == 3)
-        REFUSED(rt, asx_mpmc_create(&region, SIZE_MAX / 2, 1, &e.tx, &e.rx), expected);
+        REFUSED(rt, asx_mpmc_create(&region, SIZE_MAX / 2, 1, NULL, &e.tx, &e.rx), expected);
     else
-        REFUSED(rt, asx_mpmc_create(&region, 8, SIZE_MAX / 2, &e.tx, &e.rx), expected);
-    REFUSED(rt, asx_mpmc_create(&region, 4, 1, &e.tx, &e.rx), expected); /* it sticks */
+        REFUSED(rt, asx_mpmc_create(&region, 8, SIZE_MAX / 2, NULL, &e.tx, &e.rx), expected);
+    REFUSED(rt, asx_mpmc_create(&region, 4, 1, NULL, &e.tx, &e.rx), expected); /* it sticks */
     CHECK_STATUS(asx_region_close(&region, ASX_OK), expected);
-    REFUSED(rt, asx_mpmc_create(&region, 4, 1, &e.tx, &e.rx), ASX_E_STALE_HANDLE);
-    REFUSED(rt, asx_mpmc_create(NULL, 4, 1, &e.tx, &e.rx), bad);
+    REFUSED(rt, asx_mpmc_create(&region, 4, 1, NULL, &e.tx, &e.rx), ASX_E_STALE_HANDLE);
+    REFUSED(rt, asx_mpmc_create(NULL, 4, 1, NULL, &e.tx, &e.rx), bad);
 }
 
 static asx_status creations(asx_cx *cx, void *arg)
@@ -135,9 +135,9 @@ static asx_status creations(asx_cx *cx, void *arg)
     (void)arg;
     for (int which = 0; which < 5; which++)
         creation_check(cx, which);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_region_stop(&region), ASX_OK);
-    REFUSED(asx_cx_runtime(cx), asx_mpmc_create(&region, 4, 0, &e.tx, &e.rx),
+    REFUSED(asx_cx_runtime(cx), asx_mpmc_create(&region, 4, 0, NULL, &e.tx, &e.rx),
             ASX_E_REGION_NOT_OPEN);
     return asx_region_close(&region, ASX_OK);
 }
@@ -152,12 +152,12 @@ static asx_status ceiling(asx_cx *cx, void *arg)
     asx_region region;
     ends e;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make(&region, &e);
-    REFUSED(asx_cx_runtime(cx), asx_mpmc_create(&region, 4, 0, &e.tx, &e.rx),
+    REFUSED(asx_cx_runtime(cx), asx_mpmc_create(&region, 4, 0, NULL, &e.tx, &e.rx),
             ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make(&region, &e); /* the first has gone */
     return asx_region_close(&region, ASX_OK);
 }
@@ -180,7 +180,7 @@ static asx_status contexts(asx_cx *cx, void *arg)
     (void)arg;
     api_other_init(&other);
     make(&other.region, &foreign);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make(&region, &e);
     asx_runtime *rt = asx_cx_runtime(cx);
     enter_check(rt, &other.cx, &e, ASX_E_WRONG_CONTEXT);

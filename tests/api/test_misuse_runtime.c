@@ -143,8 +143,8 @@ static asx_status opens_with_value(asx_cx *cx, void *arg)
     int which = *(int *)arg;
     asx_region r;
     asx_region_options last = with_value(which, 0).root, none = with_value(which, 1).root;
-    CHECK_STATUS(asx_region_open(cx, &r, &none), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_region_open(cx, &r, &last), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &none, &r), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_region_open(cx, &last, &r), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
 
@@ -224,12 +224,12 @@ ASX_TEST(a_lab_run_of_nothing_is_refused)
     asx_lab_options options;
     asx_lab_result result;
     memset(&options, 0, sizeof options);
-    CHECK_STATUS(asx_lab_run(&options, NULL, NULL, &result), bad);
-    CHECK_STATUS(asx_lab_run(&options, api_returns_ok, NULL, NULL), bad);
-    CHECK_STATUS(asx_lab_replay(&options, NULL, 10, api_returns_ok, NULL, &result), bad);
-    CHECK_STATUS(asx_lab_replay(&options, "x", 1, NULL, NULL, &result), bad);
-    CHECK_STATUS(asx_lab_replay(&options, "x", 1, api_returns_ok, NULL, NULL), bad);
-    CHECK_STATUS(asx_lab_replay(&options, "nonsense", 8, api_returns_ok, NULL, &result),
+    CHECK_STATUS(asx_lab_run(NULL, NULL, &options, &result), bad);
+    CHECK_STATUS(asx_lab_run(api_returns_ok, NULL, &options, NULL), bad);
+    CHECK_STATUS(asx_lab_replay(api_returns_ok, NULL, NULL, 10, &options, &result), bad);
+    CHECK_STATUS(asx_lab_replay(NULL, NULL, "x", 1, &options, &result), bad);
+    CHECK_STATUS(asx_lab_replay(api_returns_ok, NULL, "x", 1, &options, NULL), bad);
+    CHECK_STATUS(asx_lab_replay(api_returns_ok, NULL, "nonsense", 8, &options, &result),
                  ASX_E_TRACE_CORRUPT);
 }
 

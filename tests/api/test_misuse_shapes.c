@@ -18,19 +18,24 @@ typedef struct shapes {
 static void make_shapes(const asx_region *region, shapes *s)
 {
     CHECK_STATUS(asx_oneshot_create(region, sizeof message, NULL, &s->tx, &s->rx), ASX_OK);
-    CHECK_STATUS(asx_broadcast_create(region, "b", sizeof message, 2, &s->broadcast), ASX_OK);
+    CHECK_STATUS(asx_broadcast_create(region, sizeof message, 2,
+                                      &(asx_broadcast_options){ .name = "b" },
+                                      &s->broadcast), ASX_OK);
     CHECK_STATUS(asx_broadcast_subscribe(&s->broadcast, &s->receiver), ASX_OK);
-    CHECK_STATUS(asx_watch_create(region, "w", sizeof message, &message, &s->watch), ASX_OK);
+    CHECK_STATUS(asx_watch_create(region, sizeof message, &message,
+                                  &(asx_watch_options){ .name = "w" }, &s->watch), ASX_OK);
 }
 
 /* Calls that take a context. */
 static void enter_check(asx_runtime *rt, asx_cx *cx, shapes *s, asx_status expected)
 {
     uint64_t got = 5, seen = 1;
-    REFUSED(rt, asx_oneshot_adopt(s != NULL ? &s->tx : NULL, cx), expected);
-    REFUSED(rt, asx_oneshot_recv(s != NULL ? &s->rx : NULL, cx, &got), expected);
-    REFUSED(rt, asx_broadcast_recv(s != NULL ? &s->receiver : NULL, cx, &got, NULL), expected);
-    REFUSED(rt, asx_watch_changed(s != NULL ? &s->watch : NULL, cx, &seen, &got), expected);
+    REFUSED(rt, asx_oneshot_adopt(cx, s != NULL ? &s->tx : NULL), expected);
+    REFUSED(rt, asx_oneshot_recv(cx, s != NULL ? &s->rx : NULL, &got), expected);
+    REFUSED(rt, asx_oneshot_try_recv(cx, s != NULL ? &s->rx : NULL, &got), expected);
+    REFUSED(rt, asx_broadcast_recv(cx, s != NULL ? &s->receiver : NULL, &got, NULL), expected);
+    REFUSED(rt, asx_broadcast_try_recv(cx, s != NULL ? &s->receiver : NULL, &got, NULL), expected);
+    REFUSED(rt, asx_watch_changed(cx, s != NULL ? &s->watch : NULL, &seen, &got), expected);
     CHECK_EQ(got, 5u);
     CHECK_EQ(seen, 1u);
 }
@@ -44,13 +49,11 @@ static void handle_check(asx_cx *cx, shapes *s, asx_status expected)
     enter_check(rt, cx, s, expected);
     REFUSED(rt, asx_oneshot_send(s != NULL ? &s->tx : NULL, &message), expected);
     REFUSED(rt, asx_oneshot_sender_drop(s != NULL ? &s->tx : NULL), expected);
-    REFUSED(rt, asx_oneshot_try_recv(s != NULL ? &s->rx : NULL, &got), expected);
     REFUSED(rt, asx_oneshot_receiver_drop(s != NULL ? &s->rx : NULL), expected);
     REFUSED(rt, asx_broadcast_subscribe(s != NULL ? &s->broadcast : NULL, &receiver), expected);
     REFUSED(rt, asx_broadcast_send(s != NULL ? &s->broadcast : NULL, &message, &receivers),
             expected);
     REFUSED(rt, asx_broadcast_close(s != NULL ? &s->broadcast : NULL), expected);
-    REFUSED(rt, asx_broadcast_try_recv(s != NULL ? &s->receiver : NULL, &got, NULL), expected);
     REFUSED(rt, asx_broadcast_receiver_drop(s != NULL ? &s->receiver : NULL), expected);
     REFUSED(rt, asx_watch_send(s != NULL ? &s->watch : NULL, &message), expected);
     REFUSED(rt, asx_watch_get(s != NULL ? &s->watch : NULL, &got, &version), expected);
@@ -67,24 +70,24 @@ static asx_status handles(asx_cx *cx, void *arg)
     uint64_t seen = 1;
     (void)arg;
     memset(&none, 0, sizeof none);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make_shapes(&region, &s);
     handle_check(cx, NULL, bad);
     handle_check(cx, &none, bad);
     enter_check(rt, NULL, &s, bad);
     REFUSED(rt, asx_oneshot_send(&s.tx, NULL), bad);
-    REFUSED(rt, asx_oneshot_recv(&s.rx, cx, NULL), bad);
-    REFUSED(rt, asx_oneshot_try_recv(&s.rx, NULL), bad);
+    REFUSED(rt, asx_oneshot_recv(cx, &s.rx, NULL), bad);
+    REFUSED(rt, asx_oneshot_try_recv(cx, &s.rx, NULL), bad);
     REFUSED(rt, asx_broadcast_subscribe(&s.broadcast, NULL), bad);
     REFUSED(rt, asx_broadcast_send(&s.broadcast, NULL, NULL), bad);
-    REFUSED(rt, asx_broadcast_recv(&s.receiver, cx, NULL, NULL), bad);
-    REFUSED(rt, asx_broadcast_try_recv(&s.receiver, NULL, NULL), bad);
+    REFUSED(rt, asx_broadcast_recv(cx, &s.receiver, NULL, NULL), bad);
+    REFUSED(rt, asx_broadcast_try_recv(cx, &s.receiver, NULL, NULL), bad);
     REFUSED(rt, asx_watch_send(&s.watch, NULL), bad);
-    REFUSED(rt, asx_watch_changed(&s.watch, cx, NULL, &seen), bad);
+    REFUSED(rt, asx_watch_changed(cx, &s.watch, NULL, &seen), bad);
     CHECK_STATUS(asx_watch_get(&s.watch, NULL, NULL), ASX_OK); /* what nobody wants */
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     handle_check(cx, &s, ASX_E_DISCONNECTED);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make_shapes(&region, &again); /* in the same records */
     handle_check(cx, &s, ASX_E_DISCONNECTED);
     return asx_region_close(&region, ASX_OK);
@@ -113,22 +116,22 @@ static void creation_check(const asx_region *region, asx_runtime *rt, int which)
         REFUSED(rt, asx_oneshot_create(region, 8, NULL, &tx, NULL), bad);
         break;
     case 3:
-        REFUSED(rt, asx_broadcast_create(region, NULL, 0, 1, &broadcast), bad);
+        REFUSED(rt, asx_broadcast_create(region, 0, 1, NULL, &broadcast), bad);
         break;
     case 4:
-        REFUSED(rt, asx_broadcast_create(region, NULL, 8, 0, &broadcast), bad);
+        REFUSED(rt, asx_broadcast_create(region, 8, 0, NULL, &broadcast), bad);
         break;
     case 5:
-        REFUSED(rt, asx_broadcast_create(region, NULL, 8, 1, NULL), bad);
+        REFUSED(rt, asx_broadcast_create(region, 8, 1, NULL, NULL), bad);
         break;
     case 6:
-        REFUSED(rt, asx_watch_create(region, NULL, 0, &message, &watch), bad);
+        REFUSED(rt, asx_watch_create(region, 0, &message, NULL, &watch), bad);
         break;
     case 7:
-        REFUSED(rt, asx_watch_create(region, NULL, 8, NULL, &watch), bad);
+        REFUSED(rt, asx_watch_create(region, 8, NULL, NULL, &watch), bad);
         break;
     default:
-        REFUSED(rt, asx_watch_create(region, NULL, 8, &message, NULL), bad);
+        REFUSED(rt, asx_watch_create(region, 8, &message, NULL, NULL), bad);
         break;
     }
 }
@@ -142,16 +145,16 @@ static asx_status creations(asx_cx *cx, void *arg)
     asx_broadcast broadcast;
     (void)arg;
     for (int which = 0; which < 9; which++) {
-        CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
         creation_check(&region, rt, which);
         CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_INVALID_ARGUMENT);
     }
     /* More than there can be. */
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    REFUSED(rt, asx_broadcast_create(&region, NULL, SIZE_MAX / 2, SIZE_MAX / 2, &broadcast),
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    REFUSED(rt, asx_broadcast_create(&region, SIZE_MAX / 2, SIZE_MAX / 2, NULL, &broadcast),
             ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_oneshot_create(&region, SIZE_MAX, NULL, &tx, &rx), ASX_E_RESOURCE_EXHAUSTED);
     CHECK_EQ(api_stats(rt).channels_live, 0);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
@@ -172,7 +175,7 @@ static asx_status contexts(asx_cx *cx, void *arg)
     (void)arg;
     api_other_init(&other);
     make_shapes(&other.region, &foreign);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     make_shapes(&region, &s);
     asx_runtime *rt = asx_cx_runtime(cx);
     enter_check(rt, &other.cx, &s, ASX_E_WRONG_CONTEXT);

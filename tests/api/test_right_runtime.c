@@ -12,7 +12,7 @@ static asx_status asks(asx_cx *cx, void *arg)
     asx_region region;
     asx_obligation obligation;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &region, &(asx_region_options){ .name = "asked" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "asked" }, &region), ASX_OK);
     CHECK_STATUS(asx_spawn(&region, "sleeper", api_waits, NULL), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&region, ASX_OBLIGATION_KIND_PLAIN, &obligation), ASX_OK);
     CHECK_STATUS(asx_obligation_probe(&obligation, ASX_OBLIGATION_COMMITTED), ASX_OK);

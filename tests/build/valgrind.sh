@@ -31,7 +31,7 @@ static asx_status body(asx_cx *cx, void *arg)
 static asx_status app(asx_cx *cx, void *arg)
 {
     asx_region region;
-    (void)asx_region_open(cx, &region, NULL);
+    (void)asx_region_open(cx, NULL, &region);
     (void)asx_spawn(&region, "task", body, arg);
     return asx_region_close(&region, ASX_OK);
 }

@@ -30,7 +30,7 @@ static asx_status idles(asx_cx *cx, void *arg)
 static asx_status opens_a_room(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "room" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "room" }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "idler", idles, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_EQ(write(*(int *)arg, "x", 1), 1);

@@ -45,15 +45,15 @@ static asx_status program(asx_cx *cx, void *arg)
     asx_spawn_options urgent = { .name = "urgent", .budget = &timed };
     asx_region r;
     asx_task victim;
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
     timed.deadline = 3600 * ASX_SEC;
     for (int i = 0; i < 6; i++)
         (void)asx_spawn(&r, "spinner", spinner, arg);
     (void)asx_spawn(&r, "sleeper", sleeper, arg);
-    (void)asx_spawn_task(&r, &urgent, spinner, arg, NULL);
-    (void)asx_spawn_task(&r, NULL, cancelled, arg, &victim);
+    (void)asx_spawn_task(&r, spinner, arg, &urgent, NULL);
+    (void)asx_spawn_task(&r, cancelled, arg, NULL, &victim);
     st = asx_yield(cx);
     if (st >= 0)
         st = asx_task_cancel(&victim, NULL);
@@ -84,7 +84,7 @@ static asx_lab_result lab(uint64_t seed, work *w, buffer *trace)
         options.sink = keep;
         options.sink_ctx = trace;
     }
-    FIX_STATUS(asx_lab_run(&options, program, w, &result), ASX_OK);
+    FIX_STATUS(asx_lab_run(program, w, &options, &result), ASX_OK);
     FIX_STATUS(result.status, ASX_OK);
     return result;
 }
@@ -115,7 +115,7 @@ ASX_FIXTURE_ONE("INV-SC-06", LABORATORY)
     asx_lab_options options = { .program = "other" };
     asx_lab_result other;
     work w = { 0 };
-    FIX_STATUS(asx_lab_run(&options, nothing, NULL, &other), ASX_OK);
+    FIX_STATUS(asx_lab_run(nothing, NULL, &options, &other), ASX_OK);
     for (uint64_t seed = 0; seed < 8; seed++) {
         asx_lab_result a = lab(seed, &w, NULL), b = lab(seed, &w, NULL);
         FIX_EQ(a.digest, b.digest);
@@ -137,7 +137,7 @@ ASX_FIXTURE_ONE("FB-015", LABORATORY)
     w.hidden = 2;
     asx_lab_result second = lab(5, &w, NULL);
     FIX(first.digest != second.digest);
-    FIX_STATUS(asx_lab_replay(&options, trace.bytes, trace.len, program, &w, &again), ASX_OK);
+    FIX_STATUS(asx_lab_replay(program, &w, trace.bytes, trace.len, &options, &again), ASX_OK);
     FIX_STATUS(again.status, ASX_E_DIVERGED);
     FIX(again.divergence.diverged);
     FIX_EQ(again.divergence.recorded.kind, ASX_EVENT_USER);
@@ -145,7 +145,7 @@ ASX_FIXTURE_ONE("FB-015", LABORATORY)
     FIX_EQ(again.divergence.actual.a, 2);
     FIX_EQ(again.divergence.recorded.seq, again.divergence.actual.seq);
     w.hidden = 1;
-    FIX_STATUS(asx_lab_replay(&options, trace.bytes, trace.len, program, &w, &again), ASX_OK);
+    FIX_STATUS(asx_lab_replay(program, &w, trace.bytes, trace.len, &options, &again), ASX_OK);
     FIX_STATUS(again.status, ASX_OK);
     FIX_EQ(again.digest, first.digest);
 }
@@ -270,11 +270,11 @@ static asx_status spawns_it(asx_cx *cx, void *arg)
     asx_join_result result;
     asx_region r;
     asx_task t;
-    asx_status st = asx_region_open(cx, &r, &collect);
+    asx_status st = asx_region_open(cx, &collect, &r);
     if (st < 0)
         return st;
     struct rlimit before = tighten();
-    FIX_STATUS(asx_spawn_task(&r, &options, never_runs, arg, &t), ASX_OK);
+    FIX_STATUS(asx_spawn_task(&r, never_runs, arg, &options, &t), ASX_OK);
     st = asx_join(cx, &t, &result);
     FIX(setrlimit(RLIMIT_AS, &before) == 0);
     FIX_STATUS(st, ASX_OK);
@@ -351,10 +351,10 @@ static asx_status keep_borrowed(asx_cx *cx, void *arg)
     asx_channel_receiver rx;
     asx_ack ack;
     int message = 7;
-    FIX_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    FIX_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
-    FIX_STATUS(asx_channel_send(&tx, cx, &message), ASX_OK);
-    FIX_STATUS(asx_channel_recv_with_ack(&rx, cx, &message, &ack), ASX_OK);
+    FIX_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    FIX_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &tx, &rx), ASX_OK);
+    FIX_STATUS(asx_channel_send(cx, &tx, &message), ASX_OK);
+    FIX_STATUS(asx_channel_recv_with_ack(cx, &rx, &message, &ack), ASX_OK);
     FIX_STATUS(asx_ghost_borrow(cx, &ack, ASX_GHOST_OBLIGATION), ASX_OK);
     if (*(bool *)arg)
         FIX_STATUS(asx_ghost_return(cx, &ack), ASX_OK);
@@ -376,8 +376,8 @@ static asx_status write_shared(asx_cx *cx, void *arg)
     asx_region r;
     asx_task writer;
     bool good = *(bool *)arg;
-    FIX_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    FIX_STATUS(asx_spawn_task(&r, NULL, write_thing, NULL, &writer), ASX_OK);
+    FIX_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    FIX_STATUS(asx_spawn_task(&r, write_thing, NULL, NULL, &writer), ASX_OK);
     FIX_STATUS(asx_ghost_borrow(cx, &shared_thing, ASX_GHOST_SHARED), ASX_OK);
     if (good)
         FIX_STATUS(asx_ghost_return(cx, &shared_thing), ASX_OK);
@@ -390,8 +390,8 @@ static asx_status write_owned(asx_cx *cx, void *arg)
     asx_region r;
     asx_task writer;
     bool good = *(bool *)arg;
-    FIX_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    FIX_STATUS(asx_spawn_task(&r, NULL, write_thing, NULL, &writer), ASX_OK);
+    FIX_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    FIX_STATUS(asx_spawn_task(&r, write_thing, NULL, NULL, &writer), ASX_OK);
     FIX_STATUS(asx_ghost_adopt(cx, &shared_thing), ASX_OK);
     if (good)
         FIX_STATUS(asx_ghost_transfer(cx, &shared_thing, &writer), ASX_OK);
@@ -405,11 +405,11 @@ static void judged(asx_task_fn fn, asx_oracle oracle)
     asx_lab_options options = { .program = "ghosts" };
     asx_lab_result result;
     bool good = true;
-    FIX_STATUS(asx_lab_run(&options, fn, &good, &result), ASX_OK);
+    FIX_STATUS(asx_lab_run(fn, &good, &options, &result), ASX_OK);
     FIX_STATUS(result.status, ASX_OK);
     FIX_EQ(result.complaint.oracle, ASX_ORACLE_NONE);
     good = false;
-    FIX_STATUS(asx_lab_run(&options, fn, &good, &result), ASX_OK);
+    FIX_STATUS(asx_lab_run(fn, &good, &options, &result), ASX_OK);
     FIX_STATUS(result.status, ASX_E_ORACLE);
     FIX_EQ(result.complaint.oracle, oracle);
 }

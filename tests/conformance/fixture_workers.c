@@ -64,7 +64,7 @@ static asx_status loot(asx_cx *cx, void *arg)
     (void)pthread_mutex_unlock(&s->lock);
     uint64_t message = 0;
     if (last)
-        FIX_STATUS(asx_channel_try_send(&s->call, cx, &message), ASX_OK);
+        FIX_STATUS(asx_channel_try_send(cx, &s->call, &message), ASX_OK);
     return ASX_OK;
 }
 
@@ -96,7 +96,7 @@ static void step_aside(asx_cx *cx, stage *s, unsigned act)
     s->loaded = 0;
     (void)pthread_mutex_unlock(&s->lock);
     FIX_STATUS(asx_trace_user(cx, ASIDE, act), ASX_OK);
-    FIX_STATUS(asx_channel_recv(&s->called, cx, &message), ASX_OK);
+    FIX_STATUS(asx_channel_recv(cx, &s->called, &message), ASX_OK);
     FIX_STATUS(asx_trace_user(cx, BACK, act), ASX_OK);
 }
 
@@ -140,11 +140,12 @@ static asx_status play(asx_cx *cx, void *arg)
     stage *s = arg;
     static keeper keepers[WORKERS_MAX];
     static asx_task tasks[WORKERS_MAX];
-    FIX_STATUS(asx_region_open(cx, &s->region, NULL), ASX_OK);
-    FIX_STATUS(asx_channel_create(&s->region, sizeof(uint64_t), 1, &s->call, &s->called), ASX_OK);
+    FIX_STATUS(asx_region_open(cx, NULL, &s->region), ASX_OK);
+    FIX_STATUS(asx_channel_create(&s->region, sizeof(uint64_t), 1, NULL, &s->call,
+                                  &s->called), ASX_OK);
     for (unsigned i = 0; i < s->workers; i++) {
         keepers[i] = (keeper){ s, i };
-        FIX_STATUS(asx_spawn_task(&s->region, NULL, keep_worker, &keepers[i], &tasks[i]), ASX_OK);
+        FIX_STATUS(asx_spawn_task(&s->region, keep_worker, &keepers[i], NULL, &tasks[i]), ASX_OK);
     }
     for (unsigned i = 0; i < s->workers; i++)
         FIX_STATUS(asx_join(cx, &tasks[i], NULL), ASX_OK);

@@ -156,8 +156,8 @@ static asx_status cancel_at_ten(asx_cx *cx, void *arg)
     struct victim *v = arg;
     asx_region region;
     asx_task task;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&region, NULL, v->fn, v, &task), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&region, v->fn, v, NULL, &task), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 10 * ASX_MS), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
     (void)asx_region_close(&region, ASX_OK);
@@ -295,8 +295,8 @@ static asx_status cancel_who_drains(asx_cx *cx, void *arg)
     struct victim *v = arg;
     asx_region region;
     asx_task task;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&region, NULL, race_victim, v, &task), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&region, race_victim, v, NULL, &task), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 10 * ASX_MS), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
     CHECK_STATUS(asx_join(cx, &task, &v->results[1]), ASX_OK);
@@ -499,7 +499,7 @@ static asx_status misuse(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_race(&less, branches, 1, &winner, NULL), ASX_E_CAPABILITY);
     CHECK_STATUS(asx_timeout(&less, ASX_MS, run_leaf, &a), ASX_E_CAPABILITY);
     CHECK_EQ(winner, 77);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_spawn(&region, "borrows", with_another_context, &b), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&region, "polls", in_a_poll_task, &a), ASX_OK);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);

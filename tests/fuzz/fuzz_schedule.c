@@ -18,14 +18,14 @@ static asx_status send_chosen(asx_cx *cx, void *arg)
 {
     world *w = arg;
     int message = (int)asx_lab_choose(cx, 3);
-    return asx_channel_send(&w->tx, cx, &message);
+    return asx_channel_send(cx, &w->tx, &message);
 }
 
 static asx_status lock_and_sleep(asx_cx *cx, void *arg)
 {
     world *w = arg;
     asx_mutex_guard guard;
-    asx_status st = asx_mutex_lock(&w->mutex, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, &w->mutex, &guard);
     if (st < 0)
         return st;
     st = asx_sleep(cx, ASX_MS);
@@ -39,13 +39,13 @@ static void test(asx_cx *cx, void *arg)
     asx_region r;
     int message = 0;
     (void)arg;
-    (void)asx_region_open(cx, &r, &(asx_region_options){ .timeout_ns = 5 * ASX_MS });
-    (void)asx_channel_create(&r, sizeof(int), 1, &w.tx, &w.rx);
-    (void)asx_mutex_create(&r, "m", &w.mutex);
+    (void)asx_region_open(cx, &(asx_region_options){ .timeout_ns = 5 * ASX_MS }, &r);
+    (void)asx_channel_create(&r, sizeof(int), 1, NULL, &w.tx, &w.rx);
+    (void)asx_mutex_create(&r, &(asx_mutex_options){ .name = "m" }, &w.mutex);
     (void)asx_spawn(&r, "a", send_chosen, &w);
     (void)asx_spawn(&r, "b", lock_and_sleep, &w);
     (void)asx_spawn(&r, "c", lock_and_sleep, &w);
-    (void)asx_channel_recv(&w.rx, cx, &message);
+    (void)asx_channel_recv(cx, &w.rx, &message);
     asx_lab_check(cx, message != 2);
     (void)asx_region_close(&r, ASX_OK);
 }
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     memcpy(schedule, bytes + 1, len - 1);
     schedule[len - 1] = '\0';
     options.schedule = schedule;
-    (void)asx_explore(&options, test, NULL, &result);
+    (void)asx_explore(test, NULL, &options, &result);
     free(schedule);
     return 0;
 }

@@ -32,7 +32,7 @@ static asx_status worker(asx_cx *cx, void *arg)
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t message = w->number;
         w->log->order[w->log->count++] = w->number;
-        asx_status st = asx_channel_send(&w->log->tx, cx, &message);
+        asx_status st = asx_channel_send(cx, &w->log->tx, &message);
         if (st >= 0)
             st = asx_yield(cx);
         if (st < 0)
@@ -48,7 +48,7 @@ static asx_status reader(asx_cx *cx, void *arg)
     journal *log = arg;
     for (int i = 0; i < WORKERS * ROUNDS; i++) {
         uint64_t message = 0;
-        asx_status st = asx_channel_recv(&log->rx, cx, &message);
+        asx_status st = asx_channel_recv(cx, &log->rx, &message);
         if (st < 0)
             return st;
         log->sum += message;
@@ -62,10 +62,10 @@ static asx_status program(asx_cx *cx, void *arg)
     worker_arg args[WORKERS];
     asx_region_options options = { .name = "lab" };
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
-    (void)asx_channel_create(&r, sizeof(uint64_t), 3, &log->tx, &log->rx);
+    (void)asx_channel_create(&r, sizeof(uint64_t), 3, NULL, &log->tx, &log->rx);
     for (unsigned char i = 0; i < WORKERS; i++) {
         args[i] = (worker_arg){ log, (unsigned char)(i + 1) };
         (void)asx_spawn(&r, "worker", worker, &args[i]);
@@ -104,7 +104,7 @@ static asx_lab_result run(uint64_t seed, const asx_runtime_config *base, journal
         options.sink = keep;
         options.sink_ctx = trace;
     }
-    CHECK_STATUS(asx_lab_run(&options, program, log, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(program, log, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_EQ(log->count, (size_t)WORKERS * ROUNDS);
     CHECK_EQ(log->sum, (uint64_t)ROUNDS * WORKERS * (WORKERS + 1) / 2);
@@ -187,7 +187,7 @@ ASX_TEST(time_is_virtual_and_costs_nothing)
 {
     asx_lab_result result;
     asx_lab_options options = { .program = "sleep" };
-    CHECK_STATUS(asx_lab_run(&options, sleeps_a_year, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(sleeps_a_year, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
 }
 
@@ -197,7 +197,7 @@ static asx_lab_result replay(const buffer *trace, journal *log)
 {
     asx_lab_result result;
     asx_lab_options options = { .seed = 99, .program = "test" }; /* the recorded seed counts */
-    CHECK_STATUS(asx_lab_replay(&options, trace->bytes, trace->len, program, log, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_replay(program, log, trace->bytes, trace->len, &options, &result), ASX_OK);
     return result;
 }
 
@@ -282,9 +282,9 @@ ASX_TEST(a_difference_in_an_event_that_the_recording_lost_is_told_apart)
         buffer trace = { .len = 0 };
         asx_lab_result result;
         options.sink_ctx = &trace;
-        CHECK_STATUS(asx_lab_run(&options, says_once_then_rests, &one, &result), ASX_OK);
+        CHECK_STATUS(asx_lab_run(says_once_then_rests, &one, &options, &result), ASX_OK);
         options.sink_ctx = &(buffer){ .len = 0 };
-        CHECK_STATUS(asx_lab_replay(&options, trace.bytes, trace.len, says_once_then_rests, &other,
+        CHECK_STATUS(asx_lab_replay(says_once_then_rests, &other, trace.bytes, trace.len, &options,
                                     &result),
                      ASX_OK);
         CHECK_STATUS(result.status, same ? ASX_OK : ASX_E_DIVERGED);
@@ -304,11 +304,11 @@ ASX_TEST(a_trace_that_is_damaged_is_not_replayed)
     asx_lab_options options = { .program = "test" };
     (void)run(1, NULL, &a, &trace);
     trace.bytes[trace.len / 2] ^= 1;
-    CHECK_STATUS(asx_lab_replay(&options, trace.bytes, trace.len, program, &b, &result),
+    CHECK_STATUS(asx_lab_replay(program, &b, trace.bytes, trace.len, &options, &result),
                  ASX_E_TRACE_CORRUPT);
     CHECK_EQ(b.count, 0);
     CHECK_EQ(result.events, 77);
-    CHECK_STATUS(asx_lab_replay(&options, trace.bytes, 3, program, &b, &result),
+    CHECK_STATUS(asx_lab_replay(program, &b, trace.bytes, 3, &options, &result),
                  ASX_E_TRACE_CORRUPT);
     free(trace.bytes);
 }
@@ -334,7 +334,7 @@ ASX_TEST(what_the_sink_says_is_returned)
     buffer trace = { .fail = ASX_E_SYSTEM };
     asx_lab_result result;
     asx_lab_options options = { .program = "test", .sink = keep, .sink_ctx = &trace };
-    CHECK_STATUS(asx_lab_run(&options, program, &log, &result), ASX_E_SYSTEM);
+    CHECK_STATUS(asx_lab_run(program, &log, &options, &result), ASX_E_SYSTEM);
 }
 
 /* ---- leaks ---- */
@@ -348,7 +348,7 @@ static asx_status leaks(asx_cx *cx, void *arg)
     asx_region_options options = { .name = "r", .leaks_allowed = ((leak_arg *)arg)->allowed };
     asx_region r;
     asx_obligation o;
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
     st = asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &o);
@@ -360,11 +360,11 @@ ASX_TEST(a_leak_fails_a_lab_run_unless_its_region_allows_it)
     asx_lab_result result;
     asx_lab_options options = { .program = "leaks" };
     leak_arg arg = { .allowed = false };
-    CHECK_STATUS(asx_lab_run(&options, leaks, &arg, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(leaks, &arg, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_E_OBLIGATION_LEAKED);
     CHECK_EQ(result.leaks, 1);
     arg.allowed = true;
-    CHECK_STATUS(asx_lab_run(&options, leaks, &arg, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(leaks, &arg, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_EQ(result.leaks, 1);
 }
@@ -392,8 +392,8 @@ static asx_status waits_for_ever(asx_cx *cx, void *arg)
     asx_status st = asx_cx_region(cx, &r);
     if (st < 0)
         return st;
-    st = asx_channel_create(&r, sizeof(uint64_t), 1, &log->tx, &log->rx);
-    return st < 0 ? st : asx_channel_recv(&log->rx, cx, &message);
+    st = asx_channel_create(&r, sizeof(uint64_t), 1, NULL, &log->tx, &log->rx);
+    return st < 0 ? st : asx_channel_recv(cx, &log->rx, &message);
 }
 
 ASX_TEST(a_deadlock_ends_the_run_and_says_so)
@@ -401,7 +401,7 @@ ASX_TEST(a_deadlock_ends_the_run_and_says_so)
     asx_lab_result result;
     asx_lab_options options = { .program = "deadlock" };
     journal log = { .count = 0 };
-    CHECK_STATUS(asx_lab_run(&options, waits_for_ever, &log, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(waits_for_ever, &log, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_E_DEADLOCK);
     CHECK(result.events > 0);
 }
@@ -417,8 +417,25 @@ ASX_TEST(the_status_of_the_run_is_that_of_the_program)
 {
     asx_lab_result result;
     asx_lab_options options = { .program = "fails" };
-    CHECK_STATUS(asx_lab_run(&options, fails, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(fails, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_E_FULL);
+}
+
+ASX_TEST(without_options_a_run_has_the_defaults)
+{
+    journal a = { .count = 0 }, b = { .count = 0 };
+    buffer trace = { .len = 0 };
+    asx_lab_options keeps = { .sink = keep, .sink_ctx = &trace };
+    asx_lab_result result, same;
+    CHECK_STATUS(asx_lab_run(program, &a, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK_STATUS(asx_lab_run(program, &b, &keeps, &same), ASX_OK);
+    CHECK_EQ(result.digest, same.digest);
+    memset(&b, 0, sizeof b);
+    CHECK_STATUS(asx_lab_replay(program, &b, trace.bytes, trace.len, NULL, &result), ASX_OK);
+    CHECK_STATUS(result.status, ASX_OK);
+    CHECK_EQ(result.digest, same.digest);
+    free(trace.bytes);
 }
 
 ASX_TEST(bad_arguments_are_refused)
@@ -426,13 +443,11 @@ ASX_TEST(bad_arguments_are_refused)
     asx_lab_result result;
     asx_lab_options options = { .program = "x" };
     asx_runtime_config bad = { .stack_size = 1 };
-    CHECK_STATUS(asx_lab_run(NULL, fails, NULL, &result), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_run(&options, NULL, NULL, &result), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_run(&options, fails, NULL, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_replay(NULL, "x", 1, fails, NULL, &result), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_replay(&options, NULL, 1, fails, NULL, &result), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_replay(&options, "x", 1, NULL, NULL, &result), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_replay(&options, "x", 1, fails, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_run(NULL, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_run(fails, NULL, &options, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_replay(fails, NULL, NULL, 1, &options, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_replay(NULL, NULL, "x", 1, &options, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_replay(fails, NULL, "x", 1, &options, NULL), ASX_E_INVALID_ARGUMENT);
     options.base = &bad;
-    CHECK_STATUS(asx_lab_run(&options, fails, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_run(fails, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
 }

@@ -37,7 +37,7 @@ static asx_status one_sender(asx_cx *cx, void *arg)
 {
     for (int i = 1; i <= 4; i++) {
         asx_send_permit permit;
-        asx_status st = asx_channel_reserve(arg, cx, &permit);
+        asx_status st = asx_channel_reserve(cx, arg, &permit);
         if (st >= 0)
             st = asx_send_permit_send(&permit, &i);
         if (st < 0)
@@ -50,7 +50,7 @@ static asx_status one_receiver(asx_cx *cx, void *arg)
 {
     int value;
     for (int i = 1; i <= 4; i++) {
-        asx_status st = asx_channel_recv(arg, cx, &value);
+        asx_status st = asx_channel_recv(cx, arg, &value);
         if (st < 0)
             return st;
         CHECK_EQ(value, i);
@@ -87,15 +87,15 @@ static asx_status good_program(asx_cx *cx, void *arg)
     asx_task sleeper;
     size_t winner;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, NULL, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_defer(&r, nothing, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, nothing, NULL), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &promise), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "receiver", one_receiver, &rx), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "sender", one_sender, &tx), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, long_sleep, NULL, &sleeper), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, long_sleep, NULL, NULL, &sleeper), ASX_OK);
     const asx_branch branches[] = { { "quick", short_sleep, NULL }, { "slow", long_sleep, NULL } };
     CHECK_STATUS(asx_race(cx, branches, 2, &winner, NULL), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&sleeper, NULL), ASX_OK);
@@ -111,7 +111,7 @@ static events *record(void)
     asx_lab_options options = { .program = "good", .sink = keep, .sink_ctx = &b };
     asx_lab_result result;
     asx_trace_reader reader;
-    CHECK_STATUS(asx_lab_run(&options, good_program, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(good_program, NULL, &options, &result), ASX_OK);
     CHECK_STR_EQ(result.complaint.text, "");
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_STATUS(asx_trace_reader_init(&reader, b.at, b.len), ASX_OK);
@@ -389,7 +389,7 @@ static asx_lab_result lab(asx_task_fn fn, void *arg)
 {
     asx_lab_options options = { .program = "oracles" };
     asx_lab_result result;
-    CHECK_STATUS(asx_lab_run(&options, fn, arg, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(fn, arg, &options, &result), ASX_OK);
     return result;
 }
 
@@ -398,7 +398,7 @@ static asx_status forget(asx_cx *cx, void *arg)
     asx_region r;
     asx_obligation promise;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &promise), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -419,7 +419,7 @@ typedef struct pair {
 static asx_status wait_for_message(asx_cx *cx, void *arg)
 {
     int message;
-    return asx_channel_recv(&((pair *)arg)->rx, cx, &message);
+    return asx_channel_recv(cx, &((pair *)arg)->rx, &message);
 }
 
 static asx_status nobody_sends(asx_cx *cx, void *arg)
@@ -427,8 +427,8 @@ static asx_status nobody_sends(asx_cx *cx, void *arg)
     asx_region r;
     pair p;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &p.tx, &p.rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "receiver", wait_for_message, &p), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -470,7 +470,7 @@ static asx_status hold_and_wait(asx_cx *cx, void *arg)
 {
     pair *p = arg;
     asx_send_permit permit;
-    asx_status st = asx_channel_reserve(&p->tx, cx, &permit);
+    asx_status st = asx_channel_reserve(cx, &p->tx, &permit);
     if (st >= 0)
         st = asx_join(cx, &p->tasks[1], NULL);
     return st;
@@ -481,7 +481,7 @@ static asx_status want_room(asx_cx *cx, void *arg)
     pair *p = arg;
     int message = 1;
     (void)asx_yield(cx);
-    return asx_channel_send(&p->tx, cx, &message);
+    return asx_channel_send(cx, &p->tx, &message);
 }
 
 static asx_status futurelock(asx_cx *cx, void *arg)
@@ -489,10 +489,10 @@ static asx_status futurelock(asx_cx *cx, void *arg)
     asx_region r;
     pair p;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &p.tx, &p.rx), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, hold_and_wait, &p, &p.tasks[0]), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, want_room, &p, &p.tasks[1]), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, hold_and_wait, &p, NULL, &p.tasks[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, want_room, &p, NULL, &p.tasks[1]), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
 
@@ -520,7 +520,7 @@ ASX_TEST(an_explored_deadlock_names_who_holds_an_obligation)
     int named = 0;
     asx_explore_options options = { .on_failure = on_deadlock, .ctx = &named };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, futurelock_explored, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(futurelock_explored, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.deadlocks, 2); /* or it waits for room itself */
     CHECK_EQ(named, 1);
 }
@@ -537,7 +537,7 @@ static asx_status spinners(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "one", spin, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "two", spin, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -561,9 +561,9 @@ ASX_TEST(a_program_that_does_something_else_the_second_time_is_not_deterministic
     asx_lab_options options = { .program = "twice", .twice = true };
     asx_lab_result result;
     int counter = 0;
-    CHECK_STATUS(asx_lab_run(&options, good_program, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(good_program, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
-    CHECK_STATUS(asx_lab_run(&options, count_up, &counter, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(count_up, &counter, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_E_DIVERGED);
     CHECK_EQ(result.complaint.oracle, ASX_ORACLE_DETERMINISM);
     CHECK_EQ(result.divergence.recorded.a, 0);
@@ -610,8 +610,8 @@ static asx_status ghosts(asx_cx *cx, void *arg)
                                  : ghost_case == 5 || ghost_case == 8 ? ASX_GHOST_OBLIGATION
                                                                       : ASX_GHOST_SHARED;
     bool owns = ghost_case == 4 || ghost_case == 6;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, toucher, NULL, &other), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, toucher, NULL, NULL, &other), ASX_OK);
     if (owns)
         CHECK_STATUS(asx_ghost_adopt(cx, &thing), ASX_OK);
     else
@@ -737,7 +737,7 @@ static void ghosts_explored(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     turn_taken = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "never", touches_in_turn, &thing), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "second", touches_in_turn, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -746,7 +746,7 @@ static void ghosts_explored(asx_cx *cx, void *arg)
 ASX_TEST(oracles_are_asked_in_every_execution)
 {
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(NULL, ghosts_explored, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(ghosts_explored, NULL, NULL, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_EQ(result.totals.executions, 3);
     CHECK_EQ(result.totals.bugs, 1); /* in one order only */
@@ -774,7 +774,7 @@ static void ghost_pairs(asx_cx *cx, void *arg)
     asx_region r;
     int here;
     void *object = &here;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     if (p->in_region)
         CHECK_STATUS(asx_region_alloc(&r, sizeof here, &object), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "first", p->first, object), ASX_OK);
@@ -796,7 +796,7 @@ ASX_TEST(what_is_said_of_an_object_is_said_in_every_order)
         for (uint32_t jobs = 1; jobs <= 2; jobs++) {
             asx_explore_options options = { .jobs = jobs };
             asx_explore_result result;
-            CHECK_STATUS(asx_explore(&options, ghost_pairs, (void *)&rows[i].pair, &result),
+            CHECK_STATUS(asx_explore(ghost_pairs, (void *)&rows[i].pair, &options, &result),
                          ASX_OK);
             CHECK_STATUS(result.status, ASX_OK);
             CHECK_EQ(result.totals.executions, rows[i].executions);
@@ -834,7 +834,7 @@ static void racing(asx_cx *cx, void *arg)
     if (arg != NULL)
         CHECK_STATUS(asx_lab_race_free(cx), ASX_OK);
     asx_lab_store_at(cx, &cell, sizeof cell, 0, "before"); /* ordered by the start */
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", accesses, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", accesses, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -855,7 +855,7 @@ ASX_TEST(accesses_that_nothing_orders_are_a_data_race)
     asx_explore_options options = { .on_failure = on_race };
     asx_explore_result result;
     for (race_case = 0; race_case < 4; race_case++) {
-        CHECK_STATUS(asx_explore(&options, racing, &cell, &result), ASX_OK);
+        CHECK_STATUS(asx_explore(racing, &cell, &options, &result), ASX_OK);
         CHECK(result.complete);
         bool races = race_case == 0 || race_case == 2;
         CHECK_EQ(result.totals.bugs, races ? result.totals.executions : 0);
@@ -864,7 +864,7 @@ ASX_TEST(accesses_that_nothing_orders_are_a_data_race)
     CHECK(strstr(race_text, "data-race: 1 a ") != NULL); /* the names that the lanes have */
     CHECK(strstr(race_text, " with 2 b, ") != NULL);
     race_case = 0;
-    CHECK_STATUS(asx_explore(NULL, racing, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(racing, NULL, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 0); /* nobody asked */
 }
 
@@ -872,7 +872,7 @@ static asx_status sends_ready(asx_cx *cx, void *arg)
 {
     int one = 1;
     asx_lab_store_at(cx, &cell, sizeof cell, 5, "store");
-    return asx_channel_send(&((pair *)arg)->tx, cx, &one);
+    return asx_channel_send(cx, &((pair *)arg)->tx, &one);
 }
 
 static asx_status by_message(asx_cx *cx, void *arg)
@@ -881,11 +881,11 @@ static asx_status by_message(asx_cx *cx, void *arg)
     pair p;
     int message;
     CHECK_STATUS(asx_lab_race_free(cx), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &p.tx, &p.rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "sender", sends_ready, &p), ASX_OK);
     if (*(bool *)arg)
-        CHECK_STATUS(asx_channel_recv(&p.rx, cx, &message), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, &p.rx, &message), ASX_OK);
     else
         CHECK_STATUS(asx_yield(cx), ASX_OK);
     (void)asx_lab_load_at(cx, &cell, sizeof cell, "load");
@@ -912,7 +912,7 @@ static void spins_explored(asx_cx *cx, void *arg)
 ASX_TEST(a_livelock_ends_an_exploration)
 {
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(NULL, spins_explored, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(spins_explored, NULL, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 1);
     CHECK(!result.complete);
 }

@@ -27,7 +27,7 @@ static void is_noticed(asx_task_fn program)
 {
     asx_lab_options options = { .program = "planted" };
     asx_lab_result result;
-    (void)asx_lab_run(&options, program, NULL, &result);
+    (void)asx_lab_run(program, NULL, &options, &result);
     asx_test_fail(__FILE__, __LINE__, "it was not looked at: %s", result.complaint.text);
 }
 
@@ -58,7 +58,7 @@ static asx_status close_miscounted(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "forgotten", sleep_long, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     forget_tasks(record_of(&r), 1);
@@ -115,7 +115,7 @@ static asx_status finalizer_left_out(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, nothing, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, nothing, NULL), ASX_OK);
     record_of(&r)->finalizers->next = NULL;
@@ -128,7 +128,7 @@ static asx_status finalizer_run_again(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, nothing, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, nothing, NULL), ASX_OK);
     asx__finalizer *last = record_of(&r)->finalizers;
@@ -158,8 +158,8 @@ static asx_status cancel_not_acknowledged(asx_cx *cx, void *arg)
     asx_task victim;
     asx__task *record;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, sleep_long, NULL, &victim), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, sleep_long, NULL, NULL, &victim), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&victim, NULL), ASX_OK);
     CHECK_STATUS(asx__task_resolve(&victim, &record), ASX_OK);
@@ -186,8 +186,8 @@ static asx_status timer_forgotten(asx_cx *cx, void *arg)
     asx_task sleeper;
     asx__task *record;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, sleep_by_poll, NULL, &sleeper), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, sleep_by_poll, NULL, NULL, &sleeper), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx__task_resolve(&sleeper, &record), ASX_OK);
     CHECK(asx_timer_cancel(&cx->rt_->timers, &record->sleep));
@@ -208,7 +208,7 @@ static asx_status clock_runs_ahead(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "sleeper", sleep_long, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx__virtual_clock_set(&cx->rt_->virtual_, cx->rt_->now + ASX_SEC), ASX_OK);
@@ -219,7 +219,7 @@ ASX_TEST(a_run_that_ends_before_its_tasks_leaks_them)
 {
     asx_lab_options options = { .program = "planted" };
     asx_lab_result result;
-    (void)asx_lab_run(&options, clock_runs_ahead, NULL, &result);
+    (void)asx_lab_run(clock_runs_ahead, NULL, &options, &result);
     printf("   %s: %s\n", asx_oracle_str(result.complaint.oracle), result.complaint.text);
     CHECK_STR_EQ(asx_oracle_str(result.complaint.oracle), "task-leak");
 }
@@ -229,7 +229,7 @@ ASX_TEST(a_run_that_ends_before_its_tasks_leaks_them)
 static asx_status send_one(asx_cx *cx, asx_channel_sender *tx, int value)
 {
     asx_send_permit permit;
-    asx_status st = asx_channel_reserve(tx, cx, &permit);
+    asx_status st = asx_channel_reserve(cx, tx, &permit);
     return st < 0 ? st : asx_send_permit_send(&permit, &value);
 }
 
@@ -239,7 +239,7 @@ static asx_status send_one(asx_cx *cx, asx_channel_sender *tx, int value)
 static asx_status receive_one(asx_cx *cx, void *arg)
 {
     int value;
-    return asx_channel_recv(arg, cx, &value);
+    return asx_channel_recv(cx, arg, &value);
 }
 
 static asx_status receiver_forgotten(asx_cx *cx, void *arg)
@@ -248,8 +248,8 @@ static asx_status receiver_forgotten(asx_cx *cx, void *arg)
     asx_channel_sender tx;
     asx_channel_receiver rx;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, NULL, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "receiver", receive_one, &rx), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK(rx.channel_->receiver != NULL);
@@ -274,8 +274,8 @@ static asx_status messages_swapped(asx_cx *cx, void *arg)
     asx_channel_receiver rx;
     int value;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, NULL, &tx, &rx), ASX_OK);
     CHECK_STATUS(send_one(cx, &tx, 1), ASX_OK);
     CHECK_STATUS(send_one(cx, &tx, 2), ASX_OK);
     asx__message_mark *first = asx__slot_mark(rx.channel_, 0);
@@ -283,7 +283,7 @@ static asx_status messages_swapped(asx_cx *cx, void *arg)
     asx__message_mark kept = *first;
     *first = *second;
     *second = kept;
-    CHECK_STATUS(asx_channel_recv(&rx, cx, &value), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &rx, &value), ASX_OK);
     has_complained(cx, ASX_ORACLE_CHANNEL);
     return ASX_OK;
 }

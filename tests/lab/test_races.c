@@ -49,7 +49,7 @@ static void take(asx_cx *cx, unsigned who, asx_mutex_guard *guard)
     if (how == LOCK || how == WRONG_LOCK)
         CHECK_STATUS(asx_lab_mutex_lock(cx, &locks[how == WRONG_LOCK ? who : 0]), ASX_OK);
     if (how == MUTEX)
-        CHECK_STATUS(asx_mutex_lock(&mutex, cx, guard), ASX_OK);
+        CHECK_STATUS(asx_mutex_lock(cx, &mutex, guard), ASX_OK);
 }
 
 static void give_back(asx_cx *cx, unsigned who, asx_mutex_guard *guard)
@@ -79,7 +79,7 @@ static asx_status writer(asx_cx *cx, void *arg)
     int message = 1;
     (void)arg;
     if (is_once())
-        CHECK_STATUS(asx_once_call(&once, cx, writes, NULL), ASX_OK);
+        CHECK_STATUS(asx_once_call(cx, &once, writes, NULL), ASX_OK);
     if (how == ONCE || how == ONCE_LOOK)
         return ASX_OK;
     if (how == END_TOO_EARLY)
@@ -90,7 +90,7 @@ static asx_status writer(asx_cx *cx, void *arg)
     if (how == FLAG_TOO_EARLY)
         asx_lab_store(cx, &flag, 1);
     if (how == MESSAGE_TOO_EARLY)
-        CHECK_STATUS(asx_channel_send(&tx, cx, &message), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &tx, &message), ASX_OK);
     if (how == AFTER_START || how == BEFORE_READER)
         return ASX_OK;
     writer_line = __LINE__ + 2;
@@ -105,7 +105,7 @@ static asx_status writer(asx_cx *cx, void *arg)
     if (how == SPIN_LOCK)
         asx_lab_store(cx, &spin, 0);
     if (how == MESSAGE)
-        CHECK_STATUS(asx_channel_send(&tx, cx, &message), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &tx, &message), ASX_OK);
     if (how == CANCEL)
         CHECK_STATUS(asx_task_cancel(&reader_task, NULL), ASX_OK);
     if (how == END)
@@ -127,14 +127,14 @@ static asx_status reader(asx_cx *cx, void *arg)
     if (how == SPIN_LOCK && !asx_lab_cas(cx, &spin, 0, 1))
         return ASX_OK;
     if (how == MESSAGE || how == MESSAGE_TOO_EARLY)
-        CHECK_STATUS(asx_channel_recv(&rx, cx, &message), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, &rx, &message), ASX_OK);
     if (how == ONCE || how == ONCE_BESIDE)
-        CHECK_STATUS(asx_once_call(&once, cx, writes, NULL), ASX_OK);
+        CHECK_STATUS(asx_once_call(cx, &once, writes, NULL), ASX_OK);
     if (how == ONCE_LOOK && (asx_once_is_done(&once, &done) != ASX_OK || !done))
         return ASX_OK;
     if (how == END || how == END_TOO_EARLY)
-        CHECK_STATUS(asx_channel_recv(&rx, cx, &message), ASX_E_DISCONNECTED);
-    if (how == CLOSED && asx_channel_try_send(&tx, cx, &(int){ 1 }) != ASX_E_DISCONNECTED)
+        CHECK_STATUS(asx_channel_recv(cx, &rx, &message), ASX_E_DISCONNECTED);
+    if (how == CLOSED && asx_channel_try_send(cx, &tx, &(int){ 1 }) != ASX_E_DISCONNECTED)
         return ASX_OK;
     if ((how == CANCEL && asx_checkpoint(cx) != ASX_E_CANCELLED) || how == JOIN)
         return ASX_OK;
@@ -163,15 +163,15 @@ static void two_tasks(asx_cx *cx, void *arg)
     memset(locks, 0, sizeof locks);
     if (how != AFTER_START)
         asx_lab_write(cx, &data, 0); /* the start orders this */
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     if (how == MUTEX)
-        CHECK_STATUS(asx_mutex_create(&r, "m", &mutex), ASX_OK);
+        CHECK_STATUS(asx_mutex_create(&r, &(asx_mutex_options){ .name = "m" }, &mutex), ASX_OK);
     if (is_once())
-        CHECK_STATUS(asx_once_create(&r, "o", &once), ASX_OK);
+        CHECK_STATUS(asx_once_create(&r, &(asx_once_options){ .name = "o" }, &once), ASX_OK);
     if (how == MESSAGE || how == MESSAGE_TOO_EARLY || how >= END)
-        CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &options, reader, NULL, &reader_task), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &options, writer, NULL, &writer_task), ASX_OK);
+        CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, reader, NULL, &options, &reader_task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, writer, NULL, &options, &writer_task), ASX_OK);
     if (how == JOIN)
         CHECK_STATUS(asx_join(cx, &writer_task, NULL), ASX_OK);
     if (how == AFTER_START)
@@ -206,7 +206,7 @@ static bool complains(asx_lab_fn fn, uint64_t seed)
     asx_lab_options options = { .seed = seed };
     lab_body body = { fn };
     asx_lab_result result;
-    CHECK_STATUS(asx_lab_run(&options, lab_main, &body, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(lab_main, &body, &options, &result), ASX_OK);
     bool complained = result.status == ASX_E_ORACLE;
     CHECK(complained == (result.complaint.oracle == ASX_ORACLE_DATA_RACE));
     if (complained)
@@ -222,7 +222,7 @@ static uint64_t races(way which, asx_explore_mode mode)
     asx_explore_result result;
     how = which;
     told[0] = '\0';
-    CHECK_STATUS(asx_explore(&options, two_tasks, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(two_tasks, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK(result.complete);
     executions = result.totals.executions;
@@ -278,7 +278,7 @@ ASX_TEST(plain_accesses_are_not_scheduled)
 {
     asx_explore_result result;
     how = BOTH_READ;
-    CHECK_STATUS(asx_explore(NULL, two_tasks, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(two_tasks, NULL, NULL, &result), ASX_OK);
     CHECK_EQ(result.totals.executions, 1);
     CHECK_EQ(result.totals.steps, 0);
 }
@@ -325,16 +325,17 @@ static void make(asx_region *r)
     int zero = 0;
     CHECK_STATUS(asx_mutex_create(r, NULL, &by.mutex), ASX_OK);
     CHECK_STATUS(asx_rwlock_create(r, NULL, &by.rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(r, NULL, 0, &by.semaphore), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(r, 0, NULL, &by.semaphore), ASX_OK);
     CHECK_STATUS(asx_condition_create(r, NULL, &by.condition), ASX_OK);
     CHECK_STATUS(asx_notify_create(r, NULL, &by.notify), ASX_OK);
-    CHECK_STATUS(asx_barrier_create(r, NULL, 2, &by.barrier), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(r, 2, NULL, &by.barrier), ASX_OK);
     CHECK_STATUS(asx_oneshot_create(r, sizeof(int), NULL, &by.one_tx, &by.one_rx), ASX_OK);
-    CHECK_STATUS(asx_watch_create(r, NULL, sizeof(int), &zero, &by.watch), ASX_OK);
-    CHECK_STATUS(asx_broadcast_create(r, NULL, sizeof(int), 1, &by.cast), ASX_OK);
+    CHECK_STATUS(asx_watch_create(r, sizeof(int), &zero, NULL, &by.watch), ASX_OK);
+    CHECK_STATUS(asx_broadcast_create(r, sizeof(int), 1, NULL, &by.cast), ASX_OK);
     CHECK_STATUS(asx_broadcast_subscribe(&by.cast, &by.cast_rx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_create(r, sizeof(int), by.way != 3, &by.many_tx, &by.many_rx), ASX_OK);
-    CHECK_STATUS(asx_channel_create(r, sizeof(int), 1, &by.tx, &by.rx), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(r, sizeof(int), by.way != 3, NULL, &by.many_tx,
+                                 &by.many_rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(r, sizeof(int), 1, NULL, &by.tx, &by.rx), ASX_OK);
     by.ready = false;
 }
 
@@ -345,7 +346,7 @@ static asx_status says_so(asx_cx *cx, void *arg)
     int message = 1;
     (void)arg;
     if (by.which == RWLOCK)
-        CHECK_STATUS(asx_rwlock_write(&by.rwlock, cx, &held), ASX_OK);
+        CHECK_STATUS(asx_rwlock_write(cx, &by.rwlock, &held), ASX_OK);
     asx_lab_write(cx, &data, 1);
     switch (by.which) {
     case RWLOCK:
@@ -353,14 +354,14 @@ static asx_status says_so(asx_cx *cx, void *arg)
     case SEMAPHORE:
         return asx_semaphore_add(&by.semaphore, 1);
     case CONDITION:
-        CHECK_STATUS(asx_mutex_lock(&by.mutex, cx, &guard), ASX_OK);
+        CHECK_STATUS(asx_mutex_lock(cx, &by.mutex, &guard), ASX_OK);
         by.ready = true;
         CHECK_STATUS(asx_condition_signal(&by.condition), ASX_OK);
         return asx_mutex_unlock(&guard);
     case NOTIFY:
         return asx_notify_one(&by.notify);
     case BARRIER:
-        return asx_barrier_wait(&by.barrier, cx, NULL);
+        return asx_barrier_wait(cx, &by.barrier, NULL);
     case ONESHOT:
         return asx_oneshot_send(&by.one_tx, &message);
     case WATCH:
@@ -368,9 +369,9 @@ static asx_status says_so(asx_cx *cx, void *arg)
     case BROADCAST:
         return asx_broadcast_send(&by.cast, &message, NULL);
     case MPMC:
-        return asx_mpmc_send(&by.many_tx, cx, &message);
+        return asx_mpmc_send(cx, &by.many_tx, &message);
     default:
-        return asx_channel_send(&by.tx, cx, &message);
+        return asx_channel_send(cx, &by.tx, &message);
     }
 }
 
@@ -382,28 +383,28 @@ static asx_status wait_for_it(asx_cx *cx, asx_rwlock_guard *held)
     int message;
     switch (by.which) {
     case RWLOCK:
-        return asx_rwlock_read(&by.rwlock, cx, held);
+        return asx_rwlock_read(cx, &by.rwlock, held);
     case SEMAPHORE:
-        return asx_semaphore_acquire(&by.semaphore, cx, 1, &permit);
+        return asx_semaphore_acquire(cx, &by.semaphore, 1, &permit);
     case CONDITION:
-        CHECK_STATUS(asx_mutex_lock(&by.mutex, cx, &guard), ASX_OK);
+        CHECK_STATUS(asx_mutex_lock(cx, &by.mutex, &guard), ASX_OK);
         while (!by.ready)
-            CHECK_STATUS(asx_condition_wait(&by.condition, cx, &guard), ASX_OK);
+            CHECK_STATUS(asx_condition_wait(cx, &by.condition, &guard), ASX_OK);
         return asx_mutex_unlock(&guard);
     case NOTIFY:
-        return asx_notify_wait(&by.notify, cx);
+        return asx_notify_wait(cx, &by.notify);
     case BARRIER:
-        return asx_barrier_wait(&by.barrier, cx, NULL);
+        return asx_barrier_wait(cx, &by.barrier, NULL);
     case ONESHOT:
-        return asx_oneshot_recv(&by.one_rx, cx, &message);
+        return asx_oneshot_recv(cx, &by.one_rx, &message);
     case WATCH:
-        return asx_watch_changed(&by.watch, cx, &seen, &message);
+        return asx_watch_changed(cx, &by.watch, &seen, &message);
     case BROADCAST:
-        return asx_broadcast_recv(&by.cast_rx, cx, &message, NULL);
+        return asx_broadcast_recv(cx, &by.cast_rx, &message, NULL);
     case MPMC:
-        return asx_mpmc_recv(&by.many_rx, cx, &message);
+        return asx_mpmc_recv(cx, &by.many_rx, &message);
     default:
-        return asx_channel_recv(&by.rx, cx, &message);
+        return asx_channel_recv(cx, &by.rx, &message);
     }
 }
 
@@ -421,7 +422,7 @@ static void two_with_an_object(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     asx_lab_write(cx, &data, 0);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     make(&r);
     CHECK_STATUS(asx_spawn(&r, "reader", hears_of_it, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "writer", says_so, NULL), ASX_OK);
@@ -435,7 +436,7 @@ static int complaints(asx_lab_fn fn)
     asx_explore_result explored;
     int found = 0;
     told[0] = '\0';
-    CHECK_STATUS(asx_explore(&options, fn, NULL, &explored), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &options, &explored), ASX_OK);
     CHECK_STATUS(explored.status, ASX_OK);
     CHECK(explored.complete);
     found += explored.totals.bugs != 0;
@@ -487,14 +488,14 @@ static asx_status send_to_channel(asx_cx *cx)
     asx_status st = ASX_OK;
     switch (by.way) {
     case 0: /* there is room for one */
-        st = asx_channel_send(&by.tx, cx, &message);
-        return st == ASX_OK ? asx_channel_send(&by.tx, cx, &message) : st;
+        st = asx_channel_send(cx, &by.tx, &message);
+        return st == ASX_OK ? asx_channel_send(cx, &by.tx, &message) : st;
     case 1:
-        return asx_channel_try_send(&by.tx, cx, &message);
+        return asx_channel_try_send(cx, &by.tx, &message);
     case 2:
-        return asx_channel_send_evict_oldest(&by.tx, cx, &message, NULL, &did);
+        return asx_channel_send_evict_oldest(cx, &by.tx, &message, NULL, &did);
     default:
-        st = asx_channel_try_reserve(&by.tx, cx, &permit);
+        st = asx_channel_try_reserve(cx, &by.tx, &permit);
         if (st == ASX_OK && by.way == 4)
             return asx_send_permit_send(&permit, &message);
         if (st == ASX_OK)
@@ -517,8 +518,8 @@ static asx_status send_to_it(asx_cx *cx)
                            : asx_broadcast_close(&by.cast);
     case MPMC:
         for (int i = 0; i < 2 && by.way != 1 && st == ASX_OK; i++)
-            st = asx_mpmc_send(&by.many_tx, cx, &message);
-        return by.way == 1 ? asx_mpmc_try_send(&by.many_tx, cx, &message) : st;
+            st = asx_mpmc_send(cx, &by.many_tx, &message);
+        return by.way == 1 ? asx_mpmc_try_send(cx, &by.many_tx, &message) : st;
     default:
         return send_to_channel(cx);
     }
@@ -534,15 +535,15 @@ static asx_status receive_from_it(asx_cx *cx)
         return wait_for_it(cx, &held);
     switch (by.which) {
     case ONESHOT:
-        return asx_oneshot_try_recv(&by.one_rx, &message);
+        return asx_oneshot_try_recv(cx, &by.one_rx, &message);
     case BROADCAST:
-        return by.way == 1 ? asx_broadcast_try_recv(&by.cast_rx, &message, NULL)
+        return by.way == 1 ? asx_broadcast_try_recv(cx, &by.cast_rx, &message, NULL)
                            : asx_broadcast_subscribe(&by.cast, &again);
     case MPMC:
-        return asx_mpmc_try_recv(&by.many_rx, cx, &message);
+        return asx_mpmc_try_recv(cx, &by.many_rx, &message);
     default:
-        return by.way == 1 ? asx_channel_try_recv(&by.rx, &message)
-                           : asx_channel_recv_with_ack(&by.rx, cx, &message, &ack);
+        return by.way == 1 ? asx_channel_try_recv(cx, &by.rx, &message)
+                           : asx_channel_recv_with_ack(cx, &by.rx, &message, &ack);
     }
 }
 
@@ -562,7 +563,7 @@ static void two_with_an_end(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     asx_lab_write(cx, &data, 0);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     make(&r);
     CHECK_STATUS(asx_spawn(&r, "finds", finds_it, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "ends", ends_it, NULL), ASX_OK);
@@ -603,7 +604,7 @@ static void is_woken(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_cx_waker(cx, &waker), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "wakes", wakes, NULL), ASX_OK);
     CHECK_STATUS(asx_wait_external(cx), ASX_OK);

@@ -187,7 +187,7 @@ static asx_status spawns_turns(asx_cx *cx, void *)
     asx_region r;
     unsigned numbers[8];
     check_clean();
-    CHECK(asx_region_open(cx, &r, nullptr) == ASX_OK);
+    CHECK(asx_region_open(cx, nullptr, &r) == ASX_OK);
     for (unsigned i = 0; i < 8; i++) {
         numbers[i] = i;
         CHECK(asx_spawn(&r, "turns", turns, &numbers[i]) == ASX_OK);
@@ -277,7 +277,7 @@ static asx_status outlives_panics(asx_cx *cx, void *)
         asx_region r;
         asx_region_options options = asx_region_options();
         options.policy = ASX_POLICY_COLLECT;
-        CHECK(asx_region_open(cx, &r, &options) == ASX_OK);
+        CHECK(asx_region_open(cx, &options, &r) == ASX_OK);
         CHECK(asx_defer(&r, clean_cleanup, nullptr) == ASX_OK);
         if (i == 0)
             CHECK(asx_spawn(&r, "panics", panics, nullptr) == ASX_OK);
@@ -318,7 +318,7 @@ static asx_status throws_in_turn(asx_cx *cx, void *)
 {
     asx_region r;
     int left[2] = { 50, 50 };
-    CHECK(asx_region_open(cx, &r, nullptr) == ASX_OK);
+    CHECK(asx_region_open(cx, nullptr, &r) == ASX_OK);
     CHECK(asx_spawn_poll(&r, "a", throws_polled, &left[0]) == ASX_OK);
     CHECK(asx_spawn_poll(&r, "b", throws_polled, &left[1]) == ASX_OK);
     CHECK(asx_region_close(&r, ASX_OK) == ASX_OK);
@@ -351,7 +351,7 @@ static asx_status fetches(asx_cx *cx, void *)
 {
     asx_region r;
     std::exception_ptr sent;
-    CHECK(asx_region_open(cx, &r, nullptr) == ASX_OK);
+    CHECK(asx_region_open(cx, nullptr, &r) == ASX_OK);
     CHECK(asx_spawn(&r, "fails", fails, &sent) == ASX_OK);
     CHECK(asx_region_close(&r, ASX_OK) == ASX_OK);
     try {

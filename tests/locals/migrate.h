@@ -67,9 +67,9 @@ static inline void suspend(asx_cx *cx, struct member *me)
         CHECK(asx_sleep(cx, 20 * ASX_US) == ASX_OK);
     } else {
         unsigned message = me->step, got = 0;
-        asx_status st = asx_channel_send(&me->to_partner, cx, &message);
+        asx_status st = asx_channel_send(cx, &me->to_partner, &message);
         CHECK(st == ASX_OK || st == ASX_E_DISCONNECTED); /* it may have seen enough */
-        st = asx_channel_recv(&me->mine, cx, &got);
+        st = asx_channel_recv(cx, &me->mine, &got);
         CHECK(st == ASX_OK || st == ASX_E_DISCONNECTED);
     }
     me->step++;
@@ -91,13 +91,13 @@ static inline asx_status crowd_run(asx_cx *cx, void *arg)
     struct crowd *crowd = (struct crowd *)arg;
     asx_region r;
     asx_channel_sender tx[CROWD];
-    CHECK(asx_region_open(cx, &r, NULL) == ASX_OK);
+    CHECK(asx_region_open(cx, NULL, &r) == ASX_OK);
     for (unsigned i = 0; i < CROWD; i++) {
         struct member *m = &crowd->members[i];
         m->crowd = crowd;
         m->number = i;
         m->step = i;
-        CHECK(asx_channel_create(&r, sizeof(unsigned), 1, &tx[i], &m->mine) == ASX_OK);
+        CHECK(asx_channel_create(&r, sizeof(unsigned), 1, NULL, &tx[i], &m->mine) == ASX_OK);
     }
     for (unsigned i = 0; i < CROWD; i++)
         crowd->members[i].to_partner = tx[i ^ 1u];

@@ -133,9 +133,10 @@ static asx_status has_pinned_child(asx_cx *cx, void *arg)
     asx_region r;
     asx_task task;
     asx_spawn_options pinned = { .name = "stays", .flags = ASX_PINNED };
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&r, sizeof(unsigned), 1, &child.to_partner, &child.mine), ASX_OK);
-    CHECK_EQ(asx_spawn_task(&r, &pinned, keeps, &child, &task), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, sizeof(unsigned), 1, NULL, &child.to_partner,
+                                &child.mine), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, keeps, &child, &pinned, &task), ASX_OK);
     while (crowd_goes_on(me))
         suspend(cx, me);
     return asx_region_close(&r, ASX_OK);

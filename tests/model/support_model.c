@@ -387,7 +387,7 @@ static void run_threads(asx_cx *cx)
 {
     static const char *const names[MODEL_THREADS_MAX] = { "A", "B", "C", "D" };
     asx_region region;
-    CHECK_EQ(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &region), ASX_OK);
     for (uint32_t i = 0; i < m.program->threads; i++)
         CHECK_EQ(asx_spawn(&region, names[i], thread_main, (void *)(uintptr_t)i), ASX_OK);
     CHECK_EQ(asx_region_close(&region, ASX_OK), ASX_OK);
@@ -444,7 +444,7 @@ static void explore(const model_program *program, const asx_explore_options *opt
     if (m.weak == NULL)
         m.weak = asx__weak_create();
     CHECK(m.weak != NULL);
-    CHECK_EQ(asx_explore(options, test_main, NULL, &result), ASX_OK);
+    CHECK_EQ(asx_explore(test_main, NULL, options, &result), ASX_OK);
     m.program = NULL;
     m.self = NOBODY;
     if (result.status < 0)
@@ -485,7 +485,7 @@ void model_shrink(const model_program *program, model_result *result)
                                 .site = copy(result->site), .schedule = copy(result->schedule),
                                 .interleaving = copy(result->trace) };
     m.program = program;
-    CHECK_EQ(asx_lab_shrink(&options, 300, test_main, NULL, &finding), ASX_OK);
+    CHECK_EQ(asx_lab_shrink(&finding, test_main, NULL, 300, &options), ASX_OK);
     m.program = NULL;
     (void)snprintf(result->trace, sizeof result->trace, "%s", finding.interleaving);
     (void)snprintf(result->schedule, sizeof result->schedule, "%s", finding.schedule);

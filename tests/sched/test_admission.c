@@ -9,7 +9,7 @@ static asx_status refuses(asx_cx *cx, void *arg)
     asx_region_options options = { .tasks_max = 2, .regions_max = 1, .obligations_max = 1 };
     uint64_t ms = ASX_MS;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", kit_sleeper, &ms), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", kit_sleeper, &ms), ASX_OK);
     asx_stats before = kit_stats(asx_cx_runtime(cx));
@@ -17,13 +17,13 @@ static asx_status refuses(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&r, "c", kit_returns, NULL), ASX_E_ADMISSION_CLOSED);
     asx_stats after = kit_stats(asx_cx_runtime(cx));
     CHECK_SAME_STATS(before, after);
-    CHECK_STATUS(asx_region_open_in(cx, &r, &child, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &r, NULL, &child), ASX_OK);
     before = kit_stats(asx_cx_runtime(cx));
-    CHECK_STATUS(asx_region_open_in(cx, &r, &more, NULL), ASX_E_ADMISSION_CLOSED);
+    CHECK_STATUS(asx_region_open_in(cx, &r, NULL, &more), ASX_E_ADMISSION_CLOSED);
     after = kit_stats(asx_cx_runtime(cx));
     CHECK_SAME_STATS(before, after);
     CHECK_STATUS(asx_region_close(&child, ASX_OK), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &r, &child, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &r, NULL, &child), ASX_OK);
     CHECK_STATUS(asx_region_close(&child, ASX_OK), ASX_OK);
     asx_obligation o, p;
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &o), ASX_OK);
@@ -103,8 +103,8 @@ static asx_status waits_for_room(asx_cx *cx, void *arg)
     asx_region spawners;
     asx_region_options options = { .tasks_max = 3, .admission = ASX_ADMISSION_WAIT };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &c.r, &options), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &spawners, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &c.r), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &spawners), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_spawn(&spawners, "sp", spawns_many, &c), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&spawners, "poll", spawns_many_poll, &p), ASX_OK);
@@ -134,12 +134,12 @@ static asx_status closes_on_waiters(asx_cx *cx, void *arg)
     asx_task a, b;
     asx_region_options options = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &spawners,
-                                 &(asx_region_options){ .policy = ASX_POLICY_COLLECT }), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT },
+                                 &spawners), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&spawners, NULL, spawn_once, &r, &a), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&spawners, NULL, spawn_once, &r, &b), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&spawners, spawn_once, &r, NULL, &a), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&spawners, spawn_once, &r, NULL, &b), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&a, NULL), ASX_OK); /* a wait like any other */
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
@@ -171,15 +171,15 @@ static asx_status room_in_a_closed_region(asx_cx *cx, void *arg)
     asx_join_result result;
     asx_region_options options = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &spawners,
-                                 &(asx_region_options){ .policy = ASX_POLICY_COLLECT }), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT },
+                                 &spawners), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "s", yields_once, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&spawners, NULL, spawn_once, &r, &t), ASX_OK); /* s t */
+    CHECK_STATUS(asx_spawn_task(&spawners, spawn_once, &r, NULL, &t), ASX_OK); /* s t */
     CHECK_STATUS(asx_yield(cx), ASX_OK);                                       /* s; t waits */
     CHECK_STATUS(asx_yield(cx), ASX_OK);                                       /* t; s has ended */
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &other, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &other), ASX_OK);
     CHECK_EQ((uint32_t)other.id.word, (uint32_t)r.id.word); /* the same record */
     CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
     CHECK_STR_EQ(said(), "ASX_E_STALE_HANDLE");
@@ -205,13 +205,13 @@ static asx_status ceiling_after_waiting(asx_cx *cx, void *arg)
     uint64_t ms = ASX_MS, more = 5 * ASX_MS;
     (void)arg;
     CHECK_STATUS(asx_cx_waker(cx, &waker), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &spawners,
-                                 &(asx_region_options){ .policy = ASX_POLICY_COLLECT }), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT },
+                                 &spawners), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "s", kit_sleeper, &ms), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&spawners, NULL, spawn_once, &r, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&spawners, spawn_once, &r, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK); /* the spawner waits now; three tasks live */
-    CHECK_STATUS(asx_region_open(cx, &fill, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &fill), ASX_OK);
     CHECK_STATUS(asx_spawn(&fill, "f", kit_sleeper, &more), ASX_OK); /* four: the ceiling */
     CHECK_STATUS(asx_sleep_until(cx, asx_now(cx) + ms), ASX_OK);
     while (asx_spawn(&fill, "g", kit_sleeper, &more) < 0) /* takes the place of "s" */
@@ -316,13 +316,13 @@ static asx_status nobody_passes(asx_cx *cx, void *arg)
     queue_jump *q = arg;
     asx_region spawners;
     asx_region_options options = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT };
-    CHECK_STATUS(asx_region_open(cx, &q->r, &options), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &spawners, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &q->r), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &spawners), ASX_OK);
     CHECK_STATUS(asx_spawn(&q->r, "h", holds_the_place, q), ASX_OK);
     if (q->poll)
-        CHECK_STATUS(asx_spawn_poll_task(&spawners, NULL, waits_first_poll, q, &q->first), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll_task(&spawners, waits_first_poll, q, NULL, &q->first), ASX_OK);
     else
-        CHECK_STATUS(asx_spawn_task(&spawners, NULL, waits_first, q, &q->first), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&spawners, waits_first, q, NULL, &q->first), ASX_OK);
     CHECK_STATUS(asx_spawn(&spawners, "2", waits_second, q), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK); /* both wait */
     q->free.wake(q->free.arg);
@@ -367,8 +367,8 @@ static asx_status place_of_a_failure(asx_cx *cx, void *arg)
     asx_region_options options = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT,
                                    .memory_max = 64 };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &spawners, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &spawners), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "s", kit_sleeper, &ms), ASX_OK);
     CHECK_STATUS(asx_spawn(&spawners, "1", copies_too_much, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&spawners, "2", told_of_the_failure, &r), ASX_OK);

@@ -61,7 +61,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(vo
 static asx_status hundred(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 100; i++)
         CHECK_EQ(asx_spawn(&r, "leaf", leaf, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -93,7 +93,7 @@ static asx_status waits_for_workers(asx_cx *cx, void *arg)
     CHECK_EQ(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
     CHECK_EQ(stats.workers, 1);
     atomic_store(&threads_allowed, 1000);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 8; i++)
         CHECK_EQ(asx_spawn(&r, "busy", yields_until_told, &enough), ASX_OK);
     do { /* the time limit of the test is what ends it */
@@ -174,12 +174,12 @@ static asx_status desert(asx_cx *cx, void *arg)
         asx_task bad;
         asx_join_result result;
         asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
-        CHECK_EQ(asx_region_open(cx, &r, &collect), ASX_OK);
+        CHECK_EQ(asx_region_open(cx, &collect, &r), ASX_OK);
         CHECK_EQ(asx_spawn(&r, "other", other, d), ASX_OK);
         if (i % 2 == 0)
-            CHECK_EQ(asx_spawn_task(&r, NULL, deserter, NULL, &bad), ASX_OK);
+            CHECK_EQ(asx_spawn_task(&r, deserter, NULL, NULL, &bad), ASX_OK);
         else
-            CHECK_EQ(asx_spawn_poll_task(&r, NULL, poll_deserter, NULL, &bad), ASX_OK);
+            CHECK_EQ(asx_spawn_poll_task(&r, poll_deserter, NULL, NULL, &bad), ASX_OK);
         CHECK_EQ(asx_join(cx, &bad, &result), ASX_OK);
         CHECK_EQ(result.outcome.kind, ASX_OUTCOME_PANICKED);
         asx_close_report report;
@@ -272,7 +272,7 @@ static asx_status work_deserts(asx_cx *cx, void *arg)
         CHECK_EQ(asx_blocking(cx, deserts, NULL), ASX_E_PANICKED);
         CHECK_EQ(asx_blocking(cx, returns_full, NULL), ASX_E_FULL);
     }
-    CHECK_EQ(asx_region_open(cx, &r, &collect), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &collect, &r), ASX_OK);
     for (int i = 0; i < 20; i++) {
         asx_blocking_fn fn = i % 2 == 0 ? deserts_its_thread : returns_full;
         CHECK_EQ(asx_spawn_blocking(&r, "work", fn, NULL, NULL), ASX_OK);
@@ -324,7 +324,7 @@ static asx_status forks_shared(asx_cx *cx, void *arg)
 static asx_status forks_many_times(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 8; i++)
         CHECK_EQ(asx_spawn(&r, "forks", forks_shared, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -362,19 +362,19 @@ static int not_refused(asx_cx *cx, owned *o)
     asx_status answers[] = {
         asx_send_permit_send(&o->permit, &message),
         asx_send_permit_abort(&o->permit),
-        asx_channel_try_reserve(&o->tx, cx, &permit),
-        asx_channel_try_send(&o->tx, cx, &message),
-        asx_channel_send(&o->tx, cx, &message),
-        asx_channel_try_recv(&o->rx, &message),
-        asx_channel_recv(&o->rx, cx, &message),
+        asx_channel_try_reserve(cx, &o->tx, &permit),
+        asx_channel_try_send(cx, &o->tx, &message),
+        asx_channel_send(cx, &o->tx, &message),
+        asx_channel_try_recv(cx, &o->rx, &message),
+        asx_channel_recv(cx, &o->rx, &message),
         asx_channel_sender_clone(&o->tx, &tx),
         asx_channel_sender_drop(&o->tx),
         asx_channel_receiver_drop(&o->rx),
-        asx_mpmc_try_send(&o->many_tx, cx, &message),
-        asx_mpmc_try_recv(&o->many_rx, cx, &message),
+        asx_mpmc_try_send(cx, &o->many_tx, &message),
+        asx_mpmc_try_recv(cx, &o->many_rx, &message),
         asx_mpmc_close(&o->many_tx),
         asx_mutex_unlock(&o->guard),
-        asx_mutex_try_lock(&o->mutex, cx, &guard),
+        asx_mutex_try_lock(cx, &o->mutex, &guard),
         asx_obligation_commit(&o->promise),
         asx_task_cancel(&o->task, NULL),
         asx_join(cx, &o->task, NULL),
@@ -392,25 +392,25 @@ static asx_status forks_with_objects(asx_cx *cx, void *arg)
     owned o;
     deserted ended = { 0 };
     int message = 5;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&r, sizeof(int), 4, &o.tx, &o.rx), ASX_OK);
-    CHECK_EQ(asx_mpmc_create(&r, sizeof(int), 4, &o.many_tx, &o.many_rx), ASX_OK);
-    CHECK_EQ(asx_mutex_create(&r, "mutex", &o.mutex), ASX_OK);
-    CHECK_EQ(asx_mutex_lock(&o.mutex, cx, &o.guard), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, sizeof(int), 4, NULL, &o.tx, &o.rx), ASX_OK);
+    CHECK_EQ(asx_mpmc_create(&r, sizeof(int), 4, NULL, &o.many_tx, &o.many_rx), ASX_OK);
+    CHECK_EQ(asx_mutex_create(&r, &(asx_mutex_options){ .name = "mutex" }, &o.mutex), ASX_OK);
+    CHECK_EQ(asx_mutex_lock(cx, &o.mutex, &o.guard), ASX_OK);
     CHECK_EQ(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &o.promise), ASX_OK);
-    CHECK_EQ(asx_spawn_task(&r, NULL, other, &ended, &o.task), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, other, &ended, NULL, &o.task), ASX_OK);
     for (int i = 0; i < *calls; i++) { /* a worker that is alone gets a lease */
-        CHECK_EQ(asx_channel_send(&o.tx, cx, &message), ASX_OK);
-        CHECK_EQ(asx_channel_recv(&o.rx, cx, &message), ASX_OK);
+        CHECK_EQ(asx_channel_send(cx, &o.tx, &message), ASX_OK);
+        CHECK_EQ(asx_channel_recv(cx, &o.rx, &message), ASX_OK);
     }
-    CHECK_EQ(asx_channel_reserve(&o.tx, cx, &o.permit), ASX_OK);
+    CHECK_EQ(asx_channel_reserve(cx, &o.tx, &o.permit), ASX_OK);
     pid_t pid = fork();
     if (pid == 0)
         _exit(not_refused(cx, &o));
     CHECK(pid > 0);
     CHECK_EQ(status_of(pid), 0);
     CHECK_EQ(asx_send_permit_send(&o.permit, &message), ASX_OK); /* here nothing has happened */
-    CHECK_EQ(asx_channel_recv(&o.rx, cx, &message), ASX_OK);
+    CHECK_EQ(asx_channel_recv(cx, &o.rx, &message), ASX_OK);
     CHECK_EQ(message, 5);
     CHECK_EQ(asx_mutex_unlock(&o.guard), ASX_OK);
     CHECK_EQ(asx_obligation_commit(&o.promise), ASX_OK);
@@ -455,7 +455,7 @@ static asx_status forks_in_a_rush(asx_cx *cx, void *arg)
     asx_stats stats;
     CHECK_EQ(asx_sleep(cx, 5 * ASX_MS), ASX_OK); /* the other worker sleeps now */
     for (int i = 0; i < 5000; i++) {             /* who is alone gets a lease */
-        CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
         CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
     }
     pid_t pid = fork();
@@ -530,7 +530,7 @@ static asx_status forks_on_a_worker(asx_cx *cx, void *arg)
 static asx_status forks_everywhere(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(asx_spawn(&r, "forks", forks_on_a_worker, arg), ASX_OK);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -612,7 +612,7 @@ static asx_status forks_alone(asx_cx *cx, void *arg)
 {
     held *h = arg;
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "works", works, h), ASX_OK);
     CHECK_EQ(asx_yield(cx), ASX_OK);
     while (sem_wait(&h->entered) != 0)
@@ -688,7 +688,7 @@ static asx_status forks_at_the_end_of_work(asx_cx *cx, void *arg)
 {
     held *h = arg;
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "works", works_to_the_end, h), ASX_OK);
     CHECK_EQ(asx_yield(cx), ASX_OK);
     while (sem_wait(&h->entered) != 0)
@@ -735,7 +735,7 @@ static asx_status burst(asx_cx *cx, void *arg)
     int *spawned = arg;
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
-    CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &options, &r), ASX_OK);
     asx_status st = ASX_OK;
     for (*spawned = 0; *spawned < 200000 && st == ASX_OK; *spawned += st == ASX_OK) {
         st = asx_spawn(&r, "parks", parks, (void *)(uintptr_t)(*spawned & 127));
@@ -750,7 +750,7 @@ static asx_status burst(asx_cx *cx, void *arg)
     CHECK(ended == (uint64_t)*spawned);
     CHECK(report.tasks_err > 0 || st == ASX_E_RESOURCE_EXHAUSTED);
     asx_close_report_deinit(&report);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK); /* and life goes on */
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK); /* and life goes on */
     atomic_int other = 0;
     CHECK_EQ(asx_spawn(&r, "other", leaf, &other), ASX_OK);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -810,7 +810,7 @@ static asx_status burst_without_maps(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     asx_status st = ASX_OK;
-    CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &options, &r), ASX_OK);
     size_t count = use_up_maps(maps), page = (size_t)sysconf(_SC_PAGESIZE);
     c->full = count < MAPS_MAX;
     for (size_t i = 0; i < c->leave; i++)
@@ -829,7 +829,7 @@ static asx_status burst_without_maps(asx_cx *cx, void *arg)
     asx_close_report_deinit(&report);
     while (count > 0)
         munmap(maps[--count], page);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK); /* and life goes on */
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK); /* and life goes on */
     atomic_int other = 0;
     for (int i = 0; i < 1000; i++)
         CHECK_EQ(asx_spawn(&r, "other", leaf, &other), ASX_OK);

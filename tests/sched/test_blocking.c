@@ -130,7 +130,7 @@ static asx_status calls_at_once(asx_cx *cx, void *arg)
     asx_region r;
     asx_task task;
     asx_join_result result;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn_blocking(&r, "work", quick, g, &task), ASX_OK);
     CHECK_EQ(asx_join(cx, &task, &result), ASX_OK);
     CHECK_EQ(result.outcome.kind, ASX_OUTCOME_OK);
@@ -153,9 +153,9 @@ static asx_status waits_after_work(asx_cx *cx, void *arg)
     asx_region r;
     char message;
     CHECK_EQ(asx_blocking(cx, quick, arg), ASX_OK);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&r, 1, 1, &tx, &rx), ASX_OK);
-    CHECK_EQ(asx_channel_recv(&rx, cx, &message), ASX_E_CANCELLED);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, 1, 1, NULL, &tx, &rx), ASX_OK);
+    CHECK_EQ(asx_channel_recv(cx, &rx, &message), ASX_E_CANCELLED);
     return asx_region_close(&r, ASX_OK);
 }
 
@@ -205,7 +205,7 @@ static asx_status waits_for_work(asx_cx *cx, void *arg)
 static asx_status both(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "work", waits_for_work, arg), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "ticks", ticks, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -274,7 +274,7 @@ static asx_status cancels(asx_cx *cx, void *arg)
     storm *s = arg;
     asx_region r;
     asx_blocking_stats stats;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "first", first_work, s), ASX_OK);
     until_queued(cx, 0); /* or, on another worker, the second might be the first */
     CHECK_EQ(asx_spawn(&r, "second", second_work, s), ASX_OK);
@@ -321,7 +321,7 @@ static asx_status outlives_its_budget(asx_cx *cx, void *arg)
     gate *g = arg;
     asx_region r;
     asx_blocking_stats stats;
-    CHECK_EQ(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = ASX_MS }), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &(asx_region_options){ .cleanup_time_ns = ASX_MS }, &r), ASX_OK);
     CHECK_EQ(asx_spawn_blocking(&r, "slow", pass, &g[0], NULL), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "slow too", waits_for_work, &g[1]), ASX_OK);
     do
@@ -353,7 +353,7 @@ static asx_status joins_them(asx_cx *cx, void *arg)
     gate *g = arg;
     asx_region r;
     asx_task task[20];
-    CHECK_EQ(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_EQ(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
              ASX_OK);
     for (int i = 0; i < 20; i++) {
         g[i].result = i % 2 ? ASX_E_TIMEOUT : ASX_OK;
@@ -386,7 +386,7 @@ LAW(blocking_tasks_are_joined_like_others_and_share_few_threads, workers)
 static asx_status cancelled_before(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn_blocking(&r, "work", quick, arg, NULL), ASX_OK);
     CHECK_EQ(asx_region_close(&r, ASX_E_CANCELLED), ASX_E_CANCELLED);
     return ASX_OK;

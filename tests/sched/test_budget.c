@@ -59,11 +59,11 @@ static asx_status poll_quota(asx_cx *cx, void *arg)
         asx_budget budget = ASX_BUDGET_INFINITE;
         budget.poll_quota = 10;
         asx_spawn_options options = { .budget = &budget };
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
         if (i % 3 == 2)
-            CHECK_STATUS(asx_spawn_poll_task(&r, &options, pends_until_told, &m, &t), ASX_OK);
+            CHECK_STATUS(asx_spawn_poll_task(&r, pends_until_told, &m, &options, &t), ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_task(&r, &options, fibers[i % 3], &m, &t), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&r, fibers[i % 3], &m, &options, &t), ASX_OK);
         if (i < 3) /* not alone: the main task yields beside it */
             CHECK_STATUS(kit_yields(cx, 30), ASX_OK);
         CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
@@ -102,8 +102,8 @@ static asx_status quota_zero(asx_cx *cx, void *arg)
         asx_region r;
         meter m = { 0 };
         asx_spawn_options options = { .budget = &budgets[i] };
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, &options, quota_zero_fn, &m, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, quota_zero_fn, &m, &options, NULL), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
         CHECK_EQ(m.ran, 1); /* it is resumed to see it */
         CHECK_STATUS(m.last, ASX_E_CANCELLED);
@@ -164,12 +164,12 @@ static asx_status cost(asx_cx *cx, void *arg)
     asx_budget budget = ASX_BUDGET_INFINITE;
     budget.cost_quota = 100;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .budget = &budget }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .budget = &budget }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", spends, NULL), ASX_OK); /* copied at spawn, not pooled */
     CHECK_STATUS(asx_spawn(&r, "b", spends, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "c", spends_all, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "free", cost_free, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -198,9 +198,9 @@ static asx_status deadline(asx_cx *cx, void *arg)
     asx_join_result result;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     budget.deadline = asx_now(cx) + 100 * ASX_MS; /* time enough to get there on a busy machine */
-    CHECK_STATUS(asx_spawn_task(&r, &options, parked_at_deadline, &m, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, parked_at_deadline, &m, &options, &t), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
     CHECK_GE(asx_now(cx), budget.deadline);
     CHECK_STATUS(m.last, ASX_E_CANCELLED);
@@ -223,8 +223,8 @@ static asx_status joins_too_late(asx_cx *cx, void *arg)
     asx_join_result result;
     asx_task_state state;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(asx_task_get_state(&t, &state), ASX_OK);
     CHECK_EQ(state, ASX_TASK_COMPLETED);
@@ -242,9 +242,9 @@ static asx_status late_join(asx_cx *cx, void *arg)
     asx_join_result result;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     budget.deadline = asx_now(cx) + 5 * ASX_MS;
-    CHECK_STATUS(asx_spawn_task(&r, &options, joins_too_late, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, joins_too_late, NULL, &options, &t), ASX_OK);
     CHECK_STATUS(asx_runtime_advance(asx_cx_runtime(cx), 0), ASX_OK); /* by hand from now on */
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     CHECK_STATUS(asx_runtime_advance(asx_cx_runtime(cx), ASX_MS), ASX_OK);
@@ -283,7 +283,7 @@ static bool region_ends_in(asx_cx *cx, uint64_t ns)
     asx_region r;
     asx_budget budget = ASX_BUDGET_INFINITE;
     budget.deadline = asx_now(cx) + ns;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .budget = &budget }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .budget = &budget }, &r), ASX_OK);
     asx_status st = asx_spawn(&r, "p", past_deadline, NULL);
     if (st == ASX_OK)
         st = asx_spawn(&r, "w", kit_waiter, NULL);
@@ -319,7 +319,7 @@ static asx_status opens_inside(asx_cx *cx, void *arg)
 {
     asx_region r;
     CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "inside", is_told_at_once, NULL), ASX_OK);
     *(asx_status *)arg = asx_region_close(&r, ASX_OK);
     return asx_mask_end(cx);
@@ -336,17 +336,17 @@ static asx_status too_late_from_the_start(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     budget.deadline = 1;
     asx_region_options options = { .budget = &budget };
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     asx_status st = asx_spawn(&r, "t", is_told_at_once, NULL);
     CHECK(st == ASX_OK || st == ASX_E_REGION_NOT_OPEN); /* others may have come to the timer */
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK); /* its deadline is inherited */
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &q), ASX_OK); /* its deadline is inherited */
     st = asx_spawn(&q, "t", is_told_at_once, NULL);
     CHECK(st == ASX_OK || st == ASX_E_REGION_NOT_OPEN);
     CHECK_STATUS(asx_region_close(&q, ASX_OK), ASX_E_CANCELLED);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK); /* and a shield keeps it away */
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK); /* and a shield keeps it away */
     st = asx_spawn(&r, "t", opens_inside, &inner);
     CHECK(st == ASX_OK || st == ASX_E_REGION_NOT_OPEN);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
@@ -403,8 +403,8 @@ static asx_status passed_unnoticed(asx_cx *cx, void *arg)
         asx_budget budget = ASX_BUDGET_INFINITE;
         asx_spawn_options options = { .budget = &budget };
         budget.deadline = asx_now(cx) + ASX_SEC;
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, &options, fn[i], i == 1 ? "masked" : NULL, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, fn[i], i == 1 ? "masked" : NULL, &options, NULL), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     }
     return ASX_OK;
@@ -441,8 +441,8 @@ static asx_status metered_poll(asx_cx *cx, void *arg)
     asx_spawn_options options = { .budget = &budget };
     (void)arg;
     budget.poll_quota = 6;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, &options, metered_yields, &m, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, metered_yields, &m, &options, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STATUS(m.last, ASX_E_CANCELLED);
     CHECK_EQ(m.kind, ASX_CANCEL_POLL_QUOTA);
@@ -477,15 +477,15 @@ static asx_status meets(asx_cx *cx, void *arg)
     inner.poll_quota = 900;
     inner.cost_quota = 50;
     inner.priority = 1;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .budget = &outer }), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &q, &(asx_region_options){ .budget = &inner }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .budget = &outer }, &r), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .budget = &inner }, &q), ASX_OK);
     CHECK_STATUS(asx_cx_budget(cx, &seen), ASX_OK);
     CHECK(asx_budget_equal(seen, asx_budget_infinite())); /* the opener's stays */
     task.deadline = 1; /* long past */
     asx_spawn_options options = { .budget = &task };
     while (asx_now(cx) < 2)
         CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&q, &options, sleeps_late, &m, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&q, sleeps_late, &m, &options, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&q, ASX_OK), ASX_OK);
     CHECK_STATUS(m.last, ASX_E_CANCELLED);
     CHECK_EQ(m.kind, ASX_CANCEL_DEADLINE);
@@ -510,10 +510,10 @@ static asx_status met_values(asx_cx *cx, void *arg)
     asx_budget own = { ASX_TIME_NEVER, 70, 300, 9 }, seen[2];
     asx_spawn_options options = { .budget = &own };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .budget = &outer }), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &q, &(asx_region_options){ .budget = &inner }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .budget = &outer }, &r), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .budget = &inner }, &q), ASX_OK);
     CHECK_STATUS(asx_spawn(&q, "plain", shows_budget, &seen[0]), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&q, &options, shows_budget, &seen[1], NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&q, shows_budget, &seen[1], &options, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&q, ASX_OK), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     asx_budget region = { 1000 * ASX_SEC, 50, 499, 3 }, task = { 1000 * ASX_SEC, 50, 299, 9 };
@@ -549,8 +549,8 @@ static asx_status cleanup_counts(asx_cx *cx, void *arg)
     asx_spawn_options options = { .budget = &budget };
     (void)arg;
     budget.poll_quota = 3;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &options, cleans_long, &m, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, cleans_long, &m, &options, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_EQ(m.ran, 100);
     return ASX_OK;
@@ -579,14 +579,14 @@ static asx_status far_deadlines(asx_cx *cx, void *arg)
     uint64_t day = 24 * 3600 * ASX_SEC;
     (void)arg;
     budget.deadline = asx_now(cx) + 30 * day;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &options, parked_for_years, &m, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, parked_for_years, &m, &options, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STATUS(m.last, ASX_E_CANCELLED);
     CHECK_EQ(m.kind, ASX_CANCEL_DEADLINE);
     CHECK_EQ(asx_now(cx), budget.deadline);
     asx_region q;
-    CHECK_STATUS(asx_region_open(cx, &q, &(asx_region_options){ .timeout_ns = 40 * day }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .timeout_ns = 40 * day }, &q), ASX_OK);
     CHECK_STATUS(asx_spawn(&q, "w", kit_waiter, NULL), ASX_OK);
     asx_time begin = asx_now(cx);
     CHECK_STATUS(asx_region_close(&q, ASX_OK), ASX_E_TIMEOUT);
@@ -622,7 +622,7 @@ static asx_status far_sleeps(asx_cx *cx, void *arg)
     asx_region r;
     asx_time begin = 0;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "m", month, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", month_poll, &begin), ASX_OK);
     return asx_region_close(&r, ASX_OK);

@@ -12,7 +12,7 @@ static asx_status in_region(asx_cx *cx, void *arg)
 {
     asx_region r;
     asx_task_fn fn = *(asx_task_fn *)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "t", fn, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -159,7 +159,7 @@ static asx_status spawn_poll_masks(asx_cx *cx, void *arg)
     asx_region r;
     int step = 0;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", poll_masks, &step), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_EQ(step, 3);
@@ -300,9 +300,9 @@ static asx_status brackets(asx_cx *cx, void *arg)
         asx_task t;
         asx_join_result result;
         hush();
-        CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+        CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                      ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, NULL, in_bracket, &h, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, in_bracket, &h, NULL, &t), ASX_OK);
         CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
         CHECK_EQ(result.outcome.kind, expected[h].kind);
         CHECK_STATUS(result.outcome.status, expected[h].status);
@@ -348,7 +348,7 @@ static asx_status no_poll_bracket(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", poll_bracket, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -416,12 +416,12 @@ static asx_status every_ending(asx_cx *cx, void *arg)
         asx_join_result result;
         how h = endings[i / 2];
         hush();
-        CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+        CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                      ASX_OK);
         if (i & 1)
-            CHECK_STATUS(asx_spawn_poll_task(&r, NULL, ends_how_poll, &h, &t), ASX_OK);
+            CHECK_STATUS(asx_spawn_poll_task(&r, ends_how_poll, &h, NULL, &t), ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_task(&r, NULL, ends_how, &h, &t), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&r, ends_how, &h, NULL, &t), ASX_OK);
         CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
         CHECK_STR_EQ(said(), h == RELEASE_FAILS ? "boom c2 more c9 c1" : "c2 more c9 c1");
         CHECK_EQ(result.outcome.kind, h == USES        ? ASX_OUTCOME_OK
@@ -493,7 +493,7 @@ static asx_status panic_meanwhile(asx_cx *cx, void *arg)
     asx_region r;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "c", cleans_long, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
@@ -539,7 +539,7 @@ static asx_status without_capabilities(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_task_set_value(&none, 3), ASX_OK);
     CHECK_STATUS(asx_sleep(&none, 1), ASX_E_CAPABILITY);
     CHECK_STATUS(asx_trace_user(&none, 1, 1), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_region_open(&none, &r, NULL), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_region_open(&none, NULL, &r), ASX_E_CAPABILITY);
     return ASX_OK;
 }
 
@@ -553,7 +553,7 @@ static asx_status opens_in_cleanup(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     return ASX_OK;
 }
@@ -592,11 +592,11 @@ static asx_status in_used_records(asx_cx *cx, void *arg)
     enum { N = 20 };
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < N; i++)
         CHECK_STATUS(asx_spawn(&r, "m", masks_and_ends, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < N; i++)
         CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
@@ -631,7 +631,7 @@ static asx_status three_cancelled(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "ends", kit_returns, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "second", gives_way_masked, (void *)1), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "third", gives_way_masked, (void *)1), ASX_OK);

@@ -61,8 +61,8 @@ static void overrun_by_polls(asx_cx *cx, size_t k, bool acknowledges)
     asx_cancel_reason reason = { .kind = kinds[k].kind };
     deaf d = { .acknowledges = acknowledges };
     hush();
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, &(asx_spawn_options){ .name = "deaf" }, never_ends, &d,
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, never_ends, &d, &(asx_spawn_options){ .name = "deaf" },
                                      &t),
                  ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
@@ -139,8 +139,8 @@ static asx_status lifted(asx_cx *cx, void *arg)
     asx_cancel_reason reason = { .kind = ASX_CANCEL_SHUTDOWN };
     deaf d = { 0 };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, masked_loop, &d, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, masked_loop, &d, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, &reason), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
@@ -178,7 +178,7 @@ static asx_status unwinds_slowly(asx_cx *cx, void *arg)
     _Atomic int *left = arg;
     CHECK_STATUS(asx_task_defer(cx, cleanup, NULL), ASX_OK);
     for (intptr_t i = 0; i < SCOPES; i++) {
-        CHECK_STATUS(asx_region_open(cx, &scope[i], NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &scope[i]), ASX_OK);
         CHECK_STATUS(asx_spawn(&scope[i], "c", slow_child, (void *)i), ASX_OK);
     }
     CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
@@ -201,8 +201,8 @@ static asx_status forced_fiber(asx_cx *cx, void *arg)
     int woken = SCOPES;
     (void)arg;
     children_ready = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &(asx_spawn_options){ .name = "slow" }, unwinds_slowly, &left,
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, unwinds_slowly, &left, &(asx_spawn_options){ .name = "slow" },
                                 &t), ASX_OK);
     while (children_ready < SCOPES)
         CHECK_STATUS(asx_yield(cx), ASX_OK);
@@ -259,9 +259,9 @@ static asx_status time_of_parked(asx_cx *cx, void *arg)
         asx_task t;
         asx_time told = 0, begin;
         asx_cancel_reason reason = { .kind = ASX_CANCEL_USER, .timestamp = stamps[i] };
-        CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = TIME }),
+        CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .cleanup_time_ns = TIME }, &r),
                      ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, NULL, parked_masked, &told, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, parked_masked, &told, NULL, &t), ASX_OK);
         CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
         begin = asx_now(cx);
         CHECK_STATUS(asx_task_cancel(&t, &reason), ASX_OK);
@@ -292,9 +292,9 @@ static asx_status stronger_later(asx_cx *cx, void *arg)
     asx_budget left;
     asx_cancel_witness w;
     bool by_region = arg != NULL;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = 5 * TIME }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .cleanup_time_ns = 5 * TIME }, &r),
                  ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, parked_masked, &told, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, parked_masked, &told, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, &weak), ASX_OK);
     CHECK_STATUS(asx_task_get_cleanup(&t, &left), ASX_OK);
@@ -335,8 +335,8 @@ static asx_status forced_by_time(asx_cx *cx, void *arg)
     deaf d = { .waits = true };
     asx_time begin;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = TIME }), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, never_ends, &d, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .cleanup_time_ns = TIME }, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, never_ends, &d, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     asx_budget left;
@@ -370,10 +370,10 @@ static asx_status own_time_each(asx_cx *cx, void *arg)
     deaf d[N];
     asx_time begin[N];
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = TIME }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .cleanup_time_ns = TIME }, &r), ASX_OK);
     for (int i = 0; i < N; i++) {
         d[i] = (deaf){ .waits = true };
-        CHECK_STATUS(asx_spawn_poll_task(&r, NULL, never_ends, &d[i], &t[i]), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll_task(&r, never_ends, &d[i], NULL, &t[i]), ASX_OK);
     }
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     for (int i = 0; i < N; i++) {
@@ -429,9 +429,9 @@ static asx_status recycled_under_way(asx_cx *cx, void *arg)
     joins_next j = { .d = { 0 } };
     deaf d = { .waits = true };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = TIME }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .cleanup_time_ns = TIME }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "j", never_ends_but_joins, &j), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &j.next), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &j.next), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "d", never_ends, &d), ASX_OK);
     for (asx_task_state s = ASX_TASK_CREATED; s != ASX_TASK_COMPLETED;) { /* cleanups do not wait */
         CHECK_STATUS(asx_yield(cx), ASX_OK);
@@ -466,9 +466,9 @@ static asx_status soft(asx_cx *cx, void *arg)
     deaf d = { 0 };
     asx_region_options options = { .cleanup = ASX_CLEANUP_SOFT, .cleanup_time_ns = ASX_MS };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &inner, NULL), ASX_OK); /* inherits it */
-    CHECK_STATUS(asx_spawn_poll_task(&inner, NULL, ends_when_woken_twice, &d, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &inner), ASX_OK); /* inherits it */
+    CHECK_STATUS(asx_spawn_poll_task(&inner, ends_when_woken_twice, &d, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, kit_is_virtual(cx) ? 3600 * ASX_SEC : 20 * ASX_MS), ASX_OK);
@@ -520,10 +520,10 @@ static asx_status deaf_among_fibers(asx_cx *cx, void *arg)
     asx_task t;
     asx_cancel_reason reason = { .kind = ASX_CANCEL_SHUTDOWN };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_spawn(&r, "goes on", goes_on, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, gives_way_deafly, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, gives_way_deafly, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, &reason), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -556,9 +556,9 @@ static asx_status panics(asx_cx *cx, void *arg)
     deaf d = { .waits = arg != NULL };
     asx_region_options options = { .name = "strict", .cleanup = ASX_CLEANUP_PANIC,
                                    .cleanup_time_ns = 2 * ASX_MS };
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, &(asx_spawn_options){ .name = "deaf one" }, never_ends,
-                                     &d, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, never_ends, &d, &(asx_spawn_options){ .name = "deaf one" },
+                                     &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -606,7 +606,7 @@ static asx_poll reserves(asx_cx *cx, void *state)
 {
     asx_channel_sender *tx = state;
     asx_send_permit permit;
-    asx_status st = asx_channel_reserve(tx, cx, &permit);
+    asx_status st = asx_channel_reserve(cx, tx, &permit);
     CHECK_STATUS(st, ASX_E_WOULD_BLOCK);
     return ASX_POLL_PENDING;
 }
@@ -621,12 +621,13 @@ static asx_status grant_goes_back(asx_cx *cx, void *arg)
     asx__task *task;
     int m = 1;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof m, 1, &tx, &rx), ASX_OK);
-    CHECK_STATUS(asx_channel_try_send(&tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, reserves, &tx, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof m, 1, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_channel_try_send(cx, &tx, &m), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, reserves, &tx, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_channel_try_recv(&rx, &m), ASX_OK); /* the slot is granted to the poll task */
+    CHECK_STATUS(asx_channel_try_recv(cx, &rx,
+                                      &m), ASX_OK); /* the slot is granted to the poll task */
     CHECK_STATUS(asx_channel_sender_info(&tx, &info), ASX_OK);
     CHECK_EQ(info.reserved, 1);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
@@ -634,8 +635,8 @@ static asx_status grant_goes_back(asx_cx *cx, void *arg)
     asx__task_force(asx_cx_runtime(cx), task); /* before it has run again */
     CHECK_STATUS(asx_channel_sender_info(&tx, &info), ASX_OK);
     CHECK_EQ(info.reserved, 0);
-    CHECK_STATUS(asx_channel_try_send(&tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_try_recv(&rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_try_send(cx, &tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_try_recv(cx, &rx, &m), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
 
@@ -677,8 +678,8 @@ static asx_status ends_it(asx_cx *cx, void *arg)
     asx_task t;
     asx_close_report report;
     asx_region_options options = { .cleanup_time_ns = 10 * ASX_MS };
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, few_then_none, arg, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, few_then_none, arg, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);

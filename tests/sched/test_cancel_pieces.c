@@ -43,8 +43,8 @@ static asx_poll waits_polled(asx_cx *cx, void *arg)
 static asx_task spawn_waiter(const asx_region *region, int i)
 {
     asx_task task;
-    CHECK_EQ(i % 2 != 0 ? asx_spawn_task(region, NULL, waits, NULL, &task)
-                        : asx_spawn_poll_task(region, NULL, waits_polled, NULL, &task),
+    CHECK_EQ(i % 2 != 0 ? asx_spawn_task(region, waits, NULL, NULL, &task)
+                        : asx_spawn_poll_task(region, waits_polled, NULL, NULL, &task),
              ASX_OK);
     return task;
 }
@@ -69,8 +69,8 @@ typedef struct tree {
 /* Two regions, one in the other, with half of the tasks each. */
 static void plant(asx_cx *cx, tree *t)
 {
-    CHECK_EQ(asx_region_open(cx, &t->outer, NULL), ASX_OK);
-    CHECK_EQ(asx_region_open_in(cx, &t->outer, &t->inner, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &t->outer), ASX_OK);
+    CHECK_EQ(asx_region_open_in(cx, &t->outer, NULL, &t->inner), ASX_OK);
     for (int i = 0; i < MANY; i++)
         t->tasks[i] = spawn_waiter(i < MANY / 2 ? &t->outer : &t->inner, i);
 }
@@ -178,12 +178,12 @@ static asx_status is_cancelled_twice(asx_cx *cx, void *arg)
     asx_region both;
     asx_task cancellers[2];
     canceller c[2] = { { t, 0 }, { t, 1 } };
-    CHECK_EQ(asx_region_open(cx, &both, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &both), ASX_OK);
     for (int round = 0; round < 5; round++) {
         plant(cx, t);
         atomic_store(&t->begun, 0);
         for (int i = 0; i < 2; i++)
-            CHECK_EQ(asx_spawn_task(&both, NULL, one_of_two, &c[i], &cancellers[i]), ASX_OK);
+            CHECK_EQ(asx_spawn_task(&both, one_of_two, &c[i], NULL, &cancellers[i]), ASX_OK);
         for (int i = 0; i < 2; i++)
             CHECK_EQ(asx_join(cx, &cancellers[i], NULL), ASX_OK);
         fell(t);
@@ -233,12 +233,12 @@ static asx_status cancels_a_crowd(asx_cx *cx, void *arg)
     crowd *c = arg;
     asx_region aside;
     asx_task spawner;
-    CHECK_EQ(asx_region_open(cx, &aside, NULL), ASX_OK);
-    CHECK_EQ(asx_region_open(cx, &c->outer, NULL), ASX_OK);
-    CHECK_EQ(asx_region_open_in(cx, &c->outer, &c->inner, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &aside), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &c->outer), ASX_OK);
+    CHECK_EQ(asx_region_open_in(cx, &c->outer, NULL, &c->inner), ASX_OK);
     for (int i = 0; i < MANY; i++)
         (void)spawn_waiter(&c->outer, i);
-    CHECK_EQ(asx_spawn_task(&aside, NULL, spawns_on, c, &spawner), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&aside, spawns_on, c, NULL, &spawner), ASX_OK);
     while (!atomic_load(&c->full))
         CHECK_EQ(asx_yield(cx), ASX_OK);
     CHECK_EQ(asx_region_cancel(&c->outer, NULL), ASX_OK);
@@ -271,7 +271,7 @@ static asx_status cancels_who_end(asx_cx *cx, void *arg)
     crowd *c = arg;
     for (int round = 0; round < 20; round++) {
         atomic_store(&c->ended, 0);
-        CHECK_EQ(asx_region_open(cx, &c->outer, NULL), ASX_OK);
+        CHECK_EQ(asx_region_open(cx, NULL, &c->outer), ASX_OK);
         for (int i = 0; i < MANY; i++) {
             if (i % 50 == 0)
                 (void)spawn_waiter(&c->outer, i);
@@ -307,7 +307,7 @@ static asx_status fails_fast(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < MANY; i++)
         (void)spawn_waiter(&r, i);
     CHECK_EQ(asx_spawn(&r, "fails", fails, NULL), ASX_OK);
@@ -325,7 +325,7 @@ static asx_status times_out(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options options = { .timeout_ns = 50 * ASX_MS };
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &options, &r), ASX_OK);
     for (int i = 0; i < MANY; i++)
         if (asx_spawn(&r, NULL, waits, NULL) < 0)
             break; /* it was that slow */
@@ -357,7 +357,7 @@ static asx_poll leaves_one_open(asx_cx *cx, void *arg)
 {
     relapse *l = arg;
     if (atomic_exchange(&l->open, 1) == 0)
-        CHECK_EQ(asx_region_open(cx, &l->scope, NULL), ASX_OK);
+        CHECK_EQ(asx_region_open(cx, NULL, &l->scope), ASX_OK);
     return waits_polled(cx, NULL);
 }
 
@@ -366,10 +366,10 @@ static asx_status owns_it(asx_cx *cx, void *arg)
 {
     relapse *l = arg;
     asx_task ended; /* whose record stays until the close */
-    CHECK_EQ(asx_region_open(cx, &l->region, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &l->region), ASX_OK);
     CHECK_EQ(asx_spawn_poll(&l->region, "leaves", leaves_one_open, l), ASX_OK);
     for (int i = 0; i < MANY; i++)
-        CHECK_EQ(asx_spawn_task(&l->region, NULL, ends, l, &ended), ASX_OK);
+        CHECK_EQ(asx_spawn_task(&l->region, ends, l, NULL, &ended), ASX_OK);
     while (atomic_load(&l->ended) < MANY || atomic_load(&l->open) == 0)
         CHECK_EQ(asx_yield(cx), ASX_OK);
     atomic_store(&l->ready, 1);
@@ -392,7 +392,7 @@ static void opens_another(asx_cx *cx)
 {
     asx_region r;
     relapse other = { .ended = 0 };
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 8; i++)
         CHECK_EQ(asx_spawn(&r, "ends", ends, &other), ASX_OK);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -405,7 +405,7 @@ static asx_status cancels_it(asx_cx *cx, void *arg)
         relapse l = { .ended = 0 };
         asx_region around;
         pthread_t thread;
-        CHECK_EQ(asx_region_open(cx, &around, NULL), ASX_OK);
+        CHECK_EQ(asx_region_open(cx, NULL, &around), ASX_OK);
         CHECK_EQ(asx_spawn(&around, "owner", owns_it, &l), ASX_OK);
         CHECK_EQ(pthread_create(&thread, NULL, cancels_what_is_ready, &l), 0);
         while (atomic_load(&l.done) == 0)

@@ -25,8 +25,8 @@ static asx_status witness(asx_cx *cx, void *arg)
     asx_cancel_reason reason = { .kind = ASX_CANCEL_TIMEOUT, .message = "enough" };
     asx_budget left;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, masked_waiter, &waker, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, masked_waiter, &waker, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_get_witness(&t, &a), ASX_E_NOT_FOUND);
     CHECK_STATUS(asx_task_get_cleanup(&t, &left), ASX_E_NOT_FOUND);
@@ -73,8 +73,8 @@ static asx_status natural_end(asx_cx *cx, void *arg)
     asx_cancel_witness w;
     asx_join_result result;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_get_witness(&t, &w), ASX_OK); /* it was requested, and never seen */
@@ -105,8 +105,8 @@ static asx_status every_pair(asx_cx *cx, void *arg)
             asx_budget left;
             asx_cancel_reason a = { .kind = (asx_cancel_kind)first, .timestamp = 5 };
             asx_cancel_reason b = { .kind = (asx_cancel_kind)second, .timestamp = 9 };
-            CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-            CHECK_STATUS(asx_spawn_task(&r, NULL, masked_waiter, &waker, &t), ASX_OK);
+            CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&r, masked_waiter, &waker, NULL, &t), ASX_OK);
             CHECK_STATUS(asx_yield(cx), ASX_OK);
             CHECK_STATUS(asx_task_cancel(&t, &a), ASX_OK);
             CHECK_STATUS(asx_task_cancel(&t, &b), ASX_OK);
@@ -149,8 +149,8 @@ static asx_status ties(asx_cx *cx, void *arg)
         asx_task t;
         asx_waker waker;
         asx_cancel_witness w;
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, NULL, masked_waiter, &waker, &t), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, masked_waiter, &waker, NULL, &t), ASX_OK);
         CHECK_STATUS(asx_yield(cx), ASX_OK);
         for (int k = 0; k < 2; k++) {
             asx_cancel_reason reason = { .kind = k ? ASX_CANCEL_DEADLINE : ASX_CANCEL_TIMEOUT,
@@ -202,8 +202,8 @@ static void check_chain(asx_cx *cx, size_t n, size_t message_len)
     CHECK(message != NULL);
     memset(message, 'm', message_len);
     message[message_len] = '\0';
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, masked_waiter, &waker, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, masked_waiter, &waker, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, chain_of(links, n, message_len ? message : NULL)), ASX_OK);
     free(message);
@@ -255,8 +255,8 @@ static asx_status attribution(asx_cx *cx, void *arg)
     asx_cancel_reason reason = { .kind = ASX_CANCEL_USER, .message = "root cause" };
     (void)arg;
     for (int i = 0; i < DEPTH; i++) {
-        CHECK_STATUS(asx_region_open(cx, &r[i], NULL), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r[i], NULL, kit_waiter, NULL, &t[i]), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r[i]), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r[i], kit_waiter, NULL, NULL, &t[i]), ASX_OK);
     }
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_cancel(&r[0], &reason), ASX_OK);
@@ -308,12 +308,12 @@ static asx_status depth_first(asx_cx *cx, void *arg)
     asx_task s;
     asx_task_state state;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &sibling, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&sibling, NULL, says_name, "sibling", &s), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &sibling, &top, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &top, &left, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &top, &right, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &left, &deep, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &sibling), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&sibling, says_name, "sibling", NULL, &s), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &sibling, NULL, &top), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &top, NULL, &left), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &top, NULL, &right), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &left, NULL, &deep), ASX_OK);
     CHECK_STATUS(asx_spawn(&right, "r", says_name, "right"), ASX_OK);
     CHECK_STATUS(asx_spawn(&deep, "d", says_name, "deep"), ASX_OK);
     CHECK_STATUS(asx_spawn(&left, "l", says_name, "left"), ASX_OK);
@@ -347,8 +347,8 @@ static asx_status idempotent(asx_cx *cx, void *arg)
     asx_cancel_witness a, b;
     asx_waker waker;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, masked_waiter, &waker, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, masked_waiter, &waker, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_cancel(&r, NULL), ASX_OK);
     CHECK_STATUS(asx_task_get_witness(&t, &a), ASX_OK);

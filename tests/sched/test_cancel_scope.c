@@ -7,7 +7,7 @@ static asx_status has_a_scope(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     say("closing");
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_CANCELLED);
@@ -22,8 +22,8 @@ static asx_status passes_into_close(asx_cx *cx, void *arg)
     asx_task t;
     asx_join_result result;
     bool by_region = arg != NULL;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, has_a_scope, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, has_a_scope, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     CHECK_STR_EQ(said(), "closing");
     if (by_region)
@@ -50,13 +50,13 @@ static asx_status opened_too_late(asx_cx *cx, void *arg)
     asx_region outer, inner, masked;
     asx_cancel_reason why = { .kind = ASX_CANCEL_TIMEOUT, .message = "enough" };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &outer, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &outer), ASX_OK);
     CHECK_STATUS(asx_region_cancel(&outer, &why), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &inner), ASX_OK);
     CHECK_STATUS(asx_spawn(&inner, "w", kit_waiter, NULL), ASX_E_REGION_NOT_OPEN);
     CHECK_STATUS(asx_region_close(&inner, ASX_OK), ASX_E_CANCELLED);
     CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &masked, NULL), ASX_OK); /* or no clean-up could use one */
+    CHECK_STATUS(asx_region_open(cx, NULL, &masked), ASX_OK); /* or no clean-up could use one */
     CHECK_STATUS(asx_spawn(&masked, "r", kit_returns, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&masked, ASX_OK), ASX_OK);
     CHECK_STATUS(asx_mask_end(cx), ASX_OK);
@@ -88,7 +88,7 @@ static asx_status closes_slowly(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "g", behind_the_gate, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_CANCELLED);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_STALE_HANDLE); /* it was closed */
@@ -101,8 +101,8 @@ static asx_status waits_in_close(asx_cx *cx, void *arg)
     asx_region r;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, closes_slowly, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, closes_slowly, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 5), ASX_OK);
@@ -125,13 +125,13 @@ static asx_status close_without_reason(asx_cx *cx, void *arg)
     uint64_t ms = ASX_MS;
     (void)arg;
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK); /* our region is closing by now */
-    CHECK_STATUS(asx_region_open(cx, &scope, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &scope), ASX_OK);
     CHECK_STATUS(asx_spawn(&scope, "s", kit_sleeper, &ms), ASX_OK);
     CHECK_STATUS(asx_region_close(&scope, ASX_OK), ASX_OK);
     asx_region own, child;
     CHECK_STATUS(asx_cx_region(cx, &own), ASX_OK);
     CHECK_STATUS(asx_spawn(&own, "no", kit_returns, NULL), ASX_E_REGION_NOT_OPEN);
-    CHECK_STATUS(asx_region_open_in(cx, &own, &child, NULL), ASX_E_REGION_NOT_OPEN);
+    CHECK_STATUS(asx_region_open_in(cx, &own, NULL, &child), ASX_E_REGION_NOT_OPEN);
     return ASX_OK;
 }
 
@@ -139,7 +139,7 @@ static asx_status scope_while_closing(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "t", close_without_reason, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     return ASX_OK;
@@ -155,7 +155,7 @@ ASX_TEST(a_task_opens_scopes_for_itself_while_its_region_closes)
 static asx_status owns_elsewhere(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_STATUS(asx_region_open_in(cx, arg, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, arg, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -165,9 +165,9 @@ static asx_status owner_elsewhere(asx_cx *cx, void *arg)
     asx_region tasks, home;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &home, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &tasks, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&tasks, NULL, owns_elsewhere, &home, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &home), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &tasks), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&tasks, owns_elsewhere, &home, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     CHECK_STATUS(asx_region_cancel(&tasks, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&tasks, ASX_OK), ASX_E_CANCELLED);
@@ -198,7 +198,7 @@ static asx_status masked_scope(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "i", inner_waits, NULL), ASX_OK);
     asx_status st = asx_region_close(&r, ASX_OK);
     say("%s", st == ASX_OK ? "shielded" : "reached");
@@ -224,8 +224,8 @@ static asx_status shield(asx_cx *cx, void *arg)
     asx_region r;
     asx_task t;
     asx_cancel_reason strong = { .kind = ASX_CANCEL_RESOURCE };
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, under_a_mask, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, under_a_mask, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     if (arg != NULL) {
         CHECK_STATUS(asx_region_cancel(&r, NULL), ASX_OK);
@@ -258,7 +258,7 @@ static asx_status catches_up(asx_cx *cx, void *arg)
     asx_task self;
     CHECK_STATUS(asx_cx_task(cx, &self), ASX_OK);
     CHECK_STATUS(asx_mask_begin(cx, max_polls), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "i", inner_waits, NULL), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&self, NULL), ASX_OK);
@@ -279,7 +279,7 @@ static asx_status catches_up(asx_cx *cx, void *arg)
 static asx_status spawn_catches_up(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "c", catches_up, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -298,9 +298,9 @@ static asx_status lifted_in_close(asx_cx *cx, void *arg)
     asx_task t;
     asx_budget left;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = 4 * ASX_MS }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .cleanup_time_ns = 4 * ASX_MS }, &r),
                  ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, reached_under_a_mask, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, reached_under_a_mask, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     CHECK_STATUS(asx_task_get_cleanup(&t, &left), ASX_OK);
@@ -332,9 +332,9 @@ static asx_status narrowed(asx_cx *cx, void *arg)
     uint32_t caps = ASX_CAP_SPAWN | ASX_CAP_CHANNEL;
     (void)arg;
     CHECK_STATUS(asx_cx_narrow(cx, caps, &narrow), ASX_OK);
-    CHECK_STATUS(asx_region_open(&narrow, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(&narrow, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "c", has_caps, &caps), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &wide, &(asx_region_options){ .caps = ASX_CAP_ALL }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .caps = ASX_CAP_ALL }, &wide), ASX_OK);
     CHECK_STATUS(asx_spawn(&wide, "c", has_caps, &caps), ASX_OK); /* inside the narrow one */
     CHECK_STATUS(asx_region_close(&wide, ASX_OK), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -356,7 +356,7 @@ static asx_status deep_chain(asx_cx *cx, void *arg)
     asx_close_report report;
     bool abandon = arg != NULL;
     for (int i = 0; i < DEEP; i++)
-        CHECK_STATUS(asx_region_open(cx, &r[i], NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r[i]), ASX_OK);
     CHECK_STATUS(asx_spawn(&r[DEEP - 1], "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_report(&r[0], &report), ASX_OK);
@@ -377,8 +377,8 @@ static asx_status in_small_stack(asx_cx *cx, void *arg)
 {
     asx_region r;
     asx_spawn_options options = { .stack_size = 16384 };
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &options, deep_chain, arg, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, deep_chain, arg, &options, NULL), ASX_OK);
     asx_status st = asx_region_close(&r, ASX_OK);
     CHECK_STATUS(st, arg != NULL ? ASX_E_PANICKED : ASX_OK);
     CHECK_STR_EQ(said(), "told");
@@ -405,7 +405,7 @@ static asx_status level(asx_cx *cx, void *arg)
     asx_region r;
     if (--level_left <= 0)
         return kit_waiter(cx, NULL);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "l", level, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -416,8 +416,8 @@ static asx_status deep_tasks(asx_cx *cx, void *arg)
     asx_task t;
     (void)arg;
     level_left = 500;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, level, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, level, NULL, NULL, &t), ASX_OK);
     while (level_left > 0)
         CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
@@ -460,14 +460,14 @@ static asx_status same_moment(asx_cx *cx, void *arg)
     asx_spawn_options dated = { .budget = &budget };
     (void)arg;
     budget.deadline = at;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     options.budget = &budget;
-    CHECK_STATUS(asx_region_open(cx, &q, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &q), ASX_OK);
     for (int i = 0; i < 100; i++) {
         asx_region *where = i & 1 ? &r : &q;
         CHECK_STATUS(asx_spawn(where, "s", sleeps_as_long, &at), ASX_OK);
         CHECK_STATUS(asx_spawn_poll(where, "p", sleeps_as_long_poll, &at), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(where, &dated, sleeps_as_long, &at, NULL), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(where, sleeps_as_long, &at, &dated, NULL), ASX_OK);
     }
     CHECK_STATUS(asx_region_close(&q, ASX_OK), ASX_E_TIMEOUT);
     asx_status st = asx_region_close(&r, ASX_OK);

@@ -37,9 +37,9 @@ static asx_status lifted_late(asx_cx *cx, void *arg)
     bool strengthened = arg != NULL;
     CHECK_STATUS(asx_runtime_advance(rt, ASX_MS), ASX_OK); /* by hand from now on */
     asx_time begin = asx_now(cx);
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = TIME }), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, parks_again, &d[0], &early), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, parks_again, &d[1], &late), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .cleanup_time_ns = TIME }, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, parks_again, &d[0], NULL, &early), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, parks_again, &d[1], NULL, &late), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&early, NULL), ASX_OK);
     CHECK_STATUS(asx_runtime_advance(rt, TIME / 2 + TIME / 16), ASX_OK);
@@ -84,7 +84,7 @@ static asx_status lifted_and_not_run(asx_cx *cx, void *arg)
     deaf d[N];
     (void)arg;
     CHECK_STATUS(asx_runtime_advance(rt, ASX_MS), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .cleanup_time_ns = TIME }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .cleanup_time_ns = TIME }, &r), ASX_OK);
     for (int i = 0; i < N; i++) {
         d[i] = (deaf){ .is_slow = true };
         CHECK_STATUS(asx_spawn_poll(&r, "slow", parks_again, &d[i]), ASX_OK);
@@ -130,7 +130,7 @@ static asx_status closes_a_soft_one(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options soft = { .name = "soft", .cleanup = ASX_CLEANUP_SOFT };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &soft), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &soft, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "patient", masked_wait, NULL), ASX_OK);
     asx_status st = asx_region_close(&r, ASX_OK);
     say("closed");
@@ -179,8 +179,8 @@ static asx_status no_more_memory(asx_cx *cx, void *arg)
     asx_timer_handle timer;
     asx_waker none = { nobody, NULL };
     asx_timer_wheel *wheel = asx_runtime_timers(asx_cx_runtime(cx));
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, masked_wait, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, masked_wait, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     heap->fail_from = 1;
     while (asx_timer_register(wheel, asx_now(cx) + ASX_SEC, none, &timer) == ASX_OK)
@@ -224,8 +224,8 @@ static asx_status memory_again(asx_cx *cx, void *arg)
     asx_timer_handle timer;
     asx_waker none = { nobody, NULL };
     asx_runtime *rt = asx_cx_runtime(cx);
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, masked_wait, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, masked_wait, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     heap->fail_from = 1;
     while (asx_timer_register(&rt->timers, asx_now(cx) + ASX_SEC, none, &timer) == ASX_OK)
@@ -261,7 +261,7 @@ static asx_status closes_in_its_timer(asx_cx *cx, void *arg)
     deaf d = { .ran = 0 };
     asx_region_options options = { .cleanup_time_ns = 4 * ASX_MS, .timeout_ns = 3600 * ASX_SEC };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "deaf", parks_again, &d), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_E_EMPTY), ASX_E_EMPTY);
@@ -297,8 +297,8 @@ static asx_status forced_before_its_deadline(asx_cx *cx, void *arg)
     asx_stats stats;
     (void)arg;
     budget.deadline = 95 * ASX_MS; /* the grace ends at 90 ms */
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &spawn, dawdles, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, dawdles, NULL, &spawn, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);

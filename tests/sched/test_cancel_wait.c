@@ -31,22 +31,22 @@ static asx_status wait_for_ever(asx_cx *cx, place *p)
 
 static asx_status wait_recv(asx_cx *cx, place *p)
 {
-    return asx_channel_recv(&p->rx, cx, &p->message);
+    return asx_channel_recv(cx, &p->rx, &p->message);
 }
 
 static asx_status wait_recv_ack(asx_cx *cx, place *p)
 {
-    return asx_channel_recv_with_ack(&p->rx, cx, &p->message, &p->ack);
+    return asx_channel_recv_with_ack(cx, &p->rx, &p->message, &p->ack);
 }
 
 static asx_status wait_reserve(asx_cx *cx, place *p)
 {
-    return asx_channel_reserve(&p->tx, cx, &p->permit);
+    return asx_channel_reserve(cx, &p->tx, &p->permit);
 }
 
 static asx_status wait_send(asx_cx *cx, place *p)
 {
-    return asx_channel_send(&p->tx, cx, &p->message);
+    return asx_channel_send(cx, &p->tx, &p->message);
 }
 
 static asx_status wait_join(asx_cx *cx, place *p)
@@ -112,14 +112,14 @@ static void set_up(asx_cx *cx, place *p, asx_region *r, bool full)
     asx_region_options one = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT };
     int filler = 99;
     *p = (place){ .message = 1 };
-    CHECK_STATUS(asx_region_open(cx, r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, r),
                  ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &p->full, &one), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &one, &p->full), ASX_OK);
     CHECK_STATUS(asx_spawn(&p->full, "fills", kit_waiter, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(r, NULL, kit_waiter, NULL, &p->other), ASX_OK);
-    CHECK_STATUS(asx_channel_create(r, sizeof(int), 1, &p->tx, &p->rx), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(r, kit_waiter, NULL, NULL, &p->other), ASX_OK);
+    CHECK_STATUS(asx_channel_create(r, sizeof(int), 1, NULL, &p->tx, &p->rx), ASX_OK);
     if (full)
-        CHECK_STATUS(asx_channel_try_send(&p->tx, cx, &filler), ASX_OK);
+        CHECK_STATUS(asx_channel_try_send(cx, &p->tx, &filler), ASX_OK);
 }
 
 static void tear_down(place *p, asx_region *r)
@@ -156,9 +156,9 @@ static void one_wait(asx_cx *cx, unsigned i, bool poll)
     chosen = waits[i].fn;
     asx_spawn_options options = { .name = "W" };
     if (poll)
-        CHECK_STATUS(asx_spawn_poll_task(&r, &options, poll_waits, &p, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll_task(&r, poll_waits, &p, &options, &t), ASX_OK);
     else
-        CHECK_STATUS(asx_spawn_task(&r, &options, fiber_waits, &p, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, fiber_waits, &p, &options, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
     check_waits_for(&r, "W", waits[i].name);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
@@ -203,9 +203,9 @@ static void grant(asx_cx *cx, place *p, unsigned i)
 {
     int got, m = 5;
     if (waits[i].fn == wait_recv || waits[i].fn == wait_recv_ack)
-        CHECK_STATUS(asx_channel_try_send(&p->tx, cx, &m), ASX_OK);
+        CHECK_STATUS(asx_channel_try_send(cx, &p->tx, &m), ASX_OK);
     else if (waits[i].full)
-        CHECK_STATUS(asx_channel_try_recv(&p->rx, &got), ASX_OK);
+        CHECK_STATUS(asx_channel_try_recv(cx, &p->rx, &got), ASX_OK);
     else
         CHECK_STATUS(asx_task_cancel(&p->other, NULL), ASX_OK);
 }
@@ -220,9 +220,9 @@ static void one_masked(asx_cx *cx, unsigned i, bool poll)
     p.masked = true;
     chosen = waits[i].fn;
     if (poll)
-        CHECK_STATUS(asx_spawn_poll_task(&r, NULL, poll_waits, &p, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll_task(&r, poll_waits, &p, NULL, &t), ASX_OK);
     else
-        CHECK_STATUS(asx_spawn_task(&r, NULL, fiber_waits, &p, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, fiber_waits, &p, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
@@ -267,11 +267,11 @@ static asx_status handed_over(asx_cx *cx, void *arg)
         set_up(cx, &p, &r, false);
         chosen = wait_recv;
         if (poll)
-            CHECK_STATUS(asx_spawn_poll_task(&r, NULL, poll_waits, &p, &t), ASX_OK);
+            CHECK_STATUS(asx_spawn_poll_task(&r, poll_waits, &p, NULL, &t), ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_task(&r, NULL, fiber_waits, &p, &t), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&r, fiber_waits, &p, NULL, &t), ASX_OK);
         CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
-        CHECK_STATUS(asx_channel_try_send(&p.tx, cx, &m), ASX_OK);
+        CHECK_STATUS(asx_channel_try_send(cx, &p.tx, &m), ASX_OK);
         CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK); /* it is runnable, with the message */
         CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
         asx_channel_info info;
@@ -328,11 +328,11 @@ static asx_status in_a_yield(asx_cx *cx, void *arg)
         asx_task t;
         asx_join_result result;
         unsigned count = 0, before;
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
         if (poll)
-            CHECK_STATUS(asx_spawn_poll_task(&r, NULL, yields_for_ever_poll, &count, &t), ASX_OK);
+            CHECK_STATUS(asx_spawn_poll_task(&r, yields_for_ever_poll, &count, NULL, &t), ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_task(&r, NULL, yields_for_ever, &count, &t), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&r, yields_for_ever, &count, NULL, &t), ASX_OK);
         CHECK_STATUS(kit_yields(cx, 10), ASX_OK);
         CHECK_GE(count, 5u);
         before = count;
@@ -373,9 +373,9 @@ static asx_status before_first_run(asx_cx *cx, void *arg)
     asx_task_state s;
     int held = 3;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, releases, &held, &a), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, releases_poll, &held, &b), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, releases, &held, NULL, &a), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, releases_poll, &held, NULL, &b), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&a, NULL), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&b, NULL), ASX_OK);
     CHECK_STATUS(asx_task_get_state(&a, &s), ASX_OK);
@@ -426,7 +426,7 @@ static asx_status checkpoint_law(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "c", checkpoints, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }

@@ -28,7 +28,7 @@ static asx_status one_row(asx_cx *cx, unsigned bits)
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     if (bits & DEADLINE)
         options.timeout_ns = ASX_MS;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "ok", kit_returns, NULL), ASX_OK);
     if (bits & FAIL)
         CHECK_STATUS(asx_spawn(&r, "f", kit_returns, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
@@ -199,12 +199,12 @@ static asx_status self_caused(asx_cx *cx, void *arg)
     asx_region r;
     asx_cancel_reason lost = { .kind = ASX_CANCEL_RACE_LOST, .message = "slow" };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", says_why, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, &lost, NULL), ASX_OK);
     CHECK_STR_EQ(said(), "told RaceLost slow");
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", says_why, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_E_EMPTY), ASX_E_EMPTY);
@@ -225,8 +225,8 @@ static asx_status fail_fast(asx_cx *cx, void *arg)
     asx_task w;
     asx_cancel_witness witness;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_waiter, NULL, &w), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_waiter, NULL, NULL, &w), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "f", kit_returns, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 4), ASX_OK);
     CHECK_STATUS(asx_task_get_witness(&w, &witness), ASX_OK);
@@ -249,7 +249,7 @@ static asx_status collects(asx_cx *cx, void *arg)
     uint64_t ms = ASX_MS;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "s", kit_sleeper, &ms), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "f", kit_returns, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
@@ -281,9 +281,9 @@ static asx_status first_by_creation(asx_cx *cx, void *arg)
     asx_task slow;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, sleep_then_fail, (void *)(intptr_t)ASX_E_FULL, &slow),
+    CHECK_STATUS(asx_spawn_task(&r, sleep_then_fail, (void *)(intptr_t)ASX_E_FULL, NULL, &slow),
                  ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "fast", kit_returns, (void *)(intptr_t)ASX_E_EMPTY), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_FULL);
@@ -304,18 +304,18 @@ static asx_status last_child_fails(asx_cx *cx, void *arg)
     for (int i = 0; i < 40; i++) {
         asx_region r;
         asx_task t;
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
         if (i & 1)
-            CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, (void *)(intptr_t)ASX_E_FULL, &t),
+            CHECK_STATUS(asx_spawn_task(&r, kit_returns, (void *)(intptr_t)ASX_E_FULL, NULL, &t),
                          ASX_OK);
         else
             CHECK_STATUS(asx_spawn(&r, "f", kit_returns, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_FULL);
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
         asx_task a, b;
         asx_join_result ra, rb;
-        CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, (void *)1, &a), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, (void *)2, &b), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, kit_returns, (void *)1, NULL, &a), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, kit_returns, (void *)2, NULL, &b), ASX_OK);
         CHECK_NE(a.id.word, b.id.word);
         CHECK_STATUS(asx_join(cx, &a, &ra), ASX_OK);
         CHECK_STATUS(asx_join(cx, &b, &rb), ASX_OK);
@@ -335,7 +335,7 @@ static asx_status handles_a_failure(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "f", kit_returns, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_FULL);
     return ASX_OK;
@@ -345,7 +345,7 @@ static asx_status panics_with_a_region_open(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "f", kit_returns, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
@@ -357,13 +357,13 @@ static asx_status which_count(asx_cx *cx, void *arg)
     asx_region r;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "h", handles_a_failure, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
     CHECK_EQ(report.outcome.kind, ASX_OUTCOME_OK); /* it was closed and looked at */
     asx_close_report_deinit(&report);
 
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "p", panics_with_a_region_open, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
@@ -385,7 +385,7 @@ static asx_status abandoned_fails_parent(asx_cx *cx, void *arg)
     asx_region r;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "p", panics_with_a_region_open, NULL), ASX_OK);
@@ -406,7 +406,7 @@ ASX_TEST(a_panic_with_a_region_open_fails_fast)
 static asx_status recv_for_ever(asx_cx *cx, void *arg)
 {
     int message;
-    return asx_channel_recv(arg, cx, &message);
+    return asx_channel_recv(cx, arg, &message);
 }
 
 static asx_status join_other(asx_cx *cx, void *arg)
@@ -443,10 +443,10 @@ static asx_status who_is_alive(asx_cx *cx, void *arg)
     asx_close_report report;
     uint64_t hour = 3600 * ASX_SEC;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "service" }), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &inner, &(asx_region_options){ .name = "conn" }), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &(asx_spawn_options){ .name = "waiter" }, kit_waiter, NULL,
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "service" }, &r), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "conn" }, &inner), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_waiter, NULL, &(asx_spawn_options){ .name = "waiter" },
                                 &waiter), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "receiver", recv_for_ever, &rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&inner, "sleeper", kit_sleeper, &hour), ASX_OK);
@@ -486,7 +486,7 @@ static asx_status leaks(asx_cx *cx, void *arg)
     asx_obligation_state state;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "r" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "r" }, &r), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &a), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &b), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_LEASE, &c), ASX_OK);
@@ -523,7 +523,7 @@ static asx_status names_are_copied(asx_cx *cx, void *arg)
     char name[16];
     (void)arg;
     strcpy(name, "boom");
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
     CHECK_STATUS(asx_spawn(&r, name, kit_panics, NULL), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
@@ -552,7 +552,7 @@ static asx_status long_paths(asx_cx *cx, void *arg)
     (void)arg;
     for (int i = 0; i < DEPTH; i++) {
         snprintf(name[i], sizeof name[i], "region-%d", i);
-        CHECK_STATUS(asx_region_open(cx, &r[i], &(asx_region_options){ .name = name[i] }), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = name[i] }, &r[i]), ASX_OK);
     }
     CHECK_STATUS(asx_region_report(&r[DEPTH - 1], &report), ASX_OK);
     const char *path = report.items[0].path;

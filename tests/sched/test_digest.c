@@ -20,7 +20,7 @@ static asx_status works(asx_cx *cx, void *arg)
         if (i % 2)
             CHECK_STATUS(asx_sleep(cx, ASX_US * (1 + w->number % 3)), ASX_OK);
     }
-    CHECK_STATUS(asx_channel_send(w->tx, cx, &w->number), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, w->tx, &w->number), ASX_OK);
     return w->number == 5 ? ASX_E_FULL : ASX_OK;
 }
 
@@ -29,7 +29,7 @@ static asx_poll collects(asx_cx *cx, void *state)
     asx_channel_receiver *rx = state;
     uint32_t m;
     asx_status st;
-    while ((st = asx_channel_recv(rx, cx, &m)) == ASX_OK)
+    while ((st = asx_channel_recv(cx, rx, &m)) == ASX_OK)
         CHECK_STATUS(asx_trace_user(cx, 100, m), ASX_OK);
     if (st == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
@@ -47,13 +47,13 @@ static asx_status program(asx_cx *cx, void *arg)
     asx_task idle;
     (void)arg;
     hush();
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(uint32_t), 2, &tx, &rx), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &q, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_channel_create(&r, sizeof(uint32_t), 2, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &q),
                  ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "c", collects, &rx), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_waiter, NULL, &idle), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_waiter, NULL, NULL, &idle), ASX_OK);
     for (uint32_t i = 0; i < N; i++) {
         w[i] = (worker){ &tx, i };
         CHECK_STATUS(asx_spawn(&q, "w", works, &w[i]), ASX_OK);

@@ -67,8 +67,8 @@ static asx_status sleeper(asx_cx *cx, void *arg)
 static asx__task *spawn(asx_cx *cx, asx_region *ret_region, asx_task_fn fn)
 {
     asx_task handle;
-    CHECK_EQ(asx_region_open(cx, ret_region, NULL), ASX_OK);
-    CHECK_EQ(asx_spawn_task(ret_region, NULL, fn, NULL, &handle), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, ret_region), ASX_OK);
+    CHECK_EQ(asx_spawn_task(ret_region, fn, NULL, NULL, &handle), ASX_OK);
     return handle.task_ != NULL ? handle.task_ : asx__task_inside(&handle).task_;
 }
 
@@ -214,8 +214,8 @@ static asx_status runnable_poll_woken(asx_cx *cx, void *arg)
     asx_region r;
     asx_task handle;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_spawn_poll_task(&r, NULL, runs_once, NULL, &handle), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_spawn_poll_task(&r, runs_once, NULL, NULL, &handle), ASX_OK);
     if (planted) {
         asx__wake(asx_cx_runtime(cx), handle.task_, ASX_OK, false);
         goes_unnoticed();

@@ -30,7 +30,7 @@ static asx_status plays(asx_cx *cx, void *arg)
     uint64_t ball = 0;
     for (;;) {
         if (p->me == 1 || ball != 0) {
-            asx_status st = asx_channel_recv(&m->rx[p->me], cx, &ball);
+            asx_status st = asx_channel_recv(cx, &m->rx[p->me], &ball);
             if (st < 0)
                 return st == ASX_E_DISCONNECTED ? ASX_OK : st;
         }
@@ -40,7 +40,7 @@ static asx_status plays(asx_cx *cx, void *arg)
             asx_channel_sender_drop(&m->tx[1 - p->me]);
             return ASX_OK;
         }
-        asx_status st = asx_channel_send(&m->tx[1 - p->me], cx, &ball);
+        asx_status st = asx_channel_send(cx, &m->tx[1 - p->me], &ball);
         if (st < 0)
             return st == ASX_E_DISCONNECTED ? ASX_OK : st;
     }
@@ -66,19 +66,20 @@ static asx_status tournament(asx_cx *cx, void *arg)
     static player players[PAIRS][2];
     asx_region r, others;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int k = 0; k < PAIRS; k++) {
         match *m = &matches[k];
         atomic_store(&m->over, false);
         atomic_store(&m->thirds, 0);
         for (int i = 0; i < 2; i++)
-            CHECK_EQ(asx_channel_create(&r, sizeof(uint64_t), 1, &m->tx[i], &m->rx[i]), ASX_OK);
+            CHECK_EQ(asx_channel_create(&r, sizeof(uint64_t), 1, NULL, &m->tx[i],
+                                        &m->rx[i]), ASX_OK);
         for (int i = 0; i < 2; i++) {
             players[k][i] = (player){ m, i };
             CHECK_EQ(asx_spawn(&r, "player", plays, &players[k][i]), ASX_OK);
         }
     }
-    CHECK_EQ(asx_region_open(cx, &others, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &others), ASX_OK);
     for (int i = 0; i < THIRDS; i++)
         CHECK_EQ(asx_spawn(&others, "third", third, &matches[0]), ASX_OK);
     CHECK_EQ(asx_region_close(&others, ASX_OK), ASX_OK); /* while they play on and on */
@@ -144,8 +145,8 @@ static asx_status storms(asx_cx *cx, void *arg)
     asx_region calm, stormy;
     asx_fairness_certificate before, after;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &calm, NULL), ASX_OK);
-    CHECK_EQ(asx_region_open(cx, &stormy, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &calm), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &stormy), ASX_OK);
     for (int i = 0; i < TASKS; i++)
         CHECK_EQ(asx_spawn(&stormy, "waits", waits, NULL), ASX_OK);
     CHECK_EQ(asx_sleep(cx, 5 * ASX_MS), ASX_OK);
@@ -187,10 +188,10 @@ static asx_status joins(asx_cx *cx, void *arg)
 {
     match *m = arg;
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     while (!atomic_load(&m->over)) {
         asx_task task;
-        CHECK_EQ(asx_spawn_task(&r, NULL, child, NULL, &task), ASX_OK);
+        CHECK_EQ(asx_spawn_task(&r, child, NULL, NULL, &task), ASX_OK);
         CHECK_EQ(asx_join(cx, &task, NULL), ASX_OK);
     }
     return asx_region_close(&r, ASX_OK);
@@ -203,8 +204,8 @@ static asx_status joiners(asx_cx *cx, void *arg)
     (void)arg;
     atomic_store(&m.over, false);
     atomic_store(&m.thirds, 0);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_region_open(cx, &others, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &others), ASX_OK);
     for (int i = 0; i < 8; i++)
         CHECK_EQ(asx_spawn(&r, "joins", joins, &m), ASX_OK);
     for (int i = 0; i < THIRDS; i++)

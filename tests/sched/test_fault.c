@@ -51,7 +51,7 @@ static asx_status panics_for_another(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "lender", lends, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     asx_panic(borrowed, "not %s", "mine");
@@ -84,7 +84,7 @@ static asx_status failed_assertion(asx_cx *cx, void *arg)
     asx_region r;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", asserts, (void *)2), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
     CHECK_EQ(report.item_count, 1);
@@ -121,7 +121,7 @@ static asx_status spawns_overflow(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "deep" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "deep" }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "bottomless", overflows, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -158,7 +158,7 @@ static asx_status overflows_beside_another(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "deep" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "deep" }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "bottomless", overflows, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "beside", gives_way, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);

@@ -20,10 +20,10 @@ static asx_status in_order(asx_cx *cx, void *arg)
     asx_region r, child;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
     CHECK_STATUS(asx_defer(&r, say_number, (void *)2), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &r, &child, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &r, NULL, &child), ASX_OK);
     CHECK_STATUS(asx_defer(&child, say_number, (void *)9), ASX_OK);
     CHECK_STATUS(asx_region_close(&child, ASX_OK), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "task", says_end, "task"), ASX_OK);
@@ -50,14 +50,14 @@ static asx_status busy_finalizer(asx_cx *cx, void *arg)
     asx_join_result result;
     CHECK_STATUS(asx_checkpoint(cx), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(own, NULL, kit_returns, (void *)(intptr_t)ASX_OK, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(own, kit_returns, (void *)(intptr_t)ASX_OK, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
     CHECK_STATUS(asx_spawn(own, "after", says_end, "after"), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "in", says_end, "in"), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     asx_region child;
-    CHECK_STATUS(asx_region_open_in(cx, own, &child, NULL), ASX_E_REGION_NOT_OPEN);
+    CHECK_STATUS(asx_region_open_in(cx, own, NULL, &child), ASX_E_REGION_NOT_OPEN);
     CHECK_STATUS(asx_defer(own, say_number, NULL), ASX_E_REGION_NOT_OPEN);
     CHECK_STATUS(asx_mask_end(cx), ASX_E_MASK_DEPTH); /* the mask is not the finalizer's */
     say("busy");
@@ -69,7 +69,7 @@ static asx_status protected_work(asx_cx *cx, void *arg)
     asx_region r;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, busy_finalizer, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
@@ -105,7 +105,7 @@ static asx_status slow_scope(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "in", behind_the_gate, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK(!asx_is_cancelled(cx));
@@ -117,7 +117,7 @@ static asx_status owner_of_slow(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, slow_scope, NULL), ASX_OK);
     say("closing");
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_CANCELLED);
@@ -129,8 +129,8 @@ static asx_status cancel_meanwhile(asx_cx *cx, void *arg)
     asx_region r;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, owner_of_slow, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, owner_of_slow, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 5), ASX_OK);
     CHECK_STR_EQ(said(), "closing");
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
@@ -162,7 +162,7 @@ static asx_status failure_joins(asx_cx *cx, void *arg)
     asx_region r;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
     CHECK_STATUS(asx_defer(&r, failing, (void *)(intptr_t)ASX_E_EMPTY), ASX_OK);
     CHECK_STATUS(asx_defer(&r, failing, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
@@ -191,7 +191,7 @@ static asx_status panic_joins(asx_cx *cx, void *arg)
     asx_region r;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
     CHECK_STATUS(asx_defer(&r, panicking, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, panicking, NULL), ASX_OK);
@@ -225,7 +225,7 @@ static asx_status timed(asx_cx *cx, void *arg)
     asx_close_report report;
     asx_region_options options = { .cleanup_time_ns = 8 * ASX_MS };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
     CHECK_STATUS(asx_defer(&r, never_ends, NULL), ASX_OK);
     asx_time begin = asx_now(cx);
@@ -265,7 +265,7 @@ static asx_status every_end(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options options = { .cleanup_time_ns = 8 * ASX_MS };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, kit_returns, (void *)(intptr_t)ASX_E_FULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, kit_panics, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, kit_panics, NULL), ASX_OK);
@@ -273,7 +273,7 @@ static asx_status every_end(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_PANICKED);
     CHECK_STR_EQ(said(), "4:ASX_OK 3:ASX_E_PANICKED 2:ASX_E_PANICKED 1:ASX_E_FULL");
     hush();
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, kit_returns, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, never_listens, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -303,7 +303,7 @@ static asx_status without_memory(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, say_number, (void *)1), ASX_OK);
     CHECK_STATUS(asx_defer(&r, failing, (void *)(intptr_t)ASX_OK), ASX_OK);
     starving.fail_from = starving.requests + 1;
@@ -342,11 +342,11 @@ static asx_status refused_defers(asx_cx *cx, void *arg)
     void *some;
     asx_status st = ASX_OK;
     ran = 0;
-    CHECK_STATUS(asx_region_open(cx, &crowd, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &crowd), ASX_OK);
     for (int i = 0; i < *(int *)arg; i++)
         CHECK_STATUS(asx_spawn(&crowd, "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_region_alloc(&r, 8, &some), ASX_OK); /* the region has room for a few */
     starving.fail_from = starving.requests + 1;
     while (st == ASX_OK && accepted < 10000) {
@@ -395,11 +395,11 @@ static asx_status without_stacks(asx_cx *cx, void *arg)
     asx_join_result result;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &outer, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &outer), ASX_OK);
     CHECK_STATUS(asx_spawn(&outer, "s", kit_sleeper, &long_enough), ASX_OK);
     /* This one has no stack yet. */
-    CHECK_STATUS(asx_spawn_task(&outer, NULL, kit_sleeper, &long_enough, &t), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&outer, kit_sleeper, &long_enough, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, cannot_wait, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STR_EQ(said(), "stackless");

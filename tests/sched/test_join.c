@@ -35,16 +35,16 @@ static asx_status twice(asx_cx *cx, void *arg)
     asx_task t;
     asx_join_result result;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, &result), ASX_E_STALE_HANDLE);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK); /* it has ended before */
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_E_STALE_HANDLE);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_E_STALE_HANDLE);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_E_STALE_HANDLE); /* its region is closed */
     return ASX_OK;
@@ -62,14 +62,14 @@ static asx_status busy(asx_cx *cx, void *arg)
     asx_task t, a;
     joined j = { .target = &t }, k = { .target = &t };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_waiter, NULL, &t), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, joins, &j, &a), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_waiter, NULL, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, joins, &j, NULL, &a), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_E_BUSY);
     CHECK_STATUS(asx_task_cancel(&a, NULL), ASX_OK); /* a cancelled join lets go of the task */
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, joins_poll, &j, &a), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, joins_poll, &j, NULL, &a), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_E_BUSY);
     CHECK_STATUS(asx_task_cancel(&a, NULL), ASX_OK); /* so does that of a poll task */
@@ -113,9 +113,9 @@ static asx_status not_repeated(asx_cx *cx, void *arg)
     asx_task t, p;
     joined j = { .target = &t };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_waiter, NULL, &t), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, joins_and_forgets, &j, &p), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_waiter, NULL, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, joins_and_forgets, &j, NULL, &p), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_E_BUSY);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
@@ -159,9 +159,9 @@ static asx_status no_deadlock(asx_cx *cx, void *arg)
     (void)arg;
     CHECK_STATUS(asx_cx_task(cx, &self), ASX_OK);
     CHECK_STATUS(asx_join(cx, &self, NULL), ASX_E_WOULD_DEADLOCK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, joins_its_joiner, &b, &a), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, joins, &j, &b), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, joins_its_joiner, &b, NULL, &a), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, joins, &j, NULL, &b), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "child", joins_its_parent, &self), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STR_EQ(said(), "joined child ASX_OK");
@@ -196,10 +196,10 @@ static asx_status inline_order(asx_cx *cx, void *arg)
     asx_region r;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", says, "a"), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", says, "b"), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, says, "child", &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, says, "child", NULL, &t), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
     say("joiner");
     return asx_region_close(&r, ASX_OK);
@@ -211,10 +211,10 @@ static asx_status inline_poll_order(asx_cx *cx, void *arg)
     asx_task t;
     joined j = { .target = &t };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", joins_poll, &j), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", says, "a"), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, says, "child", &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, says, "child", NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -225,10 +225,10 @@ static asx_status inline_ends(asx_cx *cx, void *arg)
     asx_region r;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", says_after_yield, "a"), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", says_after_yield, "b"), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, says_after_yield, "c", &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, says_after_yield, "c", NULL, &t), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
     say("joiner");
     return asx_region_close(&r, ASX_OK);
@@ -279,9 +279,9 @@ static asx_status inline_poll_ends(asx_cx *cx, void *arg)
     asx_task t;
     int n = 0;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", says_after_yield, "a"), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, pends_once, &n, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, pends_once, &n, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
     say("joiner");
     return asx_region_close(&r, ASX_OK);
@@ -307,7 +307,7 @@ static asx_status walks(asx_cx *cx, void *arg)
     for (node *n = me->below; n != NULL && n->name != NULL; n++) {
         asx_task t;
         asx_join_result result;
-        CHECK_STATUS(asx_spawn_task(&r, NULL, walks, n, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, walks, n, NULL, &t), ASX_OK);
         CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
         CHECK_EQ(result.value, strlen(n->name));
     }
@@ -328,7 +328,7 @@ static asx_poll walks_poll(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_cx_region(cx, &r), ASX_OK);
     for (; p->me->below->name != NULL; p->me->below++) {
         if (!p->joining)
-            CHECK_STATUS(asx_spawn_task(&r, NULL, walks, p->me->below, &p->child), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&r, walks, p->me->below, NULL, &p->child), ASX_OK);
         asx_status st = asx_join(cx, &p->child, NULL);
         p->joining = st == ASX_E_WOULD_BLOCK;
         if (p->joining)
@@ -347,12 +347,12 @@ static asx_status in_depth(asx_cx *cx, void *arg)
     polled top = { .me = &root };
     asx_region r;
     asx_task t;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "other", says, "other"), ASX_OK);
     if (arg == NULL)
-        CHECK_STATUS(asx_spawn_task(&r, NULL, walks, &root, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, walks, &root, NULL, &t), ASX_OK);
     else
-        CHECK_STATUS(asx_spawn_poll_task(&r, NULL, walks_poll, &top, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll_task(&r, walks_poll, &top, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
     say("joiner");
     return asx_region_close(&r, ASX_OK);
@@ -379,8 +379,8 @@ static asx_status first_of_many(asx_cx *cx, void *arg)
     asx_region r;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, says, "child", &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, says, "child", NULL, &t), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", says, "a"), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", says, "b"), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
@@ -415,11 +415,11 @@ static asx_status joins_many(asx_cx *cx, void *arg)
     patient p = { 0, false };
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "patient", takes_turns, &p), ASX_OK);
     for (unsigned i = 0; i < ROUNDS; i++) {
         asx_task t;
-        CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &t), ASX_OK);
         CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
     }
     p.over = true;
@@ -448,7 +448,7 @@ static asx_poll joins_polls(asx_cx *cx, void *arg)
     repeated *p = arg;
     for (; p->joined < ROUNDS; p->joined++) {
         if (!p->joining)
-            CHECK_STATUS(asx_spawn_poll_task(p->region, NULL, ends_at_once, NULL, &p->child),
+            CHECK_STATUS(asx_spawn_poll_task(p->region, ends_at_once, NULL, NULL, &p->child),
                          ASX_OK);
         asx_status st = asx_join(cx, &p->child, NULL);
         p->joining = st == ASX_E_WOULD_BLOCK;
@@ -466,10 +466,10 @@ static asx_status joins_many_polls(asx_cx *cx, void *arg)
     asx_region r;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     repeated many = { .region = &r };
     CHECK_STATUS(asx_spawn(&r, "patient", takes_turns, &p), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, joins_polls, &many, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, joins_polls, &many, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
     p.over = true;
     CHECK_EQ(many.joined, ROUNDS);
@@ -501,9 +501,9 @@ static asx_status not_the_same_lane(asx_cx *cx, void *arg)
     (void)arg;
     for (size_t i = 0; i < 2; i++) {
         hush();
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, &options[i], says, "a", NULL), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, &options[i], says, "b", &t), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, says, "a", &options[i], NULL), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, says, "b", &options[i], &t), ASX_OK);
         CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
         CHECK_STR_EQ(said(), "a b");
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -545,9 +545,9 @@ static asx_status cancelled_in_place(asx_cx *cx, void *arg)
     asx_task t;
     joined j = { .target = &t };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", joins_then_cancels, &j), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, sees_cancel, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, sees_cancel, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STR_EQ(said(), "seen");
     CHECK_EQ(j.result.outcome.kind, ASX_OUTCOME_CANCELLED);
@@ -581,9 +581,9 @@ static asx_status journalled(asx_cx *cx, void *arg)
     asx_task t;
     seen s = { 0, 0 };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", says, "a"), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, says, "child", &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, says, "child", NULL, &t), ASX_OK);
     s.child = t.id.generation & 0xffffffffffffu;
     CHECK_STATUS(asx_runtime_observe(asx_cx_runtime(cx), watch, &s), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);

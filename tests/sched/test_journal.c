@@ -21,7 +21,7 @@ static asx_status sends(asx_cx *cx, void *arg)
 {
     asx_channel_sender *tx = arg;
     for (int i = 0; i < 3; i++)
-        CHECK_STATUS(asx_channel_send(tx, cx, &i), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, tx, &i), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_US), ASX_OK);
     return asx_channel_sender_drop(tx);
 }
@@ -30,7 +30,7 @@ static asx_poll receives(asx_cx *cx, void *state)
 {
     int m;
     asx_status st;
-    while ((st = asx_channel_recv(state, cx, &m)) == ASX_OK)
+    while ((st = asx_channel_recv(cx, state, &m)) == ASX_OK)
         continue;
     return st == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
@@ -50,15 +50,15 @@ static asx_status all_of_it(asx_cx *cx, void *arg)
     asx_channel_receiver rx;
     asx_task w, y;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "s", sends, &tx), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "r", receives, &rx), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, yields, NULL, &y), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&q, NULL, kit_waiter, NULL, &w), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, yields, NULL, NULL, &y), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &q), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&q, kit_waiter, NULL, NULL, &w), ASX_OK);
     CHECK_STATUS(asx_join(cx, &y, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &y), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &y), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_join(cx, &y, NULL), ASX_OK); /* it has ended: nobody waits */
     CHECK_STATUS(asx_defer(&q, kit_returns, NULL), ASX_OK);
@@ -235,8 +235,8 @@ static asx_status cancels_in_its_lane(asx_cx *cx, void *arg)
     asx_region r;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, gives_way_twice, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, gives_way_twice, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);

@@ -14,7 +14,7 @@ static void spawn_with(asx_region *r, const char *word, asx_budget budget, asx_t
 {
     asx_spawn_options options = { .budget = &budget };
     asx_task t;
-    CHECK_STATUS(asx_spawn_task(r, &options, says, (void *)(uintptr_t)word,
+    CHECK_STATUS(asx_spawn_task(r, says, (void *)(uintptr_t)word, &options,
                                 ret_task != NULL ? ret_task : &t), ASX_OK);
 }
 
@@ -39,7 +39,7 @@ static asx_status lane_order(asx_cx *cx, void *arg)
     asx_cancel_reason shutdown = { .kind = ASX_CANCEL_SHUTDOWN };
     asx_time far = asx_now(cx) + 100 * ASX_SEC;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "r1", says, "r1"), ASX_OK);
     spawn_with(&r, "t-late", by(far + 5), NULL);
     spawn_with(&r, "p3", urgent(3), NULL);
@@ -105,9 +105,9 @@ static asx_status arrival(asx_cx *cx, void *arg)
     const char *poll = "ppp";
     asx_task ids[8];
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 8; i++) /* records are recycled last in, first out: ids are mixed up */
-        CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &ids[i]), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &ids[i]), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     for (int i = 0; i < 8; i += 2)
         CHECK_STATUS(asx_join(cx, &ids[i], NULL), ASX_OK);
@@ -136,13 +136,13 @@ static asx_status many_deadlines(asx_cx *cx, void *arg)
     static uint64_t due[N];
     (void)arg;
     edf_last = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < N; i++) {
         mix = mix * 6364136223846793005u + 1442695040888963407u;
         due[i] = far + (mix >> 40) % 100;
         asx_budget budget = by(due[i]);
         asx_spawn_options options = { .budget = &budget };
-        CHECK_STATUS(asx_spawn_task(&r, &options, edf, &due[i], &t[i]), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, edf, &due[i], &options, &t[i]), ASX_OK);
     }
     for (int i = 0; i < N; i += 3) { /* these leave the heap for the cancel lane */
         due[i] = 0;
@@ -180,9 +180,9 @@ static asx_status streaks(asx_cx *cx, void *arg)
     asx_budget dated = by(asx_now(cx) + 1000 * ASX_SEC);
     asx_spawn_options timed = { .budget = &dated };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, yields_and_says, "c", &c), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &timed, yields_and_says, "t", NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, yields_and_says, "c", NULL, &c), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, yields_and_says, "t", &timed, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "r", yields_and_says, "r"), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&c, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -299,7 +299,7 @@ static asx_status many_yields(asx_cx *cx, void *arg)
 static asx_status crowd(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_spawn(&r, "y", many_yields, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -376,7 +376,7 @@ static asx_status sleeps_and_spins(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "spin", spins, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 10 * ASX_MS), ASX_OK);
     return asx_region_close(&r, ASX_E_EMPTY);
@@ -409,7 +409,7 @@ static asx_status sleeps_beside_two_that_spin(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     asx_time begin = asx_now(cx);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "spin", spins, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "spin", spins, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 5 * ASX_MS), ASX_OK);

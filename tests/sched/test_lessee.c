@@ -55,14 +55,14 @@ static void wait_for_lease(asx_cx *cx)
 static void open(asx_cx *cx, place *p, size_t capacity)
 {
     p->cx = cx;
-    CHECK_EQ(asx_region_open(cx, &p->region, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&p->region, 8, capacity, &p->tx, &p->rx), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &p->region), ASX_OK);
+    CHECK_EQ(asx_channel_create(&p->region, 8, capacity, NULL, &p->tx, &p->rx), ASX_OK);
 }
 
 static void send(asx_cx *cx, place *p, uint64_t value)
 {
     asx_send_permit permit;
-    CHECK_EQ(asx_channel_reserve(&p->tx, cx, &permit), ASX_OK);
+    CHECK_EQ(asx_channel_reserve(cx, &p->tx, &permit), ASX_OK);
     CHECK_EQ(asx_send_permit_send(&permit, &value), ASX_OK);
 }
 
@@ -85,7 +85,7 @@ static asx_poll answers(asx_cx *cx, void *arg)
 static asx_status takes(asx_cx *cx, void *arg)
 {
     place *p = arg;
-    return asx_channel_recv(&p->rx, cx, &p->got);
+    return asx_channel_recv(cx, &p->rx, &p->got);
 }
 
 /* Everything that has a short way, once. */
@@ -94,8 +94,8 @@ static void small_calls(asx_cx *cx, place *p, uint64_t i)
     asx_task task[3];
     asx_join_result result;
     uint64_t got = 0;
-    CHECK_EQ(asx_spawn_task(&p->region, NULL, gives_way, (void *)(uintptr_t)i, &task[0]), ASX_OK);
-    CHECK_EQ(asx_spawn_poll_task(&p->region, NULL, answers, (void *)(uintptr_t)i, &task[1]),
+    CHECK_EQ(asx_spawn_task(&p->region, gives_way, (void *)(uintptr_t)i, NULL, &task[0]), ASX_OK);
+    CHECK_EQ(asx_spawn_poll_task(&p->region, answers, (void *)(uintptr_t)i, NULL, &task[1]),
              ASX_OK);
     for (int k = 0; k < 2; k++) {
         CHECK_EQ(asx_join(cx, &task[k], &result), ASX_OK);
@@ -103,9 +103,9 @@ static void small_calls(asx_cx *cx, place *p, uint64_t i)
     }
     CHECK_EQ(asx_join(cx, &task[0], NULL), ASX_E_STALE_HANDLE);
     send(cx, p, i);
-    CHECK_EQ(asx_channel_recv(&p->rx, cx, &got), ASX_OK);
+    CHECK_EQ(asx_channel_recv(cx, &p->rx, &got), ASX_OK);
     CHECK_EQ(got, i);
-    CHECK_EQ(asx_spawn_task(&p->region, NULL, takes, p, &task[2]), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&p->region, takes, p, NULL, &task[2]), ASX_OK);
     CHECK_EQ(asx_yield(cx), ASX_OK);
     send(cx, p, i + 1); /* to one who waits */
     CHECK_EQ(asx_join(cx, &task[2], NULL), ASX_OK);
@@ -153,8 +153,8 @@ static asx_status is_told(asx_cx *cx, void *arg)
     wait_for_lease(cx);
     CHECK_EQ(asx_cx_task(cx, &self), ASX_OK);
     CHECK_EQ(asx_task_cancel(&self, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_reserve(&p->tx, cx, &permit), ASX_E_CANCELLED);
-    CHECK_EQ(asx_channel_recv(&p->rx, cx, &got), ASX_E_CANCELLED);
+    CHECK_EQ(asx_channel_reserve(cx, &p->tx, &permit), ASX_E_CANCELLED);
+    CHECK_EQ(asx_channel_recv(cx, &p->rx, &got), ASX_E_CANCELLED);
     CHECK_EQ(asx_yield(cx), ASX_E_CANCELLED);
     return ASX_E_CANCELLED;
 }
@@ -169,21 +169,21 @@ static asx_status refuses(asx_cx *cx, void *arg)
     wait_for_lease(cx);
     asx_channel_receiver old_rx = p->rx;
     asx_channel_sender old_tx = p->tx;
-    CHECK_EQ(asx_channel_reserve(&p->tx, NULL, &permit), ASX_E_INVALID_ARGUMENT);
-    CHECK_EQ(asx_channel_reserve(&p->tx, cx, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_EQ(asx_channel_recv(&p->rx, cx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_channel_reserve(NULL, &p->tx, &permit), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_channel_reserve(cx, &p->tx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_channel_recv(cx, &p->rx, NULL), ASX_E_INVALID_ARGUMENT);
     send(cx, p, 1);
     CHECK_EQ(asx_send_permit_send(&permit, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_EQ(asx_spawn_task(&p->region, NULL, is_told, p, &task), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&p->region, is_told, p, NULL, &task), ASX_OK);
     asx_join_result result;
     CHECK_EQ(asx_join(cx, &task, &result), ASX_OK);
     CHECK_EQ(result.outcome.kind, ASX_OUTCOME_CANCELLED);
     wait_for_lease(cx);
     CHECK_EQ(asx_channel_receiver_drop(&p->rx), ASX_OK);
-    CHECK_EQ(asx_channel_reserve(&p->tx, cx, &permit), ASX_E_DISCONNECTED);
-    CHECK_EQ(asx_channel_recv(&old_rx, cx, &value), ASX_E_STALE_HANDLE);
+    CHECK_EQ(asx_channel_reserve(cx, &p->tx, &permit), ASX_E_DISCONNECTED);
+    CHECK_EQ(asx_channel_recv(cx, &old_rx, &value), ASX_E_STALE_HANDLE);
     CHECK_EQ(asx_channel_sender_drop(&p->tx), ASX_OK);
-    CHECK_EQ(asx_channel_reserve(&old_tx, cx, &permit), ASX_E_STALE_HANDLE);
+    CHECK_EQ(asx_channel_reserve(cx, &old_tx, &permit), ASX_E_STALE_HANDLE);
     return asx_region_close(&p->region, ASX_OK);
 }
 
@@ -215,10 +215,10 @@ static asx_status drops(asx_cx *cx, void *arg)
     asx_channel_sender tx;
     asx_channel_receiver rx;
     asx_channel_options options = { .drop = calls_back, .drop_ctx = p };
-    CHECK_EQ(asx_channel_create_with(&p->region, 8, 1, &options, &tx, &rx), ASX_OK);
+    CHECK_EQ(asx_channel_create(&p->region, 8, 1, &options, &tx, &rx), ASX_OK);
     for (uint64_t i = 0; i < 100; i++) {
         wait_for_lease(cx);
-        CHECK_EQ(asx_channel_send_evict_oldest(&tx, cx, &value, NULL, &evicted), ASX_OK);
+        CHECK_EQ(asx_channel_send_evict_oldest(cx, &tx, &value, NULL, &evicted), ASX_OK);
         CHECK_EQ(p->in_drop, ASX_OK);
         CHECK_EQ(p->got, i);
         CHECK_EQ(asx__load_relaxed(&asx__thread_self()->worker->slot.inside), 0);

@@ -37,7 +37,7 @@ static unsigned opened_len;
 static asx_status take_region(asx_cx *cx, asx_region *r)
 {
     asx_region child;
-    asx_status st = asx_region_open_in(cx, r, &child, NULL);
+    asx_status st = asx_region_open_in(cx, r, NULL, &child);
     if (st == ASX_OK)
         opened[opened_len++] = child;
     return st;
@@ -55,7 +55,7 @@ static asx_status take_channel(asx_cx *cx, asx_region *r)
     asx_channel_sender tx;
     asx_channel_receiver rx;
     (void)cx;
-    return asx_channel_create(r, sizeof(int), 1, &tx, &rx);
+    return asx_channel_create(r, sizeof(int), 1, NULL, &tx, &rx);
 }
 
 static void no_wake(void *arg)
@@ -84,7 +84,7 @@ static asx_status to_the_ceiling(asx_cx *cx, void *arg)
     asx_runtime *rt = asx_cx_runtime(cx);
     asx_region r, q;
     opened_len = armed_len = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (unsigned i = 0; i < c->free; i++)
         CHECK_STATUS(c->take(cx, &r), ASX_OK);
     kit_all_wait(cx, &r);
@@ -101,7 +101,7 @@ static asx_status to_the_ceiling(asx_cx *cx, void *arg)
         CHECK(asx_timer_cancel(asx_runtime_timers(rt), &armed[--armed_len]));
     CHECK_STATUS(asx_region_close(&r, c->sticks ? ASX_OK : ASX_E_EMPTY),
                  c->sticks ? ASX_E_RESOURCE_EXHAUSTED : ASX_E_EMPTY);
-    CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK); /* room is room again */
+    CHECK_STATUS(asx_region_open(cx, NULL, &q), ASX_OK); /* room is room again */
     CHECK_STATUS(c->take(cx, &q), ASX_OK);
     while (opened_len > 0)
         CHECK_STATUS(asx_region_close(&opened[--opened_len], ASX_OK), ASX_OK);
@@ -178,7 +178,7 @@ static asx_status no_stack_needed(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 100; i++)
         CHECK_STATUS(take_poll(cx, &r), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_E_EMPTY), ASX_E_EMPTY);
@@ -197,7 +197,7 @@ static asx_status kept_counts(asx_cx *cx, void *arg)
 {
     asx_region r, q;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
     for (int i = 0; i < 2; i++)
         CHECK_STATUS(asx_spawn(&r, "p", kit_panics, NULL), ASX_OK);
@@ -209,11 +209,11 @@ static asx_status kept_counts(asx_cx *cx, void *arg)
     CHECK_EQ(stats.stacks_kept, 2);
     CHECK_EQ(stats.stacks_in_use, 3);
     CHECK_EQ(stats.tasks_live, 1);
-    CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &q), ASX_OK);
     CHECK_STATUS(asx_spawn(&q, "no", kit_returns, NULL), ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(asx_region_close(&q, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_PANICKED);
-    CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &q), ASX_OK);
     CHECK_STATUS(asx_spawn(&q, "yes", kit_returns, NULL), ASX_OK);
     return asx_region_close(&q, ASX_OK);
 }
@@ -236,7 +236,7 @@ static asx_status sleep_needs_timer(asx_cx *cx, void *arg)
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(take_timer(cx, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_E_RESOURCE_EXHAUSTED);
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .timeout_ns = ASX_MS }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .timeout_ns = ASX_MS }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_TIMEOUT);
     while (armed_len > 0)
@@ -269,7 +269,7 @@ static asx_status take_big_channel(asx_cx *cx, asx_region *r)
     asx_channel_sender tx;
     asx_channel_receiver rx;
     (void)cx;
-    return asx_channel_create(r, 100, 20, &tx, &rx);
+    return asx_channel_create(r, 100, 20, NULL, &tx, &rx);
 }
 
 /* These need nothing more when they run. */
@@ -297,7 +297,7 @@ static asx_status take_dated(asx_cx *cx, asx_region *r)
     asx_budget budget = ASX_BUDGET_INFINITE;
     asx_spawn_options options = { .budget = &budget, .copy = "0123456789", .copy_size = 11 };
     budget.deadline = asx_now(cx) + 3600 * ASX_SEC;
-    return asx_spawn_poll_task(r, &options, poll_ends, NULL, NULL);
+    return asx_spawn_poll_task(r, poll_ends, NULL, &options, NULL);
 }
 
 static asx_status (*const takers[])(asx_cx *, asx_region *) = {
@@ -313,7 +313,7 @@ static asx_status until_memory_ends(asx_cx *cx, void *arg)
     asx_region r;
     unsigned taken = 0;
     opened_len = armed_len = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     asx_stats before = kit_stats(rt);
     for (;;) {
         asx_status st = opened_len < 60 && armed_len < 60 ? take(cx, &r) : ASX_E_FULL;

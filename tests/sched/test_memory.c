@@ -155,7 +155,7 @@ static asx_status big_pieces(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     uint64_t before = kit_stats(asx_cx_runtime(cx)).memory_bytes;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         void *memory;
         CHECK_STATUS(asx_region_alloc(&r, sizes[i], &memory), ASX_OK);

@@ -7,7 +7,7 @@ static asx_status exactly_once(asx_cx *cx, void *arg)
                                                                       asx_obligation_abort };
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int first = 0; first < 2; first++) {
         for (int second = 0; second < 2; second++) {
             asx_obligation o, copy;
@@ -42,7 +42,7 @@ static asx_status narrowed(asx_cx *cx, void *arg)
     asx_region r;
     asx_obligation o, none;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_LEASE, &o), ASX_OK);
     none = o;
     none.id = asx_handle_narrow(o.id, ASX_STATE_BIT(ASX_OBLIGATION_LEAKED));
@@ -77,7 +77,7 @@ static asx_status resolved_late(asx_cx *cx, void *arg)
     asx_obligation a, b, c;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &a), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &b), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &c), ASX_OK);
@@ -106,7 +106,7 @@ static asx_status leaks_for_ever(asx_cx *cx, void *arg)
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
         asx_region r;
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
         CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &o[i]), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
         CHECK_STATUS(asx_obligation_commit(&o[i]), ASX_E_OBLIGATION_LEAKED);
@@ -141,7 +141,7 @@ static asx_status long_lived(asx_cx *cx, void *arg)
     asx_region r;
     asx_obligation old, o[40];
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_LEASE, &old), ASX_OK);
     for (int round = 0; round < 100; round++) {
         for (int i = 0; i < 40; i++)

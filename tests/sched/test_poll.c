@@ -19,7 +19,7 @@ static asx_poll sleeps_instead(asx_cx *cx, void *state)
     switch (c->step) {
     case 0: /* waits for a message, is resumed by its waker, and then wants something else */
         c->step = 1;
-        CHECK_STATUS(asx_channel_recv(&c->rx, cx, &c->message), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_channel_recv(cx, &c->rx, &c->message), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
     case 1:
         CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_E_WOULD_BLOCK);
@@ -38,19 +38,19 @@ static asx_status withdrawn(asx_cx *cx, void *arg)
     asx_channel_info info;
     int m = 3;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof m, 2, &c.tx, &c.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof m, 2, NULL, &c.tx, &c.rx), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", sleeps_instead, &c), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_channel_receiver_info(&c.rx, &info), ASX_OK);
     CHECK(info.receiver_waits);
-    CHECK_STATUS(asx_channel_try_send(&c.tx, cx, &m), ASX_OK); /* resumes it with a message */
+    CHECK_STATUS(asx_channel_try_send(cx, &c.tx, &m), ASX_OK); /* resumes it with a message */
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_EQ(c.step, 2);
     CHECK_STATUS(asx_channel_receiver_info(&c.rx, &info), ASX_OK);
     CHECK(!info.receiver_waits);
     CHECK_EQ(info.queued, 1); /* it is still there for somebody else */
-    CHECK_STATUS(asx_channel_try_recv(&c.rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_try_recv(cx, &c.rx, &m), ASX_OK);
     CHECK_EQ(m, 3);
     return asx_region_close(&r, ASX_OK);
 }
@@ -68,7 +68,7 @@ static asx_poll reserves_then_forgets(asx_cx *cx, void *state)
     asx_send_permit permit;
     asx_waker waker;
     if (c->step++ == 0) {
-        CHECK_STATUS(asx_channel_reserve(&c->tx, cx, &permit), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_channel_reserve(cx, &c->tx, &permit), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
     }
     CHECK_STATUS(asx_cx_waker(cx, &waker), ASX_OK);
@@ -81,7 +81,7 @@ static asx_status sends(asx_cx *cx, void *arg)
 {
     changes_mind *c = arg;
     int m = 8;
-    CHECK_STATUS(asx_channel_send(&c->tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &c->tx, &m), ASX_OK);
     say("sent");
     return ASX_OK;
 }
@@ -93,17 +93,17 @@ static asx_status passed_on(asx_cx *cx, void *arg)
     changes_mind c = { .step = 0 };
     int m = 1;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof m, 1, &c.tx, &c.rx), ASX_OK);
-    CHECK_STATUS(asx_channel_try_send(&c.tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, reserves_then_forgets, &c, &p), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof m, 1, NULL, &c.tx, &c.rx), ASX_OK);
+    CHECK_STATUS(asx_channel_try_send(cx, &c.tx, &m), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, reserves_then_forgets, &c, NULL, &p), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "s", sends, &c), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
-    CHECK_STATUS(asx_channel_try_recv(&c.rx, &m), ASX_OK); /* the poll task is first */
+    CHECK_STATUS(asx_channel_try_recv(cx, &c.rx, &m), ASX_OK); /* the poll task is first */
     CHECK_STR_EQ(said(), "");
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     CHECK_STR_EQ(said(), "sent");
-    CHECK_STATUS(asx_channel_try_recv(&c.rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_try_recv(cx, &c.rx, &m), ASX_OK);
     CHECK_EQ(m, 8);
     CHECK_STATUS(asx_task_cancel(&p, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_E_EMPTY), ASX_E_EMPTY);
@@ -125,9 +125,9 @@ static asx_poll waits_twice(asx_cx *cx, void *state)
         asx_region r;
         CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_E_WOULD_BLOCK);
         CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_E_WOULD_BLOCK); /* the same again */
-        CHECK_STATUS(asx_channel_recv(&c->rx, cx, &c->message), ASX_E_BUSY);
+        CHECK_STATUS(asx_channel_recv(cx, &c->rx, &c->message), ASX_E_BUSY);
         CHECK_STATUS(asx_yield(cx), ASX_E_BUSY);
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
         CHECK_STATUS(asx_spawn(&r, "x", kit_returns, NULL), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_BUSY);
         asx_region_state s;
@@ -148,9 +148,9 @@ static asx_status busy(asx_cx *cx, void *arg)
     asx_region r;
     changes_mind c = { .step = 0 };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &c.tx, &c.rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &c.tx, &c.rx), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", waits_twice, &c), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_REGION_LEFT_OPEN); /* its scope, on purpose */
     CHECK_GE(c.step, 2);
@@ -194,7 +194,7 @@ static asx_status give_way(asx_cx *cx, void *arg)
     asx_region r;
     int a = 3, b = 3;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", pends, &a), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "y", yields, &b), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -244,7 +244,7 @@ static asx_status yield_and_sleep(asx_cx *cx, void *arg)
     asx_time begin = 0;
     int n = 0;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", yields_then_sleeps, &begin), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "q", sleeps_into_the_past, &n), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -289,7 +289,7 @@ static asx_status external(asx_cx *cx, void *arg)
     for (int asks = 0; asks < 2; asks++) {
         asx_region r;
         woken w = { .asks = asks };
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
         CHECK_STATUS(asx_spawn_poll(&r, "w", waits_for_waker, &w), ASX_OK);
         CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
         CHECK_EQ(w.resumed, 1); /* it takes no resumption while nobody calls */
@@ -326,8 +326,8 @@ static asx_status cancel_external(asx_cx *cx, void *arg)
     asx_join_result result;
     woken w = { .asks = false };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, waits_for_waker, &w, &task), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, waits_for_waker, &w, NULL, &task), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
@@ -369,7 +369,7 @@ static asx_status external_on_fiber(asx_cx *cx, void *arg)
     asx_region r;
     woken w = { .asks = false };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", fiber_external, &w), ASX_OK);
     while (asx__load_acquire(&w.parks) == 0)
         CHECK_STATUS(asx_yield(cx), ASX_OK);
@@ -435,7 +435,7 @@ static asx_status lost_cancel(asx_cx *cx, void *arg)
         asx_region r;
         int step = first;
         asx_time begin = asx_now(cx);
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
         CHECK_STATUS(asx_spawn_poll(&r, "c", cancels_itself, &step), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
         CHECK_EQ(step, first + 2);
@@ -492,9 +492,9 @@ static asx_status poll_ends(asx_cx *cx, void *arg)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         asx_task t;
         asx_join_result result;
-        CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+        CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                      ASX_OK);
-        CHECK_STATUS(asx_spawn_poll_task(&r, NULL, cases[i].fn, cases[i].state, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll_task(&r, cases[i].fn, cases[i].state, NULL, &t), ASX_OK);
         CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
         CHECK_EQ(result.outcome.kind, cases[i].kind);
         CHECK_STATUS(result.outcome.status, cases[i].status);
@@ -521,7 +521,7 @@ static asx_status poll_nonsense(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "n", nonsense, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_INVALID_ARGUMENT);
     return ASX_OK;

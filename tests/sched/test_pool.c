@@ -140,7 +140,7 @@ static asx_status stage(asx_cx *cx, void *arg)
 {
     onlooker o = { .s = arg, .rt = asx_cx_runtime(cx) };
     pthread_t thread;
-    CHECK_EQ(asx_region_open(cx, &o.region, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &o.region), ASX_OK);
     CHECK_EQ(asx_cx_waker(cx, &o.done), ASX_OK);
     CHECK_EQ(pthread_create(&thread, NULL, look_on, &o), 0);
     for (uint32_t i = 0; i < o.s->hogs; i++)
@@ -180,7 +180,7 @@ static asx_status sleeps_through(asx_cx *cx, void *arg)
 {
     scene *s = arg;
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (uint32_t i = 0; i < s->hogs; i++)
         CHECK_EQ(asx_spawn(&r, "hog", hog, s), ASX_OK);
     uint64_t begin = now_ns();
@@ -278,7 +278,7 @@ static asx_status keep_sleeping(asx_cx *cx, void *arg)
 {
     full_house *h = arg;
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 4; i++)
         CHECK_EQ(asx_spawn(&r, "held", hold_worker, h), ASX_OK);
     do
@@ -400,7 +400,7 @@ static asx_status hogs_then_bustles(asx_cx *cx, void *arg)
 {
     crowd *c = arg;
     scene s = { .hogs = 2 };
-    CHECK_EQ(asx_region_open(cx, &c->region, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &c->region), ASX_OK);
     for (int i = 0; i < 12; i++)
         CHECK_EQ(asx_spawn(&c->region, "bustle", bustle, c), ASX_OK);
     CHECK_EQ(stage(cx, &s), ASX_OK);
@@ -446,8 +446,8 @@ static asx_status bustles_around(asx_cx *cx, void *arg)
     scene *s = arg;
     crowd c = { .ran = 0 };
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &c.region, NULL), ASX_OK);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &c.region), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 12; i++)
         CHECK_EQ(asx_spawn(&c.region, "bustle", bustle, &c), ASX_OK);
     for (int i = 0; i < 5; i++) {
@@ -498,7 +498,7 @@ static asx_status pins_and_hogs(asx_cx *cx, void *arg)
     asx_spawn_options pinned = { .name = "stays", .flags = ASX_PINNED };
     CHECK_EQ(asx_cx_region(cx, &r), ASX_OK);
     n->home = thread_id();
-    CHECK_EQ(asx_spawn_task(&r, &pinned, stays, n, NULL), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, stays, n, &pinned, NULL), ASX_OK);
     atomic_store(&n->spawned, true);
     return hog(cx, &n->s);
 }
@@ -508,7 +508,7 @@ static asx_status pins(asx_cx *cx, void *arg)
     nailed *n = arg;
     onlooker o = { .s = &n->s, .rt = asx_cx_runtime(cx) };
     pthread_t thread;
-    CHECK_EQ(asx_region_open(cx, &o.region, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &o.region), ASX_OK);
     CHECK_EQ(asx_cx_waker(cx, &o.done), ASX_OK);
     CHECK_EQ(asx_spawn(&o.region, "pins", pins_and_hogs, n), ASX_OK);
     while (!atomic_load(&n->spawned))
@@ -548,8 +548,8 @@ static asx_status pins_here(asx_cx *cx, void *arg)
     asx_spawn_options pinned = { .name = "stays", .flags = ASX_PINNED };
     CHECK_EQ(asx_cx_region(cx, &r), ASX_OK);
     n->home = thread_id();
-    CHECK_EQ(asx_spawn_task(&r, &pinned, stays, n, NULL), ASX_OK);
-    CHECK_EQ(asx_spawn_task(&r, &pinned, long_stay, n, NULL), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, stays, n, &pinned, NULL), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, long_stay, n, &pinned, NULL), ASX_OK);
     atomic_store(&n->spawned, true);
     return ASX_OK;
 }
@@ -572,7 +572,7 @@ static asx_status pins_on_surplus(asx_cx *cx, void *arg)
     nailed *n = arg;
     onlooker o = { .s = &n->s, .rt = asx_cx_runtime(cx) };
     pthread_t thread;
-    CHECK_EQ(asx_region_open(cx, &o.region, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &o.region), ASX_OK);
     CHECK_EQ(asx_cx_waker(cx, &o.done), ASX_OK);
     CHECK_EQ(pthread_create(&thread, NULL, spawn_from_outside, &o), 0);
     for (int i = 0; i < 2; i++)
@@ -614,14 +614,14 @@ static asx_status pins_while_it_drains(asx_cx *cx, void *arg)
     asx_spawn_options pinned = { .flags = ASX_PINNED };
     asx_region r;
     asx_task task;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     atomic_fetch_add(&s->here, 1);
     while (atomic_load(&s->here) < 2)
         continue;
     asx__worker *self = asx__thread_self()->worker;
     if (self->index != 0) {
         asx__bell_set(&self->bell, ASX__WORKER_DRAINING); /* as drain_one() would */
-        asx_status st = asx_spawn_task(&r, &pinned, notes_its_worker, &s->ran_on, &task);
+        asx_status st = asx_spawn_task(&r, notes_its_worker, &s->ran_on, &pinned, &task);
         asx__bell_set(&self->bell, ASX__WORKER_ACTIVE);
         CHECK_EQ(st, ASX_OK);
     }
@@ -631,7 +631,7 @@ static asx_status pins_while_it_drains(asx_cx *cx, void *arg)
 static asx_status spawns_two(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(asx_spawn(&r, NULL, pins_while_it_drains, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);

@@ -8,8 +8,8 @@ static asx_status open_nested(asx_cx *cx, void *arg)
     asx_region a, b;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &a, &(asx_region_options){ .name = "a" }), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &b, &(asx_region_options){ .name = "b" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "a" }, &a), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "b" }, &b), ASX_OK);
     CHECK_STATUS(asx_region_report(&b, &report), ASX_OK);
     CHECK_EQ(report.item_count, 1);
     CHECK_EQ(report.items[0].kind, ASX_REPORT_REGION);
@@ -33,8 +33,8 @@ static asx_status close_outer_first(asx_cx *cx, void *arg)
     asx_region a, b;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &a, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &b, &(asx_region_options){ .name = "b" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &a), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "b" }, &b), ASX_OK);
     CHECK_STATUS(asx_spawn(&b, "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&a, ASX_OK, NULL, &report), ASX_E_REGION_LEFT_OPEN);
     CHECK_STR_EQ(said(), "told");
@@ -60,8 +60,8 @@ static asx_status inner_result_looks_like_a_refusal(asx_cx *cx, void *arg)
     (void)arg;
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
         asx_region a, b;
-        CHECK_STATUS(asx_region_open(cx, &a, NULL), ASX_OK);
-        CHECK_STATUS(asx_region_open(cx, &b, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &a), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &b), ASX_OK);
         CHECK_STATUS(asx_spawn(&b, "f", kit_returns, (void *)(intptr_t)looks[i]), ASX_OK);
         CHECK_STATUS(asx_region_close(&a, ASX_OK), ASX_E_REGION_LEFT_OPEN);
         CHECK_STATUS(asx_region_close(&a, ASX_OK), ASX_E_STALE_HANDLE);
@@ -78,7 +78,7 @@ static asx_status forgets_fiber(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "lost" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "lost" }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     return ASX_OK;
 }
@@ -94,12 +94,12 @@ static asx_status task_forgets(asx_cx *cx, void *arg)
     asx_task t;
     asx_join_result result;
     asx_close_report report;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
     if (arg != NULL)
-        CHECK_STATUS(asx_spawn_poll_task(&r, NULL, forgets_poll, NULL, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll_task(&r, forgets_poll, NULL, NULL, &t), ASX_OK);
     else
-        CHECK_STATUS(asx_spawn_task(&r, NULL, forgets_fiber, NULL, &t), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, forgets_fiber, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
     CHECK_EQ(result.outcome.kind, ASX_OUTCOME_ERR);
     CHECK_STATUS(result.outcome.status, ASX_E_REGION_LEFT_OPEN);
@@ -155,7 +155,7 @@ static asx_status closed_by_its_child(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "child", not_the_owner, &r), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_CANCELLED);
     return ASX_OK;
@@ -172,7 +172,7 @@ static asx_region lent;
 static asx_status lends_a_region(asx_cx *cx, void *arg)
 {
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &lent, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &lent), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     return asx_region_close(&lent, (asx_status)7); /* not a failure: as good as ASX_OK */
 }
@@ -206,7 +206,7 @@ static asx_poll close_twice(asx_cx *cx, void *state)
     asx_region_state s;
     switch (t->step++) {
     case 0:
-        CHECK_STATUS(asx_region_open(cx, &t->r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &t->r), ASX_OK);
         CHECK_STATUS(asx_spawn(&t->r, "w", kit_waiter, NULL), ASX_OK);
         CHECK_STATUS(asx_yield(cx), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
@@ -236,7 +236,7 @@ static asx_status second_close(asx_cx *cx, void *arg)
     asx_region r;
     twice t = { .step = 0 };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "twice", close_twice, &t), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STATUS(t.result, ASX_E_FULL);
@@ -257,7 +257,7 @@ static asx_poll asks_late(asx_cx *cx, void *state)
 {
     twice *t = state;
     if (t->step++ == 0) {
-        CHECK_STATUS(asx_region_open(cx, &t->r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &t->r), ASX_OK);
         CHECK_STATUS(asx_spawn(&t->r, "ok", kit_returns, NULL), ASX_OK);
         CHECK_STATUS(asx_region_close(&t->r, ASX_OK), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
@@ -272,7 +272,7 @@ static asx_status late_report(asx_cx *cx, void *arg)
     asx_region r;
     twice t = { .step = 0 };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "late", asks_late, &t), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STATUS(t.result, ASX_OK);
@@ -294,7 +294,7 @@ static asx_poll closes_and_ends(asx_cx *cx, void *state)
     asx_region r;
     asx_close_report report;
     bool *reports = state;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, *reports ? &report : NULL),
                  ASX_E_WOULD_BLOCK);
@@ -308,7 +308,7 @@ static asx_status ends_in_close(asx_cx *cx, void *arg)
         asx_region r;
         bool asked = reports != 0;
         hush();
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
         CHECK_STATUS(asx_spawn_poll(&r, "p", closes_and_ends, &asked), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_REGION_LEFT_OPEN);
         CHECK_STR_EQ(said(), "told");
@@ -327,7 +327,7 @@ static asx_poll drops_its_report(asx_cx *cx, void *state)
     twice *t = state;
     asx_close_report report;
     if (t->step++ == 0) {
-        CHECK_STATUS(asx_region_open(cx, &t->r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &t->r), ASX_OK);
         CHECK_STATUS(asx_spawn(&t->r, "p", kit_panics, NULL), ASX_OK); /* so that it has an item */
         CHECK_STATUS(asx_region_close_with(&t->r, ASX_OK, NULL, &report), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
@@ -341,7 +341,7 @@ static asx_status unfetched(asx_cx *cx, void *arg)
     asx_region r;
     twice t = { .step = 0 };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", drops_its_report, &t), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -360,9 +360,9 @@ static asx_status stops(asx_cx *cx, void *arg)
     asx_region_state s;
     uint64_t ms = ASX_MS;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &r, &child, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &scope, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &r, NULL, &child), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &scope), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "s", kit_sleeper, &ms), ASX_OK);
     CHECK_STATUS(asx_region_stop(&r), ASX_OK);
     CHECK_STATUS(asx_region_stop(&r), ASX_E_INVALID_TRANSITION);
@@ -374,7 +374,7 @@ static asx_status stops(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&child, "late", kit_returns, NULL), ASX_E_REGION_NOT_OPEN);
     CHECK_STATUS(asx_defer(&r, kit_returns, NULL), ASX_E_REGION_NOT_OPEN);
     asx_region more;
-    CHECK_STATUS(asx_region_open_in(cx, &r, &more, NULL), ASX_E_REGION_NOT_OPEN);
+    CHECK_STATUS(asx_region_open_in(cx, &r, NULL, &more), ASX_E_REGION_NOT_OPEN);
     asx_obligation o;
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &o), ASX_E_REGION_NOT_OPEN);
     void *memory;
@@ -397,7 +397,7 @@ static asx_status sticks(asx_cx *cx, void *arg)
     asx_region r;
     asx_close_report report;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "bad", NULL, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_spawn(&r, "good", kit_returns, NULL), ASX_E_INVALID_ARGUMENT);
@@ -422,7 +422,7 @@ static asx_status bad_defer_sticks(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_defer(&r, NULL, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_spawn(&r, "good", kit_returns, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_region_close(&r, ASX_E_EMPTY), ASX_E_INVALID_ARGUMENT);
@@ -442,7 +442,7 @@ static asx_status memory(asx_cx *cx, void *arg)
     unsigned char *p[64];
     void *m = NULL;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .memory_max = 100000 }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .memory_max = 100000 }, &r), ASX_OK);
     for (size_t i = 0; i < 64; i++) {
         CHECK_STATUS(asx_region_alloc(&r, i * 17 + 1, (void **)&p[i]), ASX_OK);
         CHECK_EQ((uintptr_t)p[i] % _Alignof(max_align_t), 0);
@@ -480,7 +480,7 @@ static asx_status states(asx_cx *cx, void *arg)
     asx_region r;
     uint64_t serial, ms = ASX_MS;
     bool child = arg != NULL;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     serial = r.id.generation & 0xffffffffffffu;
     CHECK_STATUS(asx_runtime_observe(asx_cx_runtime(cx), watch_region, &serial), ASX_OK);
     CHECK_STATUS(asx_region_probe(&r, ASX_REGION_DRAINING), ASX_E_INVALID_TRANSITION);
@@ -510,7 +510,7 @@ static asx_status narrow(asx_cx *cx, void *arg)
     asx_region r, open_only, closing_only;
     asx_region_state s;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     open_only = asx_region_narrow(r, ASX_STATE_BIT(ASX_REGION_OPEN));
     closing_only = asx_region_narrow(r, ASX_STATE_BIT(ASX_REGION_CLOSING));
     CHECK_STATUS(asx_spawn(&open_only, "t", kit_returns, NULL), ASX_OK);
@@ -534,12 +534,12 @@ static asx_poll opens_after_close(asx_cx *cx, void *state)
     twice *t = state;
     asx_region next;
     if (t->step++ == 0) {
-        CHECK_STATUS(asx_region_open(cx, &t->r, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &t->r), ASX_OK);
         CHECK_STATUS(asx_spawn(&t->r, "ok", kit_returns, NULL), ASX_OK);
         CHECK_STATUS(asx_region_close(&t->r, ASX_OK), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
     }
-    CHECK_STATUS(asx_region_open(cx, &next, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &next), ASX_OK);
     CHECK_STATUS(asx_region_close(&t->r, ASX_OK), ASX_OK);
     CHECK_STATUS(asx_spawn(&next, "ok", kit_returns, NULL), ASX_OK);
     t->r = next;
@@ -561,7 +561,7 @@ static asx_status open_beside_closed(asx_cx *cx, void *arg)
     asx_region r;
     twice t = { .step = 0 };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "p", opens_then_closes, &t), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }

@@ -147,8 +147,8 @@ typedef struct stranger {
 static asx_status offers(asx_cx *cx, void *arg)
 {
     stranger *s = arg;
-    CHECK_STATUS(asx_region_open(cx, &s->region, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&s->region, NULL, kit_waiter, NULL, &s->task), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s->region), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&s->region, kit_waiter, NULL, NULL, &s->task), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&s->region, ASX_OBLIGATION_KIND_PLAIN, &s->obligation),
                  ASX_OK);
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
@@ -162,7 +162,7 @@ static asx_status takes(asx_cx *cx, void *arg)
     asx_region r, forged = s->region;
     asx_obligation o = s->obligation;
     CHECK_STATUS(asx_join(cx, &s->task, NULL), ASX_E_STALE_HANDLE);
-    CHECK_STATUS(asx_region_open_in(cx, &s->region, &r, NULL), ASX_E_STALE_HANDLE);
+    CHECK_STATUS(asx_region_open_in(cx, &s->region, NULL, &r), ASX_E_STALE_HANDLE);
     forged.rt_ = o.rt_ = asx_cx_runtime(cx); /* the same words, shown to this runtime */
     CHECK_STATUS(asx_spawn(&forged, "x", kit_returns, NULL), ASX_E_STALE_HANDLE);
     CHECK_STATUS(asx_obligation_commit(&o), ASX_E_STALE_HANDLE);
@@ -234,7 +234,7 @@ ASX_TEST(rest_is_asked_in_five_steps_in_order)
     asx_runtime_config config = kit_config(ASX_CLOCK_VIRTUAL, NULL);
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
     CHECK_STATUS(asx_runtime_root(rt, &root), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&root, sizeof(int), 1, &u.tx, &u.rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&root, sizeof(int), 1, NULL, &u.tx, &u.rx), ASX_OK);
     CHECK_STATUS(asx_timer_register(asx_runtime_timers(rt), ASX_SEC, waker, &u.timer), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&root, ASX_OBLIGATION_KIND_PLAIN, &u.obligation), ASX_OK);
     CHECK_STATUS(asx_spawn(&root, "t", kit_returns, NULL), ASX_OK);
@@ -260,7 +260,7 @@ ASX_TEST(before_the_run_obligations_regions_timers_and_channels_are_asked_in_ord
     asx_waker waker = { no_wake, NULL };
     CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
     CHECK_STATUS(asx_runtime_root(rt, &root), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&root, sizeof m, 1, &u.tx, &u.rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&root, sizeof m, 1, NULL, &u.tx, &u.rx), ASX_OK);
     CHECK_STATUS(asx_timer_register(asx_runtime_timers(rt), ASX_SEC, waker, &u.timer), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&root, ASX_OBLIGATION_KIND_PLAIN, &u.obligation), ASX_OK);
     CHECK_STATUS(asx_runtime_quiescent(rt), ASX_E_OBLIGATIONS_UNRESOLVED);
@@ -279,15 +279,15 @@ static asx_status leaves_a_message(asx_cx *cx, void *arg)
     unrest *u = arg;
     int m = 5;
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK); /* not only the root's are asked */
-    CHECK_STATUS(asx_channel_create(&r, sizeof m, 1, &u->tx, &u->rx), ASX_OK);
-    CHECK_STATUS(asx_channel_try_send(&u->tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK); /* not only the root's are asked */
+    CHECK_STATUS(asx_channel_create(&r, sizeof m, 1, NULL, &u->tx, &u->rx), ASX_OK);
+    CHECK_STATUS(asx_channel_try_send(cx, &u->tx, &m), ASX_OK);
     asx_runtime *rt = asx_cx_runtime(cx);
     uint64_t tasks = asx__live_tasks(rt), regions = rt->live_regions;
     rt->tasks_ended += tasks; /* again, the last question alone */
     rt->live_regions = 0;
     CHECK_STATUS(asx_runtime_quiescent(rt), ASX_E_CHANNEL_NOT_DRAINED);
-    CHECK_STATUS(asx_channel_try_recv(&u->rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_try_recv(cx, &u->rx, &m), ASX_OK);
     CHECK_STATUS(asx_runtime_quiescent(rt), ASX_OK);
     rt->tasks_ended -= tasks;
     rt->live_regions = regions;
@@ -301,7 +301,7 @@ ASX_TEST(a_message_that_nobody_received_is_no_rest)
     unrest u;
     CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
     CHECK_STATUS(asx_runtime_root(rt, &root), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&root, sizeof(int), 1, &u.tx, &u.rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&root, sizeof(int), 1, NULL, &u.tx, &u.rx), ASX_OK);
     CHECK_STATUS(asx_runtime_run(rt, leaves_a_message, &u), ASX_OK);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
@@ -312,7 +312,7 @@ static asx_status waits_for_ever(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "work" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "work" }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "w", kit_waiter, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -353,7 +353,7 @@ static asx_status spawns_deaf(asx_cx *cx, void *arg)
 {
     asx_region r;
     asx_region_options options = { .name = "deaf", .cleanup = ASX_CLEANUP_SOFT };
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "survivor", deaf_sleeper, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -402,7 +402,7 @@ static asx_status spawns_never_told(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "work" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "work" }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "stubborn", never_told, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -446,7 +446,7 @@ static asx_status soft_inside(asx_cx *cx, void *arg)
 {
     asx_region soft;
     asx_region_options options = { .name = "soft", .cleanup = ASX_CLEANUP_SOFT };
-    CHECK_STATUS(asx_region_open(cx, &soft, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &soft), ASX_OK);
     CHECK_STATUS(asx_spawn(&soft, "naps", naps_for_ever, arg), ASX_OK);
     return asx_region_close(&soft, ASX_OK);
 }
@@ -482,7 +482,7 @@ static asx_status spawns_nine(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 9; i++)
         CHECK_STATUS(asx_spawn(&r, "t", kit_returns, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -634,7 +634,7 @@ static asx_status join_each_other(asx_cx *cx, void *arg)
 {
     asx_channel_receiver *rx = arg;
     int m;
-    return asx_channel_recv(rx, cx, &m);
+    return asx_channel_recv(cx, rx, &m);
 }
 
 static asx_status deadlocks(asx_cx *cx, void *arg)
@@ -643,8 +643,8 @@ static asx_status deadlocks(asx_cx *cx, void *arg)
     asx_channel_sender tx;
     asx_channel_receiver rx;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "stuck" }), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "stuck" }, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "hungry", join_each_other, &rx), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -783,7 +783,7 @@ static asx_status sleep_law(asx_cx *cx, void *arg)
     asx_region r;
     asx_time begin = asx_now(cx);
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < N; i++)
         for (int k = 0; k < N; k++) {
             t[i][k] = (two){ begin + offsets[i], begin + offsets[k], 0 };

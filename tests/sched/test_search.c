@@ -58,14 +58,14 @@ static asx_status plays(asx_cx *cx, void *arg)
     asx__rng_seed(&rng, p->number + 1);
     for (unsigned i = 0; i < ROUNDS; i++) {
         if (p->number == 0 || i > 0)
-            CHECK_EQ(asx_channel_send(&g->tx[p->number], cx, &ball), ASX_OK);
-        CHECK_EQ(asx_channel_recv(&g->rx[1 - p->number], cx, &ball), ASX_OK);
+            CHECK_EQ(asx_channel_send(cx, &g->tx[p->number], &ball), ASX_OK);
+        CHECK_EQ(asx_channel_recv(cx, &g->rx[1 - p->number], &ball), ASX_OK);
         burn(asx__rng_below(&rng, GAP_MAX_NS));
         ball++;
         atomic_fetch_add(&g->rounds, 1);
     }
     if (p->number == 1)
-        CHECK_EQ(asx_channel_send(&g->tx[1], cx, &ball), ASX_OK);
+        CHECK_EQ(asx_channel_send(cx, &g->tx[1], &ball), ASX_OK);
     return ASX_OK;
 }
 
@@ -78,7 +78,7 @@ static asx_status seats(asx_cx *cx, void *arg)
     atomic_fetch_add(&p->game->here, 1);
     while (atomic_load(&p->game->here) < 2)
         sched_yield();
-    CHECK_EQ(asx_spawn_task(&p->game->region, &pinned, plays, arg, NULL), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&p->game->region, plays, arg, &pinned, NULL), ASX_OK);
     return ASX_OK;
 }
 
@@ -87,10 +87,11 @@ static asx_status plays_ball(asx_cx *cx, void *arg)
     game *g = arg;
     player players[2] = { { g, 0 }, { g, 1 } };
     asx_region both;
-    CHECK_EQ(asx_region_open(cx, &g->region, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &g->region), ASX_OK);
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(asx_channel_create(&g->region, sizeof(uint64_t), 2, &g->tx[i], &g->rx[i]), ASX_OK);
-    CHECK_EQ(asx_region_open(cx, &both, NULL), ASX_OK);
+        CHECK_EQ(asx_channel_create(&g->region, sizeof(uint64_t), 2, NULL, &g->tx[i],
+                                    &g->rx[i]), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &both), ASX_OK);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(asx_spawn(&both, "seats", seats, &players[i]), ASX_OK);
     CHECK_EQ(asx_region_close(&both, ASX_OK), ASX_OK);
@@ -124,7 +125,7 @@ static asx_status waits_busily(asx_cx *cx, void *arg)
     asx_region r;
     asx_stats stats;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (unsigned i = 0; i < LOOT; i++)
         CHECK_EQ(asx_spawn(&r, NULL, tiny, NULL), ASX_OK);
     while (atomic_load(&taken) < LOOT)
@@ -161,7 +162,7 @@ static void waits_calling(asx_cx *cx, const asx_region *r, const asx_mutex *mute
     CHECK_EQ(asx_spawn(r, "errand", tiny, NULL), ASX_OK);
     while (atomic_load(&taken) == 0 && now_ns() - begin < ASX_SEC * asx_test_scale()) {
         asx_mutex_guard guard;
-        CHECK_EQ(asx_mutex_lock(mutex, cx, &guard), ASX_OK);
+        CHECK_EQ(asx_mutex_lock(cx, mutex, &guard), ASX_OK);
         CHECK_EQ(asx_mutex_unlock(&guard), ASX_OK);
     }
     CHECK_EQ(atomic_load(&taken), 1);
@@ -172,8 +173,8 @@ static asx_status calls_all_the_time(asx_cx *cx, void *arg)
     asx_region r;
     asx_mutex mutex;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_mutex_create(&r, "own", &mutex), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_mutex_create(&r, &(asx_mutex_options){ .name = "own" }, &mutex), ASX_OK);
     for (unsigned i = 0; i < ERRANDS; i++)
         waits_calling(cx, &r, &mutex);
     return asx_region_close(&r, ASX_OK);

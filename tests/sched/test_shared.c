@@ -57,10 +57,10 @@ static asx_status tree(asx_cx *cx, void *arg)
     asx_region r;
     asx_task tasks[64];
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int round = 0; round < 20; round++) {
         for (uintptr_t i = 0; i < 64; i++) {
-            CHECK_EQ(asx_spawn_task(&r, NULL, leaf, (void *)i, &tasks[i]), ASX_OK);
+            CHECK_EQ(asx_spawn_task(&r, leaf, (void *)i, NULL, &tasks[i]), ASX_OK);
             want += i;
         }
         for (int i = 0; i < 64; i++) {
@@ -105,7 +105,7 @@ static asx_status all_at_once(asx_cx *cx, void *arg)
 {
     meeting *m = arg;
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < m->wanted; i++)
         CHECK_EQ(i % 2 ? asx_spawn(&r, "meet", meet, m) : asx_spawn_poll(&r, "meet", meet_poll, m),
                  ASX_OK);
@@ -133,10 +133,10 @@ static asx_status produce(asx_cx *cx, void *arg)
     stream *p = arg;
     for (uint64_t i = 1; i <= MESSAGES; i++) {
         if (i % 3 == 0) {
-            CHECK_EQ(asx_channel_send(&p->tx, cx, &i), ASX_OK);
+            CHECK_EQ(asx_channel_send(cx, &p->tx, &i), ASX_OK);
         } else {
             asx_send_permit permit;
-            CHECK_EQ(asx_channel_reserve(&p->tx, cx, &permit), ASX_OK);
+            CHECK_EQ(asx_channel_reserve(cx, &p->tx, &permit), ASX_OK);
             if (i % 5 == 0)
                 burn(2000);
             CHECK_EQ(asx_send_permit_send(&permit, &i), ASX_OK);
@@ -153,15 +153,15 @@ static asx_status consume(asx_cx *cx, void *arg)
     while (p->count < (uint64_t)PRODUCERS * MESSAGES) {
         if (p->count % 16 == 0) {
             asx_ack ack;
-            CHECK_EQ(asx_channel_recv_with_ack(&p->rx, cx, &message, &ack), ASX_OK);
+            CHECK_EQ(asx_channel_recv_with_ack(cx, &p->rx, &message, &ack), ASX_OK);
             if (p->count % 32 == 0) {
                 CHECK_EQ(asx_ack_nack(&ack), ASX_OK);
-                CHECK_EQ(asx_channel_recv(&p->rx, cx, &message), ASX_OK);
+                CHECK_EQ(asx_channel_recv(cx, &p->rx, &message), ASX_OK);
             } else {
                 CHECK_EQ(asx_ack_commit(&ack), ASX_OK);
             }
         } else {
-            CHECK_EQ(asx_channel_recv(&p->rx, cx, &message), ASX_OK);
+            CHECK_EQ(asx_channel_recv(cx, &p->rx, &message), ASX_OK);
         }
         p->sum += message;
         p->count++;
@@ -174,8 +174,8 @@ static asx_status many_to_one(asx_cx *cx, void *arg)
     stream p = { .sum = 0 };
     asx_region r;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&r, sizeof(uint64_t), 4, &p.tx, &p.rx), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, sizeof(uint64_t), 4, NULL, &p.tx, &p.rx), ASX_OK);
     for (int i = 0; i < PRODUCERS; i++)
         CHECK_EQ(asx_spawn(&r, "produce", produce, &p), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "consume", consume, &p), ASX_OK);
@@ -221,7 +221,7 @@ static asx_status cancel_all(asx_cx *cx, void *arg)
     atomic_int *count = arg;
     asx_region r;
     asx_region_options options = { .name = "storm", .timeout_ns = 30 * ASX_MS };
-    CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &options, &r), ASX_OK);
     for (int i = 0; i < 300; i++)
         CHECK_EQ(asx_spawn(&r, "sleeper", sleeper, count), ASX_OK);
     for (int i = 0; i < 2; i++)
@@ -277,7 +277,7 @@ static asx_status host(asx_cx *cx, void *arg)
 {
     outsider *o = arg;
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_cx_waker(cx, &o->waker), ASX_OK);
     o->region = r;
     o->rt = asx_cx_runtime(cx);
@@ -370,7 +370,7 @@ static asx_status panics(asx_cx *cx, void *arg)
     for (int i = 0; i < 50; i++) {
         asx_region r;
         asx_region_options options = { .policy = ASX_POLICY_COLLECT };
-        CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
+        CHECK_EQ(asx_region_open(cx, &options, &r), ASX_OK);
         CHECK_EQ(asx_defer(&r, released, count), ASX_OK);
         CHECK_EQ(asx_spawn(&r, "p", panicker, count), ASX_OK);
         CHECK_EQ(asx_spawn_poll(&r, "p", poll_panicker, count), ASX_OK);
@@ -432,8 +432,8 @@ static asx_status stays(asx_cx *cx, void *arg)
         burn(i % 5 * 2000);
         asx_status st = i % 4 == 0   ? asx_yield(cx)
                         : i % 4 == 1 ? asx_sleep(cx, 10 * ASX_US)
-                        : i % 4 == 2 ? asx_channel_send(&n->tx, cx, &i)
-                                     : asx_channel_recv(&n->rx, cx, &message);
+                        : i % 4 == 2 ? asx_channel_send(cx, &n->tx, &i)
+                                     : asx_channel_recv(cx, &n->rx, &message);
         CHECK(st == ASX_OK || st == ASX_E_BUSY);
         CHECK_EQ(syscall(SYS_gettid), home);
         if (i == 150) { /* also when it is cancelled, and in the cancel lane */
@@ -455,20 +455,20 @@ static asx_status nails(asx_cx *cx, void *arg)
     nailed *n = arg;
     asx_region r;
     asx_spawn_options pinned = { .name = "stays", .flags = ASX_PINNED };
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&r, sizeof(uint64_t), 4096, &n->tx, &n->rx), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, sizeof(uint64_t), 4096, NULL, &n->tx, &n->rx), ASX_OK);
     for (int i = 0; i < 12; i++) {
-        CHECK_EQ(asx_spawn_task(&r, &pinned, stays, n, NULL), ASX_OK);
-        CHECK_EQ(asx_spawn_task(&r, NULL, leaf, (void *)(uintptr_t)i, NULL), ASX_OK);
+        CHECK_EQ(asx_spawn_task(&r, stays, n, &pinned, NULL), ASX_OK);
+        CHECK_EQ(asx_spawn_task(&r, leaf, (void *)(uintptr_t)i, NULL, NULL), ASX_OK);
         CHECK_EQ(asx_sleep(cx, 200 * ASX_US), ASX_OK); /* and on it goes, on another worker */
     }
     for (uint64_t i = 0; i < 1000; i++) /* enough for all who receive */
-        CHECK_EQ(asx_channel_send(&n->tx, cx, &i), ASX_OK);
+        CHECK_EQ(asx_channel_send(cx, &n->tx, &i), ASX_OK);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_EQ(atomic_load(&n->done), 12);
     pinned.flags = 2;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_spawn_task(&r, &pinned, stays, n, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, stays, n, &pinned, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_INVALID_ARGUMENT);
     return ASX_OK;
 }
@@ -497,14 +497,14 @@ static asx_status pins_one(asx_cx *cx, void *arg)
     CHECK_EQ(asx_cx_region(cx, &r), ASX_OK);
     while (asx_now(cx) < begun + 3 * ASX_MS) { /* so that its siblings are taken by others */
     }
-    return asx_spawn_task(&r, &pinned, yields_a_lot, arg, NULL);
+    return asx_spawn_task(&r, yields_a_lot, arg, &pinned, NULL);
 }
 
 static asx_status pins_many(asx_cx *cx, void *arg)
 {
     asx_region r;
     atomic_int *done = arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 4; i++)
         CHECK_EQ(asx_spawn(&r, "pins", pins_one, done), ASX_OK);
     while (atomic_load(done) < 4)
@@ -604,7 +604,7 @@ static asx_status wants_memory(asx_cx *cx, void *arg)
     burst *b = arg;
     asx_status st = ASX_OK;
     int made = 0;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     while (made < 5000 && st == ASX_OK) {
         st = asx_spawn(&r, "burst", stays_for_the_burst, b);
         made += st == ASX_OK;
@@ -633,7 +633,7 @@ enum { WAITING = 2000 };
 static asx_status waits_for_message(asx_cx *cx, void *arg)
 {
     uint64_t value;
-    return asx_mpmc_recv(arg, cx, &value);
+    return asx_mpmc_recv(cx, arg, &value);
 }
 
 static void burst_of_fibers(asx_cx *cx, asx_runtime *rt)
@@ -642,8 +642,8 @@ static void burst_of_fibers(asx_cx *cx, asx_runtime *rt)
     asx_mpmc_sender tx;
     asx_mpmc_receiver rx;
     asx_stats stats;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_mpmc_create(&r, sizeof(uint64_t), 0, &tx, &rx), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_mpmc_create(&r, sizeof(uint64_t), 0, NULL, &tx, &rx), ASX_OK);
     for (int i = 0; i < WAITING; i++)
         CHECK_EQ(asx_spawn(&r, "waits", waits_for_message, &rx), ASX_OK);
     do { /* this one and all others, none that is only being made */
@@ -735,7 +735,7 @@ static asx_status wheel_crowd(asx_cx *cx, void *arg)
     asx_timer_stats stats;
     unsigned all = TIMERS_EACH * (TIMER_TASKS + 1);
     c->rt = asx_cx_runtime(cx);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(pthread_create(&outside, NULL, uses_wheel_from_outside, c), 0);
     for (int i = 0; i < TIMER_TASKS; i++)
         CHECK_STATUS(asx_spawn(&r, "armer", uses_wheel, c), ASX_OK);

@@ -28,7 +28,7 @@ static void say(const char *name)
 
 static asx_status waits(asx_cx *cx, void *arg)
 {
-    CHECK_STATUS(asx_notify_wait(&s.bell, cx), ASX_OK);
+    CHECK_STATUS(asx_notify_wait(cx, &s.bell), ASX_OK);
     say(arg);
     return ASX_OK;
 }
@@ -46,8 +46,8 @@ static asx_status wakes(asx_cx *cx, void *arg)
     static char *names[WAITERS] = { "a", "b", "c" };
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_notify_create(&r, "bell", &s.bell), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_notify_create(&r, &(asx_notify_options){ .name = "bell" }, &s.bell), ASX_OK);
     for (int i = 0; i < WAITERS; i++)
         CHECK_STATUS(asx_spawn(&r, names[i], waits, names[i]), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
@@ -86,8 +86,8 @@ static asx_status goes_there(asx_cx *cx, void *arg)
     int ball = 0;
     (void)arg;
     for (int i = 0; i < TRIPS; i++) {
-        CHECK_STATUS(asx_channel_send(&s.there_tx, cx, &ball), ASX_OK);
-        CHECK_STATUS(asx_channel_recv(&s.back_rx, cx, &ball), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &s.there_tx, &ball), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, &s.back_rx, &ball), ASX_OK);
     }
     CHECK_EQ(ball, TRIPS);
     s.over = true;
@@ -99,9 +99,9 @@ static asx_status comes_back(asx_cx *cx, void *arg)
     int ball = 0;
     (void)arg;
     for (int i = 0; i < TRIPS; i++) {
-        CHECK_STATUS(asx_channel_recv(&s.there_rx, cx, &ball), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, &s.there_rx, &ball), ASX_OK);
         ball++;
-        CHECK_STATUS(asx_channel_send(&s.back_tx, cx, &ball), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &s.back_tx, &ball), ASX_OK);
     }
     return ASX_OK;
 }
@@ -120,9 +120,9 @@ static asx_status play_among_others(asx_cx *cx, void *arg)
     (void)arg;
     s.turns = 0;
     s.over = false;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &s.there_tx, &s.there_rx), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &s.back_tx, &s.back_rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &s.there_tx, &s.there_rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &s.back_tx, &s.back_rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "there", goes_there, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "back", comes_back, NULL), ASX_OK);
     for (int i = 0; i < OTHERS; i++)

@@ -19,7 +19,7 @@ static asx_status spawn_three(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (intptr_t i = 1; i <= 3; i++)
         CHECK_EQ(asx_spawn(&r, "note", note, (void *)i), ASX_OK);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -53,8 +53,8 @@ static asx_status cancel_sleeper(asx_cx *cx, void *arg)
     asx_task t;
     asx_join_result result;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_spawn_task(&r, NULL, sleeper, &st, &t), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, sleeper, &st, NULL, &t), ASX_OK);
     CHECK_EQ(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_EQ(asx_task_cancel(&t, NULL), ASX_OK);
     CHECK_EQ(asx_join(cx, &t, &result), ASX_OK);
@@ -83,7 +83,7 @@ static asx_status yielder(asx_cx *cx, void *arg)
 static asx_status two_yielders(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "a", yielder, arg), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "b", yielder, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -111,7 +111,7 @@ static asx_poll count_poll(asx_cx *cx, void *state)
 static asx_status poll_main(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn_poll(&r, "poll", count_poll, arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -135,7 +135,7 @@ static asx_status panic_main(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     asx_close_report report;
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "sleeper", sleeper, &st), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "boom", boom, NULL), ASX_OK);
     CHECK_EQ(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
@@ -167,9 +167,9 @@ static asx_status close_over_the_deaf(asx_cx *cx, void *arg)
     asx_close_report report;
     (void)arg;
     asx_region_options options = { .name = "r", .timeout_ns = 20 * ASX_MS };
-    CHECK_EQ(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_EQ(asx_spawn_task(&r, &(asx_spawn_options){ .name = "deaf", .stack_size = 32768 },
-                            never_listens, NULL, &t),
+    CHECK_EQ(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, never_listens, NULL,
+                            &(asx_spawn_options){ .name = "deaf", .stack_size = 32768 }, &t),
              ASX_OK);
     CHECK_EQ(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_TIMEOUT);
     CHECK_EQ(report.tasks_forced, 1);
@@ -193,9 +193,9 @@ static asx_status close_what_never_opened(asx_cx *cx, void *arg)
     asx_channel_receiver rx;
     (void)arg;
     CHECK_EQ(asx_cx_narrow(cx, ASX_CAP_TIME, &weak), ASX_OK);
-    CHECK_EQ(asx_region_open(&weak, &r, NULL), ASX_E_CAPABILITY);
+    CHECK_EQ(asx_region_open(&weak, NULL, &r), ASX_E_CAPABILITY);
     CHECK_EQ(asx_spawn(&r, "never", note, NULL), ASX_E_CAPABILITY);
-    CHECK_EQ(asx_channel_create(&r, 8, 1, &tx, &rx), ASX_E_CAPABILITY);
+    CHECK_EQ(asx_channel_create(&r, 8, 1, NULL, &tx, &rx), ASX_E_CAPABILITY);
     CHECK_EQ(asx_defer(&r, note, NULL), ASX_E_CAPABILITY);
     CHECK_EQ(asx_region_alloc(&r, 8, &memory), ASX_E_CAPABILITY);
     CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_E_CAPABILITY);

@@ -40,10 +40,10 @@ static asx_status waits_first(asx_cx *cx, void *arg)
     lover *l = arg;
     uint64_t value;
     atomic_fetch_add(&l->e->waiting, 1);
-    asx_status st = asx_channel_recv(&l->e->rx[l->me], cx, &value);
+    asx_status st = asx_channel_recv(cx, &l->e->rx[l->me], &value);
     if (st < 0)
         return st;
-    return asx_channel_send(&l->e->tx[1 - l->me], cx, &value);
+    return asx_channel_send(cx, &l->e->tx[1 - l->me], &value);
 }
 
 static asx_status embraces(asx_cx *cx, void *arg)
@@ -52,9 +52,10 @@ static asx_status embraces(asx_cx *cx, void *arg)
     lover lovers[2] = { { e, 0 }, { e, 1 } };
     asx_region_options options = { .name = "pair" };
     CHECK_EQ(asx_runtime_stalled(asx_cx_runtime(cx)), ASX_OK); /* the one who asks does not wait */
-    CHECK_EQ(asx_region_open(cx, &e->region, &options), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &options, &e->region), ASX_OK);
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(asx_channel_create(&e->region, sizeof(uint64_t), 1, &e->tx[i], &e->rx[i]), ASX_OK);
+        CHECK_EQ(asx_channel_create(&e->region, sizeof(uint64_t), 1, NULL, &e->tx[i],
+                                    &e->rx[i]), ASX_OK);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(asx_spawn(&e->region, i == 0 ? "first" : "second", waits_first, &lovers[i]),
                  ASX_OK);
@@ -151,8 +152,8 @@ static asx_status naps_in_turn(asx_cx *cx, void *arg)
         asx_task task;
         asx_region r;
         asx_join_result result;
-        CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-        CHECK_EQ(asx_spawn_task(&r, NULL, naps, (void *)i, &task), ASX_OK);
+        CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+        CHECK_EQ(asx_spawn_task(&r, naps, (void *)i, NULL, &task), ASX_OK);
         CHECK_EQ(asx_join(cx, &task, &result), ASX_OK);
         CHECK_EQ(asx_region_close(&r, ASX_OK), ASX_OK);
     }
@@ -191,7 +192,7 @@ static asx_status spawns_stubborn(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options soft = { .name = "soft", .cleanup = ASX_CLEANUP_SOFT };
     (void)arg;
-    CHECK_EQ(asx_region_open(cx, &r, &soft), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, &soft, &r), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_EQ(asx_spawn(&r, "stubborn", stubborn, NULL), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "meek", kit_waiter, NULL), ASX_OK);

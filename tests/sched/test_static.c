@@ -46,7 +46,7 @@ static asx_status produces(asx_cx *cx, void *arg)
     pipe *p = arg;
     for (int i = 1; i <= p->count; i++) {
         asx_send_permit permit;
-        CHECK_STATUS(asx_channel_reserve(&p->tx, cx, &permit), ASX_OK);
+        CHECK_STATUS(asx_channel_reserve(cx, &p->tx, &permit), ASX_OK);
         CHECK_STATUS(asx_send_permit_send(&permit, &i), ASX_OK);
         asx_status st = i % 10 == 0 ? asx_sleep(cx, 10 * ASX_US) : ASX_OK;
         CHECK(st == ASX_OK || (st == ASX_E_CANCELLED && i == p->count)); /* all has arrived */
@@ -59,7 +59,7 @@ static asx_poll consumes(asx_cx *cx, void *state)
     pipe *p = state;
     int m;
     asx_status st;
-    while ((st = asx_channel_recv(&p->rx, cx, &m)) == ASX_OK)
+    while ((st = asx_channel_recv(cx, &p->rx, &m)) == ASX_OK)
         p->sum += m;
     if (st == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
@@ -82,8 +82,8 @@ static asx_status one_round(asx_cx *cx, bool cancelled)
     asx_close_report report;
     asx_cancel_reason reason = { .kind = ASX_CANCEL_USER, .message = "a round is over" };
     asx_region_options options = { .name = "round", .timeout_ns = 3600 * ASX_SEC };
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, NULL, &p.tx, &p.rx), ASX_OK);
     CHECK_STATUS(asx_defer(&r, finalizes, &p), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "producer", produces, &p), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "consumer", consumes, &p), ASX_OK);
@@ -94,7 +94,7 @@ static asx_status one_round(asx_cx *cx, bool cancelled)
         asx_obligation o;
         CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_LEASE, &o), ASX_OK);
         asx_region q; /* so that the pipe is not in the middle of something */
-        CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &q), ASX_OK);
         CHECK_STATUS(asx_spawn(&q, "w", kit_waiter, NULL), ASX_OK);
         CHECK_STATUS(asx_yield(cx), ASX_OK);
         CHECK_STATUS(asx_region_cancel(&q, &reason), ASX_OK);
@@ -161,7 +161,7 @@ static asx_status does_little(asx_cx *cx, void *arg)
 {
     asx_region r;
     asx_status *st = arg;
-    *st = asx_region_open(cx, &r, NULL);
+    *st = asx_region_open(cx, NULL, &r);
     if (*st < 0)
         return *st;
     *st = asx_spawn(&r, "t", kit_returns, NULL);
@@ -209,24 +209,26 @@ static asx_status fills_stacks(asx_cx *cx, void *arg)
 {
     asx_region r, q;
     unsigned *fitted = arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     while (asx_spawn(&r, "w", kit_waiter, NULL) == ASX_OK)
         ++*fitted;
     CHECK_STATUS(kit_yields(cx, 3), ASX_OK); /* whoever was admitted has a stack */
     asx_stats stats = kit_stats(asx_cx_runtime(cx));
     CHECK_EQ(stats.tasks_live, *fitted + 1);
-    CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &q), ASX_OK);
     CHECK_STATUS(asx_spawn(&q, "no", kit_returns, NULL), ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(asx_region_close(&q, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(asx_region_close(&r, ASX_E_EMPTY), ASX_E_RESOURCE_EXHAUSTED);
     asx_region small;
-    CHECK_STATUS(asx_region_open(cx, &small, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&small, &(asx_spawn_options){ .stack_size = 4096 }, kit_returns,
-                                NULL, NULL), ASX_OK); /* there is one size, and it is enough */
+    CHECK_STATUS(asx_region_open(cx, NULL, &small), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&small, kit_returns, NULL,
+                                &(asx_spawn_options){ .stack_size = 4096 },
+                                NULL), ASX_OK); /* there is one size, and it is enough */
     CHECK_STATUS(asx_region_close(&small, ASX_OK), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &small, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&small, &(asx_spawn_options){ .stack_size = 65536 }, kit_returns,
-                                NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_region_open(cx, NULL, &small), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&small, kit_returns, NULL,
+                                &(asx_spawn_options){ .stack_size = 65536 },
+                                NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_region_close(&small, ASX_OK), ASX_E_INVALID_ARGUMENT);
     return ASX_OK;
 }

@@ -77,9 +77,9 @@ static asx_status joins_what_another_keeps(asx_cx *cx, void *arg)
     asx_region r;
     asx_task t;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "before", counts_runs, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, counts_runs, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, counts_runs, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "after", counts_runs, NULL), ASX_OK);
     asx__task *child = asx__task_at(rt, asx_handle_index(t.id) + 1);
     asx__list_remove(&child->node);
@@ -149,7 +149,7 @@ static asx_status spawns_sleepers(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < TASKS; i++)
         CHECK_STATUS(asx_spawn(&r, "sleeper", sleeps, NULL), ASX_OK);
     return asx_region_close(&r, ASX_OK);

@@ -26,10 +26,10 @@ static asx_status values(asx_cx *cx, void *arg)
     asx_join_result result;
     uint64_t n = 42, m = 44;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, sets_value, &n, &f), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&r, NULL, sets_value_poll, &m, &p), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &none), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, sets_value, &n, NULL, &f), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, sets_value_poll, &m, NULL, &p), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &none), ASX_OK);
     CHECK_STATUS(asx_join(cx, &f, &result), ASX_OK);
     CHECK_EQ(result.outcome.kind, ASX_OUTCOME_OK);
     CHECK_EQ(result.value, 42);
@@ -71,11 +71,11 @@ static asx_status values_by_outcome(asx_cx *cx, void *arg)
     asx_join_result result;
     int here;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, value_and_status, &here, &e), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, value_and_panic, &here, &p), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, value_and_cancel, &here, &c), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, value_and_status, &here, NULL, &e), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, value_and_panic, &here, NULL, &p), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, value_and_cancel, &here, NULL, &c), ASX_OK);
     CHECK_STATUS(asx_join(cx, &e, &result), ASX_OK);
     CHECK_EQ(result.outcome.kind, ASX_OUTCOME_ERR);
     CHECK_STATUS(result.outcome.status, ASX_E_FULL);
@@ -114,7 +114,7 @@ static asx_status typed(asx_cx *cx, void *arg)
     asx_close_report report;
     asx_outcome outcome;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     /* on one line, for the line is what is compared */
     const char *here = ASX_SITE; asx_status st = ASX_SPAWN_TYPED(ratio, &r, "half", half, &in, &t);
     CHECK_STATUS(st, ASX_OK);
@@ -164,14 +164,14 @@ static asx_status copies(asx_cx *cx, void *arg)
     packet p = { "copy", 1 };
     asx_spawn_options options = { .name = "opt", .copy = &p, .copy_size = sizeof p };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn_copy(&r, "c", reads_copy, &p, sizeof p), ASX_OK);
     p.number = 2;
     CHECK_STATUS(asx_spawn_copy(&r, "c", reads_copy, &p, sizeof p), ASX_OK);
     p.number = 3;
-    CHECK_STATUS(asx_spawn_task(&r, &options, reads_copy, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, reads_copy, &r, &options, NULL), ASX_OK);
     p.number = 7;
-    CHECK_STATUS(asx_spawn_poll_task(&r, &options, reads_copy_poll, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&r, reads_copy_poll, &r, &options, NULL), ASX_OK);
     memset(&p, '#', sizeof p);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STR_EQ(said(), "copy7 copy1 copy2 copy3");
@@ -191,8 +191,8 @@ static asx_status bad_copies(asx_cx *cx, void *arg)
     for (size_t i = 0; i < 2; i++) {
         asx_region r;
         asx_task t;
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, &options[i], kit_returns, NULL, &t),
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, &options[i], &t),
                      ASX_E_INVALID_ARGUMENT);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_INVALID_ARGUMENT);
     }
@@ -230,16 +230,17 @@ static asx_status stack_sizes(asx_cx *cx, void *arg)
         asx_region r;
         asx_spawn_options options = { .stack_size = sizes[i] };
         uintptr_t kib = sizes[i] >= 65536 ? sizes[i] / 1024 / 4 : 0;
-        CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, &options, kib ? uses_stack : kit_returns,
-                                    kib ? (void *)kib : NULL, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&r, kib ? uses_stack : kit_returns, kib ? (void *)kib : NULL,
+                                    &options, NULL), ASX_OK);
         CHECK_STATUS(asx_spawn(&r, "default", uses_stack, (void *)8), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     }
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &(asx_spawn_options){ .stack_size = SIZE_MAX }, kit_returns,
-                                NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL,
+                                &(asx_spawn_options){ .stack_size = SIZE_MAX },
+                                NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_E_INVALID_ARGUMENT);
     return ASX_OK;
 }
@@ -298,9 +299,9 @@ static asx_status how_they_end(asx_cx *cx, void *arg)
         asx_region r;
         asx_task t;
         asx_join_result result;
-        CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+        CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                      ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&r, NULL, cases[i].fn, (void *)(intptr_t)cases[i].given, &t),
+        CHECK_STATUS(asx_spawn_task(&r, cases[i].fn, (void *)(intptr_t)cases[i].given, NULL, &t),
                      ASX_OK);
         CHECK_STATUS(kit_yields(cx, 3), ASX_OK);
         CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK);
@@ -325,8 +326,8 @@ static asx_status task_states(asx_cx *cx, void *arg)
     asx_task t, self;
     asx_task_state s;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_waiter, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_waiter, NULL, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_task_get_state(&t, &s), ASX_OK);
     CHECK_EQ(s, ASX_TASK_CREATED);
     CHECK_STATUS(asx_task_probe(&t, ASX_TASK_CANCELLING), ASX_E_INVALID_TRANSITION);
@@ -382,11 +383,11 @@ static asx_status links(asx_cx *cx, void *arg)
         asx_task a, b;
         asx_cancel_witness w;
         asx_status end = ends[i / 2];
-        CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+        CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                      ASX_OK);
-        CHECK_STATUS(asx_region_open(cx, &q, NULL), ASX_OK); /* links cross regions */
-        CHECK_STATUS(asx_spawn_task(&r, NULL, ends_with, (void *)(intptr_t)end, &a), ASX_OK);
-        CHECK_STATUS(asx_spawn_task(&q, NULL, kit_waiter, NULL, &b), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &q), ASX_OK); /* links cross regions */
+        CHECK_STATUS(asx_spawn_task(&r, ends_with, (void *)(intptr_t)end, NULL, &a), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&q, kit_waiter, NULL, NULL, &b), ASX_OK);
         CHECK_STATUS(i & 1 ? asx_task_link(&a, &b) : asx_task_link(&b, &a), ASX_OK);
         CHECK_STATUS(asx_task_link(&a, &a), ASX_E_INVALID_ARGUMENT);
         CHECK_STATUS(kit_yields(cx, 6), ASX_OK);
@@ -415,12 +416,12 @@ static asx_status links_late(asx_cx *cx, void *arg)
     asx_task failed, fine, w;
     asx_cancel_witness witness;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, (void *)(intptr_t)ASX_E_FULL, &failed),
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, (void *)(intptr_t)ASX_E_FULL, NULL, &failed),
                  ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_returns, NULL, &fine), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, kit_waiter, NULL, &w), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_returns, NULL, NULL, &fine), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, kit_waiter, NULL, NULL, &w), ASX_OK);
     CHECK_STATUS(asx_task_link(&w, &fine), ASX_OK);
     CHECK_STATUS(asx_task_link(&w, &fine), ASX_OK); /* twice does no harm */
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);

@@ -52,10 +52,10 @@ static void spawn_and_join(asx_cx *cx, int rounds, int live)
 {
     asx_region r;
     static asx_task tasks[LIVE]; /* static: what the C library keeps is not measured here */
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int k = 0; k < rounds; k++) {
         for (int i = 0; i < live; i++)
-            CHECK_EQ(asx_spawn_task(&r, NULL, nothing, NULL, &tasks[i]), ASX_OK);
+            CHECK_EQ(asx_spawn_task(&r, nothing, NULL, NULL, &tasks[i]), ASX_OK);
         for (int i = 0; i < live; i++)
             CHECK_EQ(asx_join(cx, &tasks[i], NULL), ASX_OK);
     }
@@ -70,7 +70,7 @@ static asx_status parked(asx_cx *cx, void *arg)
 {
     uint64_t value = 1;
     atomic_fetch_add(&arrived, 1);
-    return asx_channel_send(arg, cx, &value);
+    return asx_channel_send(cx, arg, &value);
 }
 
 /* So many wait for room, and are then let through or cancelled. */
@@ -80,9 +80,9 @@ static void park(asx_cx *cx, int count, bool cancelled)
     asx_channel_sender tx;
     asx_channel_receiver rx;
     uint64_t value = 0;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&r, sizeof value, 1, &tx, &rx), ASX_OK);
-    CHECK_EQ(asx_channel_send(&tx, cx, &value), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, sizeof value, 1, NULL, &tx, &rx), ASX_OK);
+    CHECK_EQ(asx_channel_send(cx, &tx, &value), ASX_OK);
     atomic_store(&arrived, 0);
     for (int i = 0; i < count; i++)
         CHECK_EQ(asx_spawn(&r, "parked", parked, &tx), ASX_OK);
@@ -91,7 +91,7 @@ static void park(asx_cx *cx, int count, bool cancelled)
     if (cancelled)
         CHECK_EQ(asx_region_cancel(&r, NULL), ASX_OK);
     for (int i = 0; i <= count && !cancelled; i++)
-        CHECK_EQ(asx_channel_recv(&rx, cx, &value), ASX_OK);
+        CHECK_EQ(asx_channel_recv(cx, &rx, &value), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);
 }
 
@@ -179,10 +179,10 @@ static asx_status old_handles(asx_cx *cx, void *arg)
     asx_task *tasks = calloc(COUNT, sizeof *tasks);
     (void)arg;
     CHECK(tasks != NULL);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < COUNT; i++)
-            CHECK_EQ(asx_spawn_task(&r, NULL, nothing, NULL, &tasks[i]), ASX_OK);
+            CHECK_EQ(asx_spawn_task(&r, nothing, NULL, NULL, &tasks[i]), ASX_OK);
         for (int i = 0; i < COUNT; i++)
             if (i % 1000 != 999) /* and some whose records stay */
                 CHECK_EQ(asx_join(cx, &tasks[i], NULL), ASX_OK);

@@ -80,7 +80,7 @@ struct hall {
 __attribute__((noinline)) static asx_status take_one(asx_cx *cx, struct hall *hall)
 {
     int n;
-    asx_status st = asx_channel_recv(&hall->rx, cx, &n);
+    asx_status st = asx_channel_recv(cx, &hall->rx, &n);
     SEE_NO_TAIL_CALL();
     return st;
 }
@@ -110,7 +110,7 @@ static asx_poll poller(asx_cx *cx, void *arg)
 {
     struct hall *hall = arg;
     int n;
-    asx_status st = asx_channel_recv(&hall->poll_rx, cx, &n);
+    asx_status st = asx_channel_recv(cx, &hall->poll_rx, &n);
     return st == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -125,11 +125,12 @@ asx_status see_hall(asx_cx *cx, asx_status (*look)(asx_cx *cx, void *arg), void 
 {
     struct hall hall;
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "hall" }), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &hall.tx, &hall.rx), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &hall.poll_tx, &hall.poll_rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "hall" }, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &hall.tx, &hall.rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &hall.poll_tx,
+                                    &hall.poll_rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "taker", taker, &hall), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, &(asx_spawn_options){ .name = "sleeper" }, sleeper, NULL,
+    CHECK_STATUS(asx_spawn_task(&r, sleeper, NULL, &(asx_spawn_options){ .name = "sleeper" },
                                 &hall.sleeper), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "joiner", joiner, &hall), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "poller", poller, &hall), ASX_OK);

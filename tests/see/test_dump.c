@@ -65,7 +65,7 @@ ASX_TEST(a_dump_says_what_every_task_waits_for_and_where)
 static asx_status takes_by_lease(asx_cx *cx, void *arg)
 {
     uint64_t got;
-    asx_status st = asx_channel_recv(arg, cx, &got);
+    asx_status st = asx_channel_recv(cx, arg, &got);
     SEE_NO_TAIL_CALL();
     return st;
 }
@@ -75,8 +75,8 @@ static asx_status dumps_under_a_lease(asx_cx *cx, void *arg)
     asx_region hall;
     asx_channel_sender tx;
     asx_channel_receiver rx;
-    CHECK_STATUS(asx_region_open(cx, &hall, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&hall, 8, 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &hall), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&hall, 8, 1, NULL, &tx, &rx), ASX_OK);
     while (asx__thread_self()->worker->slot.lease == 0)
         CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_spawn(&hall, "leased", takes_by_lease, &rx), ASX_OK);
@@ -435,7 +435,7 @@ static asx_status churns(asx_cx *cx, void *arg)
         asx_region r;
         if (interrupted)
             interrupt_in(20 + round * 37 % 400);
-        CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "churn" }), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "churn" }, &r), ASX_OK);
         for (int i = 0; i < 100; i++)
             CHECK_STATUS(asx_spawn(&r, "churned", ends_at_once, NULL), ASX_OK);
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -508,7 +508,7 @@ static asx_status spawns_two_loopers(asx_cx *cx, void *arg)
 {
     int fd = *(int *)arg;
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "loops" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "loops" }, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "one", loops, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "two", loops, NULL), ASX_OK);
     for (int i = 0; i < 20 && (i == 0 || !both_answered(fd)); i++) {

@@ -91,7 +91,7 @@ static asx_status loops(asx_cx *cx, void *arg)
 static asx_status hall_with_looper(asx_cx *cx, void *arg)
 {
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "looper", loops, NULL), ASX_OK);
     return see_hall(cx, naps, arg);
 }

@@ -81,7 +81,7 @@ static asx_status in_a_region(asx_cx *cx, void *arg)
 {
     program *p = arg;
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .name = "pen" }), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "pen" }, &r), ASX_OK);
     for (uint32_t i = 0; i < p->times; i++)
         CHECK_STATUS(asx_spawn(&r, p->name, p->fn, p->arg), ASX_OK);
     return asx_region_close(&r, ASX_OK);

@@ -223,9 +223,9 @@ static void start(struct world *w, const asx_region *region, asx__rng *rng, uint
         atomic_fetch_add(scope, 1);
     atomic_fetch_add(&w->begun, 1);
     if (polls)
-        st = asx_spawn_poll_task(region, &options, poll_actor, NULL, &task);
+        st = asx_spawn_poll_task(region, poll_actor, NULL, &options, &task);
     else
-        st = asx_spawn_task(region, &options, actor, NULL, &task);
+        st = asx_spawn_task(region, actor, NULL, &options, &task);
     if (st < 0) { /* the region closes already */
         MUST(st == ASX_E_REGION_NOT_OPEN || st == ASX_E_ADMISSION_CLOSED ||
              st == ASX_E_REGION_CLOSED);
@@ -270,7 +270,7 @@ static asx_status do_scope(asx_cx *cx, struct actor *self, asx__rng *rng)
     asx_region_options options = { .name = "scope", .policy = policies[below(rng, 2)] };
     if (below(rng, 3) == 0)
         options.timeout_ns = (1 + below(rng, 1000)) * ASX_US;
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
     for (int i = 0; i < 2; i++) {
@@ -305,9 +305,9 @@ static asx_status do_send(asx_cx *cx, struct world *w, asx__rng *rng)
     bool evicted;
     asx_status st;
     if (below(rng, 5) == 0)
-        st = asx_channel_send_evict_oldest(&c->tx, cx, &message, NULL, &evicted);
+        st = asx_channel_send_evict_oldest(cx, &c->tx, &message, NULL, &evicted);
     else
-        st = asx_channel_send(&c->tx, cx, &message);
+        st = asx_channel_send(cx, &c->tx, &message);
     if (st == ASX_OK)
         atomic_fetch_add(&c->sent, 1);
     if (st == ASX_OK || st == ASX_E_DISCONNECTED)
@@ -322,7 +322,7 @@ static asx_status do_reserve(asx_cx *cx, struct world *w, asx__rng *rng)
 {
     struct channel *c = some_channel(w, rng);
     asx_send_permit permit;
-    asx_status st = asx_channel_reserve(&c->tx, cx, &permit);
+    asx_status st = asx_channel_reserve(cx, &c->tx, &permit);
     if (st < 0) {
         MUST(st == ASX_E_CANCELLED || st == ASX_E_DISCONNECTED);
         return st == ASX_E_CANCELLED ? st : ASX_OK;
@@ -351,7 +351,7 @@ static asx_status do_many(asx_cx *cx, struct world *w, asx__rng *rng)
         did(DID_MPMC_CLOSE);
         return ASX_OK;
     }
-    asx_status st = asx_mpmc_send(&w->many_tx, cx, &message);
+    asx_status st = asx_mpmc_send(cx, &w->many_tx, &message);
     if (st == ASX_OK)
         atomic_fetch_add(&w->many_sent, 1);
     MUST(st == ASX_OK || st == ASX_E_CANCELLED || st == ASX_E_CLOSED);
@@ -364,11 +364,11 @@ static asx_status do_rwlock(asx_cx *cx, struct world *w, asx__rng *rng)
 {
     asx_rwlock_guard guard;
     bool writes = below(rng, 3) == 0;
-    asx_status st = writes ? asx_rwlock_write(&w->rwlock, cx, &guard)
-                           : asx_rwlock_read(&w->rwlock, cx, &guard);
+    asx_status st = writes ? asx_rwlock_write(cx, &w->rwlock, &guard)
+                           : asx_rwlock_read(cx, &w->rwlock, &guard);
     if (st == ASX_E_POISONED) {
         writes = true;
-        st = asx_rwlock_recover(&w->rwlock, cx, &guard);
+        st = asx_rwlock_recover(cx, &w->rwlock, &guard);
         if (st == ASX_OK)
             w->pair[1] = w->pair[0];
     }
@@ -392,9 +392,9 @@ static asx_status do_rwlock(asx_cx *cx, struct world *w, asx__rng *rng)
 static asx_status do_lock(asx_cx *cx, struct world *w, asx__rng *rng)
 {
     asx_mutex_guard guard;
-    asx_status st = asx_mutex_lock(&w->mutex, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, &w->mutex, &guard);
     if (st == ASX_E_POISONED) {
-        st = asx_mutex_recover(&w->mutex, cx, &guard);
+        st = asx_mutex_recover(cx, &w->mutex, &guard);
         did(DID_POISONED);
     }
     if (st < 0) {
@@ -414,7 +414,7 @@ static asx_status do_lock(asx_cx *cx, struct world *w, asx__rng *rng)
 static asx_status do_semaphore(asx_cx *cx, struct world *w, asx__rng *rng)
 {
     asx_semaphore_permit permit;
-    asx_status st = asx_semaphore_acquire(&w->semaphore, cx, 1, &permit);
+    asx_status st = asx_semaphore_acquire(cx, &w->semaphore, 1, &permit);
     if (st < 0) {
         MUST(st == ASX_E_CANCELLED);
         return st;
@@ -544,7 +544,7 @@ static asx_status actor(asx_cx *cx, void *arg)
     if (end == 0) {
         asx_mutex_guard guard; /* whoever comes next finds it poisoned */
         did(DID_PANIC);
-        (void)asx_mutex_try_lock(&self->world->mutex, cx, &guard);
+        (void)asx_mutex_try_lock(cx, &self->world->mutex, &guard);
         asx_panic(cx, "stress");
     }
     return end < 4 ? ASX_E_NOT_SUPPORTED : ASX_OK;
@@ -562,7 +562,7 @@ static asx_status poll_step(asx_cx *cx, struct actor *self)
     case 1:
         return asx_sleep(cx, self->stream % 200 * ASX_US);
     case 2:
-        st = asx_channel_send(&c->tx, cx, &self->stream);
+        st = asx_channel_send(cx, &c->tx, &self->stream);
         if (st == ASX_OK)
             atomic_fetch_add(&c->sent, 1);
         return st == ASX_E_DISCONNECTED ? ASX_OK : st;
@@ -603,11 +603,11 @@ static asx_status consume(asx_cx *cx, void *arg)
         asx_status st;
         if (n % 7 == 3) {
             asx_ack ack;
-            st = asx_channel_recv_with_ack(&c->channel->rx, cx, &message, &ack);
+            st = asx_channel_recv_with_ack(cx, &c->channel->rx, &message, &ack);
             if (st == ASX_OK)
                 OK(asx_ack_commit(&ack));
         } else {
-            st = asx_channel_recv(&c->channel->rx, cx, &message);
+            st = asx_channel_recv(cx, &c->channel->rx, &message);
         }
         if (st < 0) {
             MUST(st == ASX_E_DISCONNECTED || st == ASX_E_CANCELLED);
@@ -625,7 +625,7 @@ static asx_status consume_many(asx_cx *cx, void *arg)
     struct world *w = arg;
     uint64_t message;
     asx_status st;
-    while ((st = asx_mpmc_recv(&w->many_rx, cx, &message)) == ASX_OK)
+    while ((st = asx_mpmc_recv(cx, &w->many_rx, &message)) == ASX_OK)
         atomic_fetch_add(&w->many_received, 1);
     MUST(st == ASX_E_CLOSED);
     return ASX_OK;
@@ -647,13 +647,13 @@ static void *visit(void *arg)
 static void make_channels(struct world *w, const asx_region *region)
 {
     asx_channel_options many = { .drop = on_many_drop, .drop_ctx = w };
-    OK(asx_mpmc_create_with(region, sizeof(uint64_t), (size_t)below(&w->rng, 3), &many,
-                            &w->many_tx, &w->many_rx));
+    OK(asx_mpmc_create(region, sizeof(uint64_t), (size_t)below(&w->rng, 3), &many, &w->many_tx,
+                       &w->many_rx));
     for (int i = 0; i < CHANNELS; i++) {
         struct channel *c = &w->channels[i];
         asx_channel_options options = { .drop = on_drop, .drop_ctx = c };
-        OK(asx_channel_create_with(region, sizeof(uint64_t), 1 + (size_t)below(&w->rng, 6),
-                                     &options, &c->tx, &c->rx));
+        OK(asx_channel_create(region, sizeof(uint64_t), 1 + (size_t)below(&w->rng, 6), &options,
+                              &c->tx, &c->rx));
     }
 }
 
@@ -678,12 +678,13 @@ static asx_status play(asx_cx *cx, void *arg)
     struct consumer c[CHANNELS];
     atomic_uint_fast64_t alive = 0;
     asx_region_options collect = { .name = "round", .policy = ASX_POLICY_COLLECT };
-    OK(asx_region_open(cx, &channels, NULL));
+    OK(asx_region_open(cx, NULL, &channels));
     make_channels(w, &channels);
-    OK(asx_mutex_create(&channels, "mutex", &w->mutex));
-    OK(asx_rwlock_create(&channels, "rwlock", &w->rwlock));
-    OK(asx_semaphore_create(&channels, "semaphore", PERMITS, &w->semaphore));
-    OK(asx_region_open(cx, &consumers, NULL));
+    OK(asx_mutex_create(&channels, &(asx_mutex_options){ .name = "mutex" }, &w->mutex));
+    OK(asx_rwlock_create(&channels, &(asx_rwlock_options){ .name = "rwlock" }, &w->rwlock));
+    OK(asx_semaphore_create(&channels, PERMITS, &(asx_semaphore_options){ .name = "semaphore" },
+                            &w->semaphore));
+    OK(asx_region_open(cx, NULL, &consumers));
     for (int i = 0; i < CHANNELS; i++) {
         c[i] = (struct consumer){ &w->channels[i],
                                   below(&w->rng, 4) == 0 ? below(&w->rng, 20) : UINT64_MAX };
@@ -693,7 +694,7 @@ static asx_status play(asx_cx *cx, void *arg)
         OK(asx_spawn(&consumers, "consumer of many", consume_many, w));
     if (below(&w->rng, 4) == 0)
         collect.timeout_ns = below(&w->rng, 20) * ASX_MS + 1;
-    OK(asx_region_open(cx, &actors, &collect));
+    OK(asx_region_open(cx, &collect, &actors));
     for (uint64_t n = 4 + below(&w->rng, 28); n > 0; n--)
         start(w, &actors, &w->rng, 0, &alive, NULL);
     (void)asx_region_close(&actors, below(&w->rng, 6) == 0 ? ASX_E_CANCELLED : ASX_OK);

@@ -72,11 +72,11 @@ static asx_status send_step(struct actor_run *a, asx_cx *cx, const struct step *
     asx_status st;
     switch (step->op) {
     case OP_RESERVE:
-        return asx_channel_reserve(&run->tx, cx, &a->permit[slot]);
+        return asx_channel_reserve(cx, &run->tx, &a->permit[slot]);
     case OP_TRY_RESERVE:
-        return asx_channel_try_reserve(&run->tx, cx, &a->permit[slot]);
+        return asx_channel_try_reserve(cx, &run->tx, &a->permit[slot]);
     case OP_TRACK:
-        return asx_channel_reserve_tracked(&run->tx, cx, &a->tracked[slot]);
+        return asx_channel_reserve_tracked(cx, &run->tx, &a->tracked[slot]);
     case OP_PSEND:
         return asx_send_permit_send(&a->permit[slot], &step->value);
     case OP_PABORT:
@@ -86,11 +86,11 @@ static asx_status send_step(struct actor_run *a, asx_cx *cx, const struct step *
     case OP_TABORT:
         return asx_tracked_permit_abort(&a->tracked[slot], &aborted);
     case OP_SEND:
-        return asx_channel_send(&run->tx, cx, &step->value);
+        return asx_channel_send(cx, &run->tx, &step->value);
     case OP_TRY_SEND:
-        return asx_channel_try_send(&run->tx, cx, &step->value);
+        return asx_channel_try_send(cx, &run->tx, &step->value);
     default:
-        st = asx_channel_send_evict_oldest(&run->tx, cx, &step->value, slot ? &victim : NULL,
+        st = asx_channel_send_evict_oldest(cx, &run->tx, &step->value, slot ? &victim : NULL,
                                            &did_evict);
         if (st == ASX_OK && slot != 0 && (!did_evict || victim != step->extra))
             complain(a, step, "evicted", (long long)victim, (long long)step->extra);
@@ -104,11 +104,11 @@ static asx_status recv_step(struct actor_run *a, asx_cx *cx, const struct step *
     uint64_t got = UINT64_MAX;
     asx_status st;
     if (step->op == OP_RECV)
-        st = asx_channel_recv(&run->rx, cx, &got);
+        st = asx_channel_recv(cx, &run->rx, &got);
     else if (step->op == OP_TRY_RECV)
-        st = asx_channel_try_recv(&run->rx, &got);
+        st = asx_channel_try_recv(cx, &run->rx, &got);
     else
-        st = asx_channel_recv_with_ack(&run->rx, cx, &got, &a->ack[step->slot]);
+        st = asx_channel_recv_with_ack(cx, &run->rx, &got, &a->ack[step->slot]);
     if (st == ASX_OK && got != step->value)
         complain(a, step, "received", (long long)got, (long long)step->value);
     if (st != ASX_OK && got != UINT64_MAX)
@@ -217,9 +217,9 @@ static asx_status direct(asx_cx *cx, void *arg)
     struct actor_run actors[ACTORS_MAX] = { 0 };
     asx_region_options options = { .name = "scenario", .leak = sc->leak };
     asx_channel_options channel = { .name = "subject", .drop = note_drop, .drop_ctx = run };
-    CHECK_STATUS(asx_region_open(cx, &run->region, &options), ASX_OK);
-    CHECK_STATUS(asx_channel_create_with(&run->region, sizeof(uint64_t), sc->capacity, &channel,
-                                         &run->tx, &run->rx),
+    CHECK_STATUS(asx_region_open(cx, &options, &run->region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&run->region, sizeof(uint64_t), sc->capacity, &channel,
+                                    &run->tx, &run->rx),
                  ASX_OK);
     for (unsigned i = 0; i < sc->actor_count; i++) {
         struct actor_run *a = &actors[i];
@@ -227,10 +227,10 @@ static asx_status direct(asx_cx *cx, void *arg)
         *a = (struct actor_run){ .run = run, .actor = &sc->actors[i], .number = i };
         run->actors[i] = a;
         if (run->vehicles >> i & 1u)
-            CHECK_STATUS(asx_spawn_poll_task(&run->region, &named, act_poll, a, &run->tasks[i]),
+            CHECK_STATUS(asx_spawn_poll_task(&run->region, act_poll, a, &named, &run->tasks[i]),
                          ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_task(&run->region, &named, act, a, &run->tasks[i]), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&run->region, act, a, &named, &run->tasks[i]), ASX_OK);
     }
     CHECK_STATUS(asx_region_close_with(&run->region, ASX_OK, NULL, &run->report), sc->want_close);
     for (unsigned i = 0; i < sc->actor_count; i++) {

@@ -11,8 +11,8 @@ struct fixture {
 
 static void open_channel(asx_cx *cx, struct fixture *f, size_t capacity)
 {
-    CHECK_STATUS(asx_region_open(cx, &f->region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&f->region, sizeof(uint64_t), capacity, &f->tx, &f->rx),
+    CHECK_STATUS(asx_region_open(cx, NULL, &f->region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&f->region, sizeof(uint64_t), capacity, NULL, &f->tx, &f->rx),
                  ASX_OK);
 }
 
@@ -39,14 +39,14 @@ static void refused(asx_cx *cx, size_t element_size, size_t capacity, asx_status
     memset(&rx, 0x5a, sizeof rx);
     asx_channel_sender tx_before = tx;
     asx_channel_receiver rx_before = rx;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, element_size, capacity, &tx, &rx), want);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, element_size, capacity, NULL, &tx, &rx), want);
     CHECK_MEM_EQ(&tx, &tx_before, sizeof tx);
     CHECK_MEM_EQ(&rx, &rx_before, sizeof rx);
     asx_stats stats;
     CHECK_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
     CHECK_EQ(stats.channels_live, 0);
-    CHECK_STATUS(asx_channel_create(&region, 8, 1, &tx, &rx), want); /* it sticks */
+    CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, &tx, &rx), want); /* it sticks */
     CHECK_STATUS(asx_region_close(&region, ASX_OK), want);
 }
 
@@ -66,18 +66,18 @@ static asx_status create_badly(asx_cx *cx, void *arg)
     refused(cx, ((size_t)1 << 32) + 1, (size_t)1 << 32, ASX_E_RESOURCE_EXHAUSTED);
 
     asx_region region, nowhere = { 0 };
-    CHECK_STATUS(asx_channel_create(NULL, 8, 1, &tx, &rx), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_create(&nowhere, 8, 1, &tx, &rx), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, &rx), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_create(NULL, 8, 1, NULL, &tx, &rx), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_create(&nowhere, 8, 1, NULL, &tx, &rx), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, NULL, &rx), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_create(&region, 8, 1, &tx, &rx), ASX_E_STALE_HANDLE);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 1, &tx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, &tx, &rx), ASX_E_STALE_HANDLE);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, &tx, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_region_stop(&region), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 1, &tx, &rx), ASX_E_REGION_NOT_OPEN);
+    CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, &tx, &rx), ASX_E_REGION_NOT_OPEN);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     return ASX_OK;
 }
@@ -94,10 +94,10 @@ static asx_status create_to_the_ceiling(asx_cx *cx, void *arg)
     asx_channel_sender tx;
     asx_channel_receiver rx;
     for (int round = 0; round < 3; round++) {
-        CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
         for (int i = 0; i < 2; i++)
-            CHECK_STATUS(asx_channel_create(&region, 8, 1, &tx, &rx), ASX_OK);
-        CHECK_STATUS(asx_channel_create(&region, 8, 1, &tx, &rx), ASX_E_RESOURCE_EXHAUSTED);
+            CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, &tx, &rx), ASX_OK);
+        CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, &tx, &rx), ASX_E_RESOURCE_EXHAUSTED);
         CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
     }
     return ASX_OK;
@@ -120,13 +120,13 @@ static asx_status create_in_a_small_region(asx_cx *cx, void *arg)
     asx_channel_receiver rx;
     uint64_t message = 1;
     asx_region_options small = { .memory_max = 4096 };
-    CHECK_STATUS(asx_region_open(cx, &region, &small), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 16, &tx, &rx), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 1024, &(asx_channel_sender){ 0 },
+    CHECK_STATUS(asx_region_open(cx, &small, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 16, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 1024, NULL, &(asx_channel_sender){ 0 },
                                     &(asx_channel_receiver){ 0 }),
                  ASX_E_RESOURCE_EXHAUSTED);
-    CHECK_STATUS(asx_channel_send(&tx, cx, &message), ASX_OK); /* the first one is unharmed */
-    CHECK_STATUS(asx_channel_recv(&rx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &tx, &message), ASX_OK); /* the first one is unharmed */
+    CHECK_STATUS(asx_channel_recv(cx, &rx, &message), ASX_OK);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
     return ASX_OK;
 }
@@ -152,12 +152,12 @@ static asx_status misuse_senders(asx_cx *cx, void *arg)
     asx_cx no_task = { 0 };
     asx_channel_sender *bad[] = { NULL, &zero, &forged };
     for (int i = 0; i < 3; i++) {
-        CHECK_STATUS(asx_channel_reserve(bad[i], cx, &permit), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_try_reserve(bad[i], cx, &permit), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_reserve_tracked(bad[i], cx, &tracked), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_send(bad[i], cx, &m), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_try_send(bad[i], cx, &m), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_send_evict_oldest(bad[i], cx, &m, NULL, &did),
+        CHECK_STATUS(asx_channel_reserve(cx, bad[i], &permit), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_try_reserve(cx, bad[i], &permit), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_reserve_tracked(cx, bad[i], &tracked), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_send(cx, bad[i], &m), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_try_send(cx, bad[i], &m), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_send_evict_oldest(cx, bad[i], &m, NULL, &did),
                      ASX_E_INVALID_ARGUMENT);
         CHECK_STATUS(asx_channel_sender_clone(bad[i], &zero), ASX_E_INVALID_ARGUMENT);
         CHECK_STATUS(asx_channel_sender_drop(bad[i]), ASX_E_INVALID_ARGUMENT);
@@ -166,25 +166,25 @@ static asx_status misuse_senders(asx_cx *cx, void *arg)
     }
     asx_cx *no_cx[] = { NULL, &no_task };
     for (int i = 0; i < 2; i++) {
-        CHECK_STATUS(asx_channel_reserve(&f.tx, no_cx[i], &permit), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_try_reserve(&f.tx, no_cx[i], &permit), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_reserve_tracked(&f.tx, no_cx[i], &tracked),
+        CHECK_STATUS(asx_channel_reserve(no_cx[i], &f.tx, &permit), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_try_reserve(no_cx[i], &f.tx, &permit), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_reserve_tracked(no_cx[i], &f.tx, &tracked),
                      ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_send(&f.tx, no_cx[i], &m), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_try_send(&f.tx, no_cx[i], &m), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_send_evict_oldest(&f.tx, no_cx[i], &m, NULL, &did),
+        CHECK_STATUS(asx_channel_send(no_cx[i], &f.tx, &m), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_try_send(no_cx[i], &f.tx, &m), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_send_evict_oldest(no_cx[i], &f.tx, &m, NULL, &did),
                      ASX_E_INVALID_ARGUMENT);
     }
-    CHECK_STATUS(asx_channel_reserve(&f.tx, cx, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_try_reserve(&f.tx, cx, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_reserve_tracked(&f.tx, cx, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_send(&f.tx, cx, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_try_send(&f.tx, cx, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_send_evict_oldest(&f.tx, cx, NULL, NULL, &did),
+    CHECK_STATUS(asx_channel_reserve(cx, &f.tx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_try_reserve(cx, &f.tx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_reserve_tracked(cx, &f.tx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_send(cx, &f.tx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_try_send(cx, &f.tx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_send_evict_oldest(cx, &f.tx, NULL, NULL, &did),
                  ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_send_evict_oldest(&f.tx, cx, &m, NULL, NULL),
+    CHECK_STATUS(asx_channel_send_evict_oldest(cx, &f.tx, &m, NULL, NULL),
                  ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_send_evict_oldest(&f.tx, cx, &m, &m, &did), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_send_evict_oldest(cx, &f.tx, &m, &m, &did), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_channel_sender_clone(&f.tx, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_channel_sender_info(&f.tx, NULL), ASX_E_INVALID_ARGUMENT);
     asx_channel_info info = info_of(&f);
@@ -224,7 +224,7 @@ static asx_status misuse_permits(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_ack_nack(NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_ack_nack(&ack_zero), ASX_E_INVALID_ARGUMENT);
 
-    CHECK_STATUS(asx_channel_reserve(&f.tx, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &f.tx, &permit), ASX_OK);
     CHECK_STATUS(asx_send_permit_send(&permit, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_EQ(info_of(&f).reserved, 1); /* not consumed by that */
     asx_send_permit forged = permit;
@@ -240,18 +240,18 @@ static asx_status misuse_permits(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_ack_nack(&no_ack), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_send_permit_send(&permit, &m), ASX_OK);
 
-    CHECK_STATUS(asx_channel_reserve_tracked(&f.tx, cx, &tracked), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve_tracked(cx, &f.tx, &tracked), ASX_OK);
     CHECK_STATUS(asx_tracked_permit_send(&tracked, &m, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_tracked_permit_send(&tracked, NULL, &committed), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_tracked_permit_abort(&tracked, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_tracked_permit_send(&tracked, &m, &committed), ASX_OK);
     CHECK_EQ(committed.obligation, tracked.permit.obligation_);
     CHECK_EQ(committed.message_number, 2);
-    CHECK_STATUS(asx_channel_reserve_tracked_at(&f.tx, cx, &tracked, NULL), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve_tracked_at(cx, &f.tx, &tracked, NULL), ASX_OK);
     CHECK_STATUS(asx_tracked_permit_abort(&tracked, &aborted), ASX_OK);
     CHECK_EQ(aborted.obligation, tracked.permit.obligation_);
 
-    CHECK_STATUS(asx_channel_recv_with_ack(&f.rx, cx, &m, &ack), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &f.rx, &m, &ack), ASX_OK);
     asx_send_permit no_permit = { .channel_ = ack.channel_, .obligation_ = ack.obligation_ };
     CHECK_STATUS(asx_send_permit_send(&no_permit, &m), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_send_permit_abort(&no_permit), ASX_E_INVALID_ARGUMENT);
@@ -275,23 +275,23 @@ static asx_status misuse_receivers(asx_cx *cx, void *arg)
     asx_channel_receiver *bad[] = { NULL, &zero, &forged };
     asx_ack ack;
     uint64_t m = 7;
-    CHECK_STATUS(asx_channel_send(&f.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &f.tx, &m), ASX_OK);
     for (int i = 0; i < 3; i++) {
-        CHECK_STATUS(asx_channel_recv(bad[i], cx, &m), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_try_recv(bad[i], &m), ASX_E_INVALID_ARGUMENT);
-        CHECK_STATUS(asx_channel_recv_with_ack(bad[i], cx, &m, &ack), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_recv(cx, bad[i], &m), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_try_recv(cx, bad[i], &m), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_channel_recv_with_ack(cx, bad[i], &m, &ack), ASX_E_INVALID_ARGUMENT);
         CHECK_STATUS(asx_channel_receiver_drop(bad[i]), ASX_E_INVALID_ARGUMENT);
         CHECK_STATUS(asx_channel_receiver_info(bad[i], &(asx_channel_info){ 0 }),
                      ASX_E_INVALID_ARGUMENT);
     }
     asx_cx no_task = { 0 };
-    CHECK_STATUS(asx_channel_recv(&f.rx, NULL, &m), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_recv(&f.rx, &no_task, &m), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_recv(&f.rx, cx, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_try_recv(&f.rx, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_recv_with_ack(&f.rx, NULL, &m, &ack), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_recv_with_ack(&f.rx, cx, NULL, &ack), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_channel_recv_with_ack(&f.rx, cx, &m, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_recv(NULL, &f.rx, &m), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_recv(&no_task, &f.rx, &m), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_recv(cx, &f.rx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_try_recv(cx, &f.rx, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_recv_with_ack(NULL, &f.rx, &m, &ack), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &f.rx, NULL, &ack), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &f.rx, &m, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_channel_receiver_info(&f.rx, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_EQ(info_of(&f).queued, 1);
     CHECK_EQ(m, 7);
@@ -320,15 +320,15 @@ static asx_status wants_wrong_context(asx_cx *cx, void *arg)
     asx_send_permit permit;
     asx_tracked_permit tracked;
     (void)cx;
-    CHECK_STATUS(asx_channel_send(&b->f.tx, b->cx, &m), ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_channel_try_send(&b->f.tx, b->cx, &m), ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_channel_reserve(&b->f.tx, b->cx, &permit), ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_channel_try_reserve(&b->f.tx, b->cx, &permit), ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_channel_reserve_tracked(&b->f.tx, b->cx, &tracked), ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_channel_send_evict_oldest(&b->f.tx, b->cx, &m, NULL, &did),
+    CHECK_STATUS(asx_channel_send(b->cx, &b->f.tx, &m), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_try_send(b->cx, &b->f.tx, &m), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_reserve(b->cx, &b->f.tx, &permit), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_try_reserve(b->cx, &b->f.tx, &permit), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_reserve_tracked(b->cx, &b->f.tx, &tracked), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_send_evict_oldest(b->cx, &b->f.tx, &m, NULL, &did),
                  ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_channel_recv(&b->f.rx, b->cx, &m), ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_channel_recv_with_ack(&b->f.rx, b->cx, &m, &ack), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_recv(b->cx, &b->f.rx, &m), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_recv_with_ack(b->cx, &b->f.rx, &m, &ack), ASX_E_WRONG_CONTEXT);
     return ASX_OK;
 }
 
@@ -398,17 +398,17 @@ static asx_status narrow(asx_cx *cx, void *arg)
     asx_tracked_permit tracked;
     open_channel(cx, &f, 2);
     CHECK_STATUS(asx_cx_narrow(cx, ASX_CAP_ALL & ~(uint32_t)ASX_CAP_CHANNEL, &less), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&f.tx, &less, &m), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_channel_try_send(&f.tx, &less, &m), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_channel_reserve(&f.tx, &less, &permit), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_channel_try_reserve(&f.tx, &less, &permit), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_channel_reserve_tracked(&f.tx, &less, &tracked), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_channel_send_evict_oldest(&f.tx, &less, &m, NULL, &did), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_channel_recv(&f.rx, &less, &m), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_channel_recv_with_ack(&f.rx, &less, &m, &ack), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_channel_send(&less, &f.tx, &m), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_channel_try_send(&less, &f.tx, &m), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_channel_reserve(&less, &f.tx, &permit), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_channel_try_reserve(&less, &f.tx, &permit), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_channel_reserve_tracked(&less, &f.tx, &tracked), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_channel_send_evict_oldest(&less, &f.tx, &m, NULL, &did), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_channel_recv(&less, &f.rx, &m), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_channel_recv_with_ack(&less, &f.rx, &m, &ack), ASX_E_CAPABILITY);
     CHECK_STATUS(asx_cx_narrow(cx, ASX_CAP_CHANNEL, &less), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&f.tx, &less, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&f.rx, &less, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(&less, &f.tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(&less, &f.rx, &m), ASX_OK);
     close_channel(&f);
     return ASX_OK;
 }
@@ -435,9 +435,9 @@ static asx_status delegate(asx_cx *cx, void *arg)
     asx_send_permit permit;
     uint64_t m = 0;
     open_channel(cx, &f, 1);
-    CHECK_STATUS(asx_channel_reserve(&f.tx, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &f.tx, &permit), ASX_OK);
     CHECK_STATUS(asx_spawn(&f.region, "delegate", send_for_another, &permit), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&f.rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &f.rx, &m), ASX_OK);
     CHECK_EQ(m, 77);
     CHECK_STATUS(asx_send_permit_abort(&permit), ASX_E_OBLIGATION_ALREADY_RESOLVED);
     close_channel(&f);
@@ -475,9 +475,9 @@ static asx_status send_sized(asx_cx *cx, void *arg)
         asx_send_permit permit;
         pattern(message, s->size, i);
         if (i % 2 == 0) {
-            CHECK_STATUS(asx_channel_send(&s->tx, cx, message), ASX_OK);
+            CHECK_STATUS(asx_channel_send(cx, &s->tx, message), ASX_OK);
         } else {
-            CHECK_STATUS(asx_channel_reserve(&s->tx, cx, &permit), ASX_OK);
+            CHECK_STATUS(asx_channel_reserve(cx, &s->tx, &permit), ASX_OK);
             CHECK_STATUS(asx_send_permit_send(&permit, message), ASX_OK);
         }
         if (i % 13 == 0)
@@ -496,13 +496,13 @@ static asx_status recv_sized(asx_cx *cx, void *arg)
         memset(buffer, 0xee, sizeof buffer);
         pattern(want, s->size, i);
         if (i % 3 == 0) {
-            CHECK_STATUS(asx_channel_recv_with_ack(&s->rx, cx, got, &ack), ASX_OK);
+            CHECK_STATUS(asx_channel_recv_with_ack(cx, &s->rx, got, &ack), ASX_OK);
             CHECK_MEM_EQ(got, want, s->size);
             CHECK_STATUS(i % 2 == 0 ? asx_ack_nack(&ack) : asx_ack_commit(&ack), ASX_OK);
             if (i % 2 != 0)
                 continue;
         }
-        CHECK_STATUS(asx_channel_recv(&s->rx, cx, got), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, &s->rx, got), ASX_OK);
         CHECK_MEM_EQ(got, want, s->size);
         CHECK_EQ(got[s->size], 0xee); /* and no more than the message */
         CHECK_EQ(buffer[0], 0xee);
@@ -521,8 +521,9 @@ static asx_status all_sizes(asx_cx *cx, void *arg)
         for (size_t k = 0; k < sizeof capacities / sizeof *capacities; k++) {
             struct sized s = { .size = sizes[i], .capacity = capacities[k] };
             asx_region region;
-            CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-            CHECK_STATUS(asx_channel_create(&region, s.size, s.capacity, &s.tx, &s.rx), ASX_OK);
+            CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+            CHECK_STATUS(asx_channel_create(&region, s.size, s.capacity, NULL, &s.tx,
+                                            &s.rx), ASX_OK);
             CHECK_STATUS(asx_spawn(&region, "send", send_sized, &s), ASX_OK);
             CHECK_STATUS(asx_spawn(&region, "recv", recv_sized, &s), ASX_OK);
             CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
@@ -550,17 +551,17 @@ static asx_status typed(asx_cx *cx, void *arg)
     asx_channel_receiver rx;
     asx_send_permit permit;
     point p = { 0, 0, 0 };
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(points_create(&region, 2, &tx, &rx), ASX_OK);
-    CHECK_STATUS(points_send(&tx, cx, (point){ 1, 2, 3 }), ASX_OK);
-    CHECK_STATUS(asx_channel_reserve(&tx, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(points_create(&region, 2, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS(points_send(cx, &tx, (point){ 1, 2, 3 }), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &tx, &permit), ASX_OK);
     CHECK_STATUS(points_permit_send(&permit, (point){ 4, 5, 6 }), ASX_OK);
-    CHECK_STATUS(points_try_send(&tx, cx, p), ASX_E_FULL);
-    CHECK_STATUS(points_recv(&rx, cx, &p), ASX_OK);
+    CHECK_STATUS(points_try_send(cx, &tx, p), ASX_E_FULL);
+    CHECK_STATUS(points_recv(cx, &rx, &p), ASX_OK);
     CHECK_EQ(p.x * 100 + p.y * 10 + p.z, 123);
-    CHECK_STATUS(points_try_recv(&rx, &p), ASX_OK);
+    CHECK_STATUS(points_try_recv(cx, &rx, &p), ASX_OK);
     CHECK_EQ(p.x * 100 + p.y * 10 + p.z, 456);
-    CHECK_STATUS(points_try_recv(&rx, &p), ASX_E_EMPTY);
+    CHECK_STATUS(points_try_recv(cx, &rx, &p), ASX_E_EMPTY);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     return ASX_OK;
 }
@@ -580,14 +581,14 @@ static asx_status count(asx_cx *cx, void *arg)
     asx_send_permit permit;
     open_channel(cx, &f, 2);
     for (int i = 0; i < 3; i++) {
-        CHECK_STATUS(asx_channel_send(&f.tx, cx, &m), ASX_OK);
-        CHECK_STATUS(asx_channel_recv(&f.rx, cx, &m), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &f.tx, &m), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, &f.rx, &m), ASX_OK);
     }
-    CHECK_STATUS(asx_channel_send(&f.tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&f.tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_send_evict_oldest(&f.tx, cx, &m, NULL, &did), ASX_OK);
-    CHECK_STATUS(asx_channel_send_evict_oldest(&f.tx, cx, &m, &victim, &did), ASX_OK);
-    CHECK_STATUS(asx_channel_recv_with_ack(&f.rx, cx, &m, &ack), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &f.tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &f.tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send_evict_oldest(cx, &f.tx, &m, NULL, &did), ASX_OK);
+    CHECK_STATUS(asx_channel_send_evict_oldest(cx, &f.tx, &m, &victim, &did), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &f.rx, &m, &ack), ASX_OK);
     asx_channel_info info = info_of(&f);
     CHECK_EQ(info.capacity, 2);
     CHECK_EQ(info.sent, 7);
@@ -602,8 +603,8 @@ static asx_status count(asx_cx *cx, void *arg)
     CHECK_EQ(info.received, 3);
     CHECK_EQ(info.queued, 2);
     CHECK_EQ(info.reserved, 0);
-    CHECK_STATUS(asx_channel_recv(&f.rx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_reserve(&f.tx, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &f.rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &f.tx, &permit), ASX_OK);
     CHECK_STATUS(asx_channel_receiver_drop(&f.rx), ASX_OK);
     CHECK_STATUS(asx_channel_sender_info(&f.tx, &info), ASX_OK);
     CHECK_EQ(info.sent, 7);

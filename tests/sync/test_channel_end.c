@@ -18,16 +18,16 @@ struct ends {
 static void take_everything(asx_cx *cx, const asx_region *region, struct ends *e)
 {
     uint64_t m = 1;
-    CHECK_STATUS(asx_channel_create(region, sizeof m, 8, &e->tx, &e->rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(region, sizeof m, 8, NULL, &e->tx, &e->rx), ASX_OK);
     CHECK_STATUS(asx_channel_sender_clone(&e->tx, &e->clone), ASX_OK);
     CHECK_STATUS(asx_channel_sender_clone(&e->tx, &e->dropped), ASX_OK);
     CHECK_STATUS(asx_channel_sender_drop(&e->dropped), ASX_OK);
-    CHECK_STATUS(asx_channel_reserve(&e->tx, cx, &e->used), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &e->tx, &e->used), ASX_OK);
     CHECK_STATUS(asx_send_permit_send(&e->used, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_reserve(&e->tx, cx, &e->permit), ASX_OK);
-    CHECK_STATUS(asx_channel_reserve_tracked(&e->clone, cx, &e->tracked), ASX_OK);
-    CHECK_STATUS(asx_channel_recv_with_ack(&e->rx, cx, &m, &e->ack), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&e->tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &e->tx, &e->permit), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve_tracked(cx, &e->clone, &e->tracked), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &e->rx, &m, &e->ack), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &e->tx, &m), ASX_OK);
 }
 
 static void wants_all_disconnected(asx_cx *cx, struct ends *e)
@@ -44,19 +44,19 @@ static void wants_all_disconnected(asx_cx *cx, struct ends *e)
     asx_channel_sender *senders[] = { &e->tx, &e->clone };
     for (int i = 0; i < 2; i++) {
         asx_channel_sender *tx = senders[i];
-        CHECK_STATUS(asx_channel_send(tx, cx, &m), ASX_E_DISCONNECTED);
-        CHECK_STATUS(asx_channel_try_send(tx, cx, &m), ASX_E_DISCONNECTED);
-        CHECK_STATUS(asx_channel_reserve(tx, cx, &permit), ASX_E_DISCONNECTED);
-        CHECK_STATUS(asx_channel_try_reserve(tx, cx, &permit), ASX_E_DISCONNECTED);
-        CHECK_STATUS(asx_channel_reserve_tracked(tx, cx, &tracked), ASX_E_DISCONNECTED);
-        CHECK_STATUS(asx_channel_send_evict_oldest(tx, cx, &m, NULL, &did), ASX_E_DISCONNECTED);
+        CHECK_STATUS(asx_channel_send(cx, tx, &m), ASX_E_DISCONNECTED);
+        CHECK_STATUS(asx_channel_try_send(cx, tx, &m), ASX_E_DISCONNECTED);
+        CHECK_STATUS(asx_channel_reserve(cx, tx, &permit), ASX_E_DISCONNECTED);
+        CHECK_STATUS(asx_channel_try_reserve(cx, tx, &permit), ASX_E_DISCONNECTED);
+        CHECK_STATUS(asx_channel_reserve_tracked(cx, tx, &tracked), ASX_E_DISCONNECTED);
+        CHECK_STATUS(asx_channel_send_evict_oldest(cx, tx, &m, NULL, &did), ASX_E_DISCONNECTED);
         CHECK_STATUS(asx_channel_sender_clone(tx, &other), ASX_E_DISCONNECTED);
         CHECK_STATUS(asx_channel_sender_info(tx, &info), ASX_E_DISCONNECTED);
         CHECK_STATUS(asx_channel_sender_drop(tx), ASX_E_DISCONNECTED);
     }
-    CHECK_STATUS(asx_channel_recv(&e->rx, cx, &m), ASX_E_DISCONNECTED);
-    CHECK_STATUS(asx_channel_try_recv(&e->rx, &m), ASX_E_DISCONNECTED);
-    CHECK_STATUS(asx_channel_recv_with_ack(&e->rx, cx, &m, &ack), ASX_E_DISCONNECTED);
+    CHECK_STATUS(asx_channel_recv(cx, &e->rx, &m), ASX_E_DISCONNECTED);
+    CHECK_STATUS(asx_channel_try_recv(cx, &e->rx, &m), ASX_E_DISCONNECTED);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &e->rx, &m, &ack), ASX_E_DISCONNECTED);
     CHECK_STATUS(asx_channel_receiver_info(&e->rx, &info), ASX_E_DISCONNECTED);
     CHECK_STATUS(asx_channel_receiver_drop(&e->rx), ASX_E_DISCONNECTED);
     CHECK_STATUS(asx_send_permit_send(&e->permit, &m), ASX_E_DISCONNECTED);
@@ -75,7 +75,7 @@ static asx_status outlive(asx_cx *cx, void *arg)
     asx_region region;
     asx_close_report report;
     asx_channel_info before, after;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     take_everything(cx, &region, &old);
     CHECK_STATUS(asx_channel_sender_drop(&old.dropped), ASX_E_STALE_HANDLE);
     CHECK_STATUS(asx_region_close_with(&region, ASX_OK, NULL, &report), ASX_OK);
@@ -85,7 +85,7 @@ static asx_status outlive(asx_cx *cx, void *arg)
     asx_close_report_deinit(&report);
     wants_all_disconnected(cx, &old);
 
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     take_everything(cx, &region, &young);
     CHECK(old.rx.channel_ == young.rx.channel_); /* the record serves again */
     CHECK_STATUS(asx_channel_receiver_info(&young.rx, &before), ASX_OK);
@@ -122,7 +122,7 @@ static asx_status wait_reserve(asx_cx *cx, void *arg)
 {
     struct waiters *w = arg;
     asx_send_permit permit;
-    w->sent[0] = asx_channel_reserve(&w->full, cx, &permit);
+    w->sent[0] = asx_channel_reserve(cx, &w->full, &permit);
     w->done++;
     return ASX_OK;
 }
@@ -131,7 +131,7 @@ static asx_status wait_tracked(asx_cx *cx, void *arg)
 {
     struct waiters *w = arg;
     asx_tracked_permit permit;
-    w->sent[1] = asx_channel_reserve_tracked(&w->full, cx, &permit);
+    w->sent[1] = asx_channel_reserve_tracked(cx, &w->full, &permit);
     w->done++;
     return ASX_OK;
 }
@@ -140,7 +140,7 @@ static asx_poll poll_send(asx_cx *cx, void *arg)
 {
     struct waiters *w = arg;
     uint64_t m = 5;
-    w->sent[2] = asx_channel_send(&w->full, cx, &m);
+    w->sent[2] = asx_channel_send(cx, &w->full, &m);
     if (w->sent[2] == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     w->done++;
@@ -151,7 +151,7 @@ static asx_status wait_recv(asx_cx *cx, void *arg)
 {
     struct waiters *w = arg;
     uint64_t m;
-    w->received = asx_channel_recv(&w->empty, cx, &m);
+    w->received = asx_channel_recv(cx, &w->empty, &m);
     w->done++;
     return ASX_OK;
 }
@@ -160,7 +160,7 @@ static asx_poll poll_recv(asx_cx *cx, void *arg)
 {
     struct waiters *w = arg;
     uint64_t m;
-    w->received = asx_channel_recv(&w->empty, cx, &m);
+    w->received = asx_channel_recv(cx, &w->empty, &m);
     if (w->received == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     w->done++;
@@ -175,11 +175,11 @@ static asx_status end_under_waiters(asx_cx *cx, void *arg)
     asx_channel_receiver unused_rx;
     asx_channel_sender unused_tx;
     uint64_t m = 1;
-    CHECK_STATUS(asx_region_open(cx, &outer, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &outer, &inner, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&inner, 8, 1, &w.full, &unused_rx), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&inner, 8, 1, &unused_tx, &w.empty), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&w.full, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &outer), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &outer, NULL, &inner), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&inner, 8, 1, NULL, &w.full, &unused_rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&inner, 8, 1, NULL, &unused_tx, &w.empty), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &w.full, &m), ASX_OK);
     CHECK_STATUS(asx_spawn(&outer, "reserve", wait_reserve, &w), ASX_OK);
     CHECK_STATUS(asx_spawn(&outer, "tracked", wait_tracked, &w), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&outer, "send", poll_send, &w), ASX_OK);
@@ -216,21 +216,21 @@ static asx_status retire_under_a_grant(asx_cx *cx, void *arg)
     asx_channel_receiver rx, rx2;
     asx_channel_info info;
     uint64_t m = 1;
-    CHECK_STATUS(asx_region_open(cx, &outer, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &outer, &inner, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&inner, 8, 1, &w.full, &rx), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&w.full, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &outer), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &outer, NULL, &inner), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&inner, 8, 1, NULL, &w.full, &rx), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &w.full, &m), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&outer, "send", poll_send, &w), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&rx, cx, &m), ASX_OK); /* grants */
+    CHECK_STATUS(asx_channel_recv(cx, &rx, &m), ASX_OK); /* grants */
     CHECK_STATUS(asx_channel_receiver_info(&rx, &info), ASX_OK);
     CHECK_EQ(info.reserved, 1);
     CHECK_STATUS(asx_region_close(&inner, ASX_OK), ASX_OK);
     CHECK_EQ(w.done, 0);
-    CHECK_STATUS(asx_region_open_in(cx, &outer, &next, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&next, 8, 1, &tx2, &rx2), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &outer, NULL, &next), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&next, 8, 1, NULL, &tx2, &rx2), ASX_OK);
     CHECK(rx2.channel_ != rx.channel_); /* the grant still points to the old one */
-    CHECK_STATUS(asx_channel_send(&tx2, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &tx2, &m), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_EQ(w.done, 1);
     CHECK_STATUS(w.sent[2], ASX_E_DISCONNECTED);
@@ -238,10 +238,10 @@ static asx_status retire_under_a_grant(asx_cx *cx, void *arg)
     CHECK_EQ(info.queued, 1);
     CHECK_EQ(info.reserved, 0);
     CHECK_STATUS(asx_region_close(&next, ASX_OK), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &outer, &next, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &outer, NULL, &next), ASX_OK);
     asx_channel_receiver rx3, rx4;
-    CHECK_STATUS(asx_channel_create(&next, 8, 1, &tx2, &rx3), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&next, 8, 1, &tx2, &rx4), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&next, 8, 1, NULL, &tx2, &rx3), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&next, 8, 1, NULL, &tx2, &rx4), ASX_OK);
     CHECK(rx3.channel_ == rx.channel_ || rx4.channel_ == rx.channel_); /* recycled at last */
     CHECK_STATUS(asx_region_close(&next, ASX_OK), ASX_OK);
     return asx_region_close(&outer, ASX_OK);
@@ -267,7 +267,7 @@ static asx_status drain_producer(asx_cx *cx, void *arg)
     struct drain *d = arg;
     for (uint64_t i = 1; i <= 10; i++) {
         CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
-        CHECK_STATUS(asx_channel_send(&d->tx, cx, &i), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &d->tx, &i), ASX_OK);
     }
     CHECK_STATUS(asx_channel_sender_drop(&d->tx), ASX_OK);
     return ASX_OK;
@@ -277,7 +277,7 @@ static asx_status drain_consumer(asx_cx *cx, void *arg)
 {
     struct drain *d = arg;
     uint64_t m;
-    while ((d->last = asx_channel_recv(&d->rx, cx, &m)) == ASX_OK)
+    while ((d->last = asx_channel_recv(cx, &d->rx, &m)) == ASX_OK)
         d->sum += m;
     return ASX_OK;
 }
@@ -289,7 +289,7 @@ static asx_status finalizer_uses_channel(asx_cx *cx, void *arg)
     uint64_t m;
     CHECK_STATUS(asx_region_get_state(&d->region, &state), ASX_OK);
     CHECK_EQ(state, ASX_REGION_FINALIZING);
-    CHECK_STATUS(asx_channel_recv(&d->rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &d->rx, &m), ASX_OK);
     CHECK_EQ(m, 77);
     return ASX_OK;
 }
@@ -299,18 +299,18 @@ static asx_status closing_works(asx_cx *cx, void *arg)
     (void)arg;
     struct drain d = { 0 };
     uint64_t m = 77;
-    CHECK_STATUS(asx_region_open(cx, &d.region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&d.region, 8, 2, &d.tx, &d.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &d.region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&d.region, 8, 2, NULL, &d.tx, &d.rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&d.region, "producer", drain_producer, &d), ASX_OK);
     CHECK_STATUS(asx_spawn(&d.region, "consumer", drain_consumer, &d), ASX_OK);
     CHECK_STATUS(asx_region_close(&d.region, ASX_OK), ASX_OK);
     CHECK_EQ(d.sum, 55);
     CHECK_STATUS(d.last, ASX_E_DISCONNECTED);
 
-    CHECK_STATUS(asx_region_open(cx, &d.region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&d.region, 8, 2, &d.tx, &d.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &d.region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&d.region, 8, 2, NULL, &d.tx, &d.rx), ASX_OK);
     CHECK_STATUS(asx_defer(&d.region, finalizer_uses_channel, &d), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&d.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &d.tx, &m), ASX_OK);
     CHECK_STATUS(asx_region_close(&d.region, ASX_OK), ASX_OK);
     return ASX_OK;
 }
@@ -327,13 +327,13 @@ static asx_status masked_exchange(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 5 * ASX_MS), ASX_OK);
     CHECK(asx_is_cancelled(cx));
-    CHECK_STATUS(asx_channel_send(&d->tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&d->rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &d->tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &d->rx, &m), ASX_OK);
     d->sum = m;
     CHECK_STATUS(asx_mask_end(cx), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&d->tx, cx, &m), ASX_E_CANCELLED);
-    CHECK_STATUS(asx_channel_try_send(&d->tx, cx, &m), ASX_OK); /* the channel is fine */
-    CHECK_STATUS(asx_channel_try_recv(&d->rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &d->tx, &m), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_channel_try_send(cx, &d->tx, &m), ASX_OK); /* the channel is fine */
+    CHECK_STATUS(asx_channel_try_recv(cx, &d->rx, &m), ASX_OK);
     return ASX_OK;
 }
 
@@ -341,8 +341,8 @@ static asx_status cancelling_works(asx_cx *cx, void *arg)
 {
     (void)arg;
     struct drain d = { 0 };
-    CHECK_STATUS(asx_region_open(cx, &d.region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&d.region, 8, 2, &d.tx, &d.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &d.region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&d.region, 8, 2, NULL, &d.tx, &d.rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&d.region, "masked", masked_exchange, &d), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(asx_region_cancel(&d.region, NULL), ASX_OK);
@@ -377,10 +377,10 @@ static void note(void *ctx, void *message)
     if (!d->touch)
         return;
     d->touch = false;
-    d->nested[0] = asx_channel_send(&d->tx, d->cx, &m);
-    d->nested[1] = asx_channel_try_send(&d->tx, d->cx, &m);
-    d->nested[2] = asx_channel_send_evict_oldest(&d->tx, d->cx, &m, NULL, &did);
-    d->nested[3] = asx_channel_send_evict_oldest(&d->tx, d->cx, &m, &victim, &did);
+    d->nested[0] = asx_channel_send(d->cx, &d->tx, &m);
+    d->nested[1] = asx_channel_try_send(d->cx, &d->tx, &m);
+    d->nested[2] = asx_channel_send_evict_oldest(d->cx, &d->tx, &m, NULL, &did);
+    d->nested[3] = asx_channel_send_evict_oldest(d->cx, &d->tx, &m, &victim, &did);
     d->seen[d->count++] = *(uint64_t *)message; /* still what it was */
 }
 
@@ -393,12 +393,12 @@ static asx_status discard_at_close(asx_cx *cx, void *arg)
     asx_close_report report;
     asx_ack ack;
     uint64_t m;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create_with(&region, 8, 4, &options, &d.tx, &d.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 4, &options, &d.tx, &d.rx), ASX_OK);
     for (m = 1; m <= 4; m++)
-        CHECK_STATUS(asx_channel_send(&d.tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&d.rx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_recv_with_ack(&d.rx, cx, &m, &ack), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &d.tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &d.rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &d.rx, &m, &ack), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&region, ASX_OK, NULL, &report), ASX_OK);
     CHECK_EQ(d.count, 3);
     CHECK_EQ(d.seen[0], 2); /* the one without ack is the oldest */
@@ -430,11 +430,11 @@ static asx_status callback_uses_channel(asx_cx *cx, void *arg)
     asx_region region;
     uint64_t m = 1;
     bool did = false;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create_with(&region, 8, 1, &options, &d.tx, &d.rx), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&d.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 1, &options, &d.tx, &d.rx), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &d.tx, &m), ASX_OK);
     m = 2;
-    CHECK_STATUS(asx_channel_send_evict_oldest(&d.tx, cx, &m, NULL, &did), ASX_OK);
+    CHECK_STATUS(asx_channel_send_evict_oldest(cx, &d.tx, &m, NULL, &did), ASX_OK);
     CHECK(did);
     CHECK_EQ(d.count, 2);
     CHECK_EQ(d.seen[0], 1);
@@ -443,9 +443,9 @@ static asx_status callback_uses_channel(asx_cx *cx, void *arg)
     CHECK_STATUS(d.nested[1], ASX_E_FULL);
     CHECK_STATUS(d.nested[2], ASX_E_BUSY);
     CHECK_STATUS(d.nested[3], ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&d.rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &d.rx, &m), ASX_OK);
     CHECK_EQ(m, 100);
-    CHECK_STATUS(asx_channel_send(&d.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &d.tx, &m), ASX_OK);
     d.touch = true;
     d.count = 0;
     CHECK_STATUS(asx_channel_receiver_drop(&d.rx), ASX_OK);
@@ -468,14 +468,14 @@ static asx_status queued_is_undelivered(asx_cx *cx, void *arg)
     asx_channel_sender tx;
     asx_channel_receiver rx;
     uint64_t m = 1;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 4, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 4, NULL, &tx, &rx), ASX_OK);
     const asx__resident *resident = &rx.channel_->resident;
     CHECK_EQ(resident->ops->undelivered(resident), 0);
-    CHECK_STATUS(asx_channel_send(&tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &tx, &m), ASX_OK);
     CHECK_EQ(resident->ops->undelivered(resident), 2);
-    CHECK_STATUS(asx_channel_recv(&rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &rx, &m), ASX_OK);
     CHECK_EQ(resident->ops->undelivered(resident), 1);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     return ASX_OK;
@@ -502,7 +502,7 @@ static asx_status churn(asx_cx *cx, void *arg)
     for (int i = 0; i < 2000; i++) {
         asx_region region;
         struct ends e;
-        CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+        CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
         take_everything(cx, &region, &e);
         CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
         if (i == 10)
@@ -524,8 +524,8 @@ static asx_status churn_clones(asx_cx *cx, void *arg)
     asx_channel_sender tx, clones[40] = { 0 };
     asx_channel_receiver rx;
     uint64_t before = 0;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, &tx, &rx), ASX_OK);
     for (int round = 0; round < 2000; round++) {
         for (int i = 0; i < 40; i++) {
             asx_channel_sender old = clones[i];
@@ -558,7 +558,7 @@ static asx_status starved_first(asx_cx *cx, void *arg)
 {
     struct starved *s = arg;
     asx_send_permit permit;
-    s->first = asx_channel_reserve(&s->tx, cx, &permit);
+    s->first = asx_channel_reserve(cx, &s->tx, &permit);
     return ASX_OK;
 }
 
@@ -566,7 +566,7 @@ static asx_status starved_second(asx_cx *cx, void *arg)
 {
     struct starved *s = arg;
     asx_tracked_permit permit;
-    s->second = asx_channel_reserve_tracked(&s->tx, cx, &permit);
+    s->second = asx_channel_reserve_tracked(cx, &s->tx, &permit);
     return ASX_OK;
 }
 
@@ -574,7 +574,7 @@ static asx_status starved_third(asx_cx *cx, void *arg)
 {
     struct starved *s = arg;
     uint64_t m = 3;
-    s->third = asx_channel_send(&s->tx, cx, &m); /* needs no permit */
+    s->third = asx_channel_send(cx, &s->tx, &m); /* needs no permit */
     return ASX_OK;
 }
 
@@ -588,15 +588,15 @@ static asx_status starve(asx_cx *cx, void *arg)
     asx_ack ack;
     asx_channel_info info;
     uint64_t m = 1;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 1, &s.tx, &s.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 1, NULL, &s.tx, &s.rx), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&region, ASX_OBLIGATION_KIND_PLAIN, &plain), ASX_OK);
-    CHECK_STATUS(asx_channel_reserve(&s.tx, cx, &permit), ASX_E_RESOURCE_EXHAUSTED);
-    CHECK_STATUS(asx_channel_try_reserve(&s.tx, cx, &permit), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_channel_reserve(cx, &s.tx, &permit), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_channel_try_reserve(cx, &s.tx, &permit), ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(asx_channel_receiver_info(&s.rx, &info), ASX_OK);
     CHECK_EQ(info.reserved, 0);
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_recv_with_ack(&s.rx, cx, &m, &ack), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &s.rx, &m, &ack), ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(asx_channel_receiver_info(&s.rx, &info), ASX_OK);
     CHECK_EQ(info.queued, 1);
     CHECK_STATUS(asx_spawn(&region, "first", starved_first, &s), ASX_OK);
@@ -605,17 +605,17 @@ static asx_status starve(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(asx_channel_receiver_info(&s.rx, &info), ASX_OK);
     CHECK_EQ(info.send_waiters, 3);
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK);
     CHECK_EQ(m, 3);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(s.first, ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(s.second, ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(s.third, ASX_OK);
     CHECK_STATUS(asx_obligation_commit(&plain), ASX_OK);
-    CHECK_STATUS(asx_channel_reserve(&s.tx, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &s.tx, &permit), ASX_OK);
     CHECK_STATUS(asx_send_permit_send(&permit, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_recv_with_ack(&s.rx, cx, &m, &ack), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &s.rx, &m, &ack), ASX_OK);
     CHECK_STATUS(asx_ack_commit(&ack), ASX_OK);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
     return ASX_OK;
@@ -668,18 +668,18 @@ static asx_status create_squeezed(asx_cx *cx, void *arg)
     asx_stats stats;
     asx_ack ack;
     uint64_t m = 4;
-    if (asx_region_open(cx, &region, NULL) < 0)
+    if (asx_region_open(cx, NULL, &region) < 0)
         return ASX_OK;
     q->pool.left = q->amount;
-    asx_status st = asx_channel_create(&region, 8, 200, &tx, &rx);
+    asx_status st = asx_channel_create(&region, 8, 200, NULL, &tx, &rx);
     CHECK_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
     q->created = st == ASX_OK;
     CHECK_EQ(stats.channels_live, q->created ? 1 : 0);
     if (!q->created)
         CHECK_STATUS(st, ASX_E_RESOURCE_EXHAUSTED);
     if (q->created) {
-        CHECK_STATUS(asx_channel_send(&tx, cx, &m), ASX_OK);
-        st = asx_channel_recv_with_ack(&rx, cx, &m, &ack);
+        CHECK_STATUS(asx_channel_send(cx, &tx, &m), ASX_OK);
+        st = asx_channel_recv_with_ack(cx, &rx, &m, &ack);
         if (st < 0)
             CHECK_STATUS(st, ASX_E_RESOURCE_EXHAUSTED);
         for (int i = 0; i < 64 && st == ASX_OK; i++)

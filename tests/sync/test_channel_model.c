@@ -126,15 +126,15 @@ static asx_status obey(struct worker *w, asx_cx *cx)
     struct trial *t = w->trial;
     switch (w->order) {
     case ORDER_RESERVE:
-        return asx_channel_reserve(live_tx(t), cx, &w->permit[w->slot]);
+        return asx_channel_reserve(cx, live_tx(t), &w->permit[w->slot]);
     case ORDER_TRACK:
-        return asx_channel_reserve_tracked(live_tx(t), cx, &w->tracked[w->slot]);
+        return asx_channel_reserve_tracked(cx, live_tx(t), &w->tracked[w->slot]);
     case ORDER_SEND:
-        return asx_channel_send(live_tx(t), cx, &w->message);
+        return asx_channel_send(cx, live_tx(t), &w->message);
     case ORDER_RECV:
-        return asx_channel_recv(&t->rx, cx, &w->message);
+        return asx_channel_recv(cx, &t->rx, &w->message);
     default:
-        return asx_channel_recv_with_ack(&t->rx, cx, &w->message, &w->ack[w->slot]);
+        return asx_channel_recv_with_ack(cx, &t->rx, &w->message, &w->ack[w->slot]);
     }
 }
 
@@ -186,9 +186,9 @@ static void hire(struct trial *t, unsigned number)
     struct worker *w = &t->workers[number];
     *w = (struct worker){ .trial = t, .number = number, .poll = below(t, 2) != 0, .alive = true };
     if (w->poll)
-        CHECK_STATUS(asx_spawn_poll_task(&t->region, NULL, work_polling, w, &w->task), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll_task(&t->region, work_polling, w, NULL, &w->task), ASX_OK);
     else
-        CHECK_STATUS(asx_spawn_task(&t->region, NULL, work, w, &w->task), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&t->region, work, w, NULL, &w->task), ASX_OK);
 }
 
 /* ---- the model ------------------------------------------------------------------------------ */
@@ -470,7 +470,7 @@ static void try_something(struct trial *t, asx_cx *cx)
     case 0:
         if (tx == NULL)
             return;
-        CHECK_STATUS(asx_channel_try_send(tx, cx, &m),
+        CHECK_STATUS(asx_channel_try_send(cx, tx, &m),
                      t->rx_gone ? ASX_E_DISCONNECTED : full ? ASX_E_FULL : ASX_OK);
         if (!t->rx_gone && !full)
             model_send(t, m.value);
@@ -479,7 +479,7 @@ static void try_something(struct trial *t, asx_cx *cx)
         bool keep = below(t, 2) != 0;
         if (tx == NULL)
             return;
-        CHECK_STATUS(asx_channel_send_evict_oldest(tx, cx, &m, keep ? &victim : NULL, &did),
+        CHECK_STATUS(asx_channel_send_evict_oldest(cx, tx, &m, keep ? &victim : NULL, &did),
                      t->rx_gone                          ? ASX_E_DISCONNECTED
                      : full && t->queue.count == 0       ? ASX_E_FULL
                                                          : ASX_OK);
@@ -501,14 +501,14 @@ static void try_something(struct trial *t, asx_cx *cx)
         asx_send_permit permit;
         if (tx == NULL)
             return;
-        CHECK_STATUS(asx_channel_try_reserve(tx, cx, &permit),
+        CHECK_STATUS(asx_channel_try_reserve(cx, tx, &permit),
                      t->rx_gone ? ASX_E_DISCONNECTED : full ? ASX_E_FULL : ASX_OK);
         if (!t->rx_gone && !full)
             CHECK_STATUS(asx_send_permit_abort(&permit), ASX_OK);
         break;
     }
     default:
-        CHECK_STATUS(asx_channel_try_recv(&t->rx, &m),
+        CHECK_STATUS(asx_channel_try_recv(cx, &t->rx, &m),
                      t->rx_gone                              ? ASX_E_STALE_HANDLE
                      : t->queue.count > 0                    ? ASX_OK
                      : t->senders == 0 && t->permits == 0    ? ASX_E_DISCONNECTED
@@ -588,9 +588,9 @@ static asx_status trial(asx_cx *cx, void *arg)
     asx_channel_options options = { .drop = note_drop, .drop_ctx = &t->dropped };
     t->capacity = 1 + (size_t)below(t, 5);
     t->element_size = sizes[below(t, 3)];
-    CHECK_STATUS(asx_region_open(cx, &t->region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create_with(&t->region, t->element_size, t->capacity, &options,
-                                         &t->tx[0], &t->rx),
+    CHECK_STATUS(asx_region_open(cx, NULL, &t->region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&t->region, t->element_size, t->capacity, &options, &t->tx[0],
+                                    &t->rx),
                  ASX_OK);
     t->tx_alive[0] = true;
     t->senders = 1;

@@ -50,8 +50,8 @@ static asx_status keep_awake(asx_cx *cx, void *arg)
 
 static asx_status awake_pair(asx_cx *cx, place *p, asx_region *r, size_t size, size_t capacity)
 {
-    CHECK_EQ(asx_region_open(cx, r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(r, size, capacity, &p->tx, &p->rx), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, r), ASX_OK);
+    CHECK_EQ(asx_channel_create(r, size, capacity, NULL, &p->tx, &p->rx), ASX_OK);
     CHECK_EQ(asx_spawn(r, "awake", keep_awake, p), ASX_OK);
     while (atomic_load(&p->stage) < 1)
         CHECK_EQ(asx_yield(cx), ASX_OK);
@@ -85,20 +85,20 @@ static void there_and_back(asx_cx *cx, place *p, uint64_t i)
     big out, in;
     memset(&out, (int)(i % 251), sizeof out);
     memset(&in, 255, sizeof in);
-    CHECK_EQ(asx_channel_reserve(&p->tx, cx, &p->permit), ASX_OK);
+    CHECK_EQ(asx_channel_reserve(cx, &p->tx, &p->permit), ASX_OK);
     CHECK_EQ(asx_send_permit_send(&p->permit, &out), ASX_OK);
-    CHECK_EQ(asx_channel_recv(&p->rx, cx, &in), ASX_OK);
+    CHECK_EQ(asx_channel_recv(cx, &p->rx, &in), ASX_OK);
     CHECK_EQ(memcmp(&in, &out, sizeof in), 0);
-    CHECK_EQ(asx_channel_try_reserve(&p->tx, cx, &p->permit), ASX_OK);
+    CHECK_EQ(asx_channel_try_reserve(cx, &p->tx, &p->permit), ASX_OK);
     CHECK_EQ(asx_send_permit_send(&p->permit, &out), ASX_OK);
-    CHECK_EQ(asx_channel_try_recv(&p->rx, &in), ASX_OK);
-    CHECK_EQ(asx_channel_send(&p->tx, cx, &out), ASX_OK);
-    CHECK_EQ(asx_channel_try_send(&p->tx, cx, &out), ASX_OK);
-    CHECK_EQ(asx_channel_try_send(&p->tx, cx, &out), ASX_E_FULL);
-    CHECK_EQ(asx_channel_try_reserve(&p->tx, cx, &p->permit), ASX_E_FULL);
-    CHECK_EQ(asx_channel_recv(&p->rx, cx, &in), ASX_OK);
-    CHECK_EQ(asx_channel_recv(&p->rx, cx, &in), ASX_OK);
-    CHECK_EQ(asx_channel_try_recv(&p->rx, &in), ASX_E_EMPTY);
+    CHECK_EQ(asx_channel_try_recv(cx, &p->rx, &in), ASX_OK);
+    CHECK_EQ(asx_channel_send(cx, &p->tx, &out), ASX_OK);
+    CHECK_EQ(asx_channel_try_send(cx, &p->tx, &out), ASX_OK);
+    CHECK_EQ(asx_channel_try_send(cx, &p->tx, &out), ASX_E_FULL);
+    CHECK_EQ(asx_channel_try_reserve(cx, &p->tx, &p->permit), ASX_E_FULL);
+    CHECK_EQ(asx_channel_recv(cx, &p->rx, &in), ASX_OK);
+    CHECK_EQ(asx_channel_recv(cx, &p->rx, &in), ASX_OK);
+    CHECK_EQ(asx_channel_try_recv(cx, &p->rx, &in), ASX_E_EMPTY);
 }
 
 static asx_status busy_both(asx_cx *cx, void *arg)
@@ -128,16 +128,16 @@ static asx_status alone(asx_cx *cx, void *arg)
     place *p = arg;
     asx_region r;
     asx_stats stats;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&r, 8, 2, &p->tx, &p->rx), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, 8, 2, NULL, &p->tx, &p->rx), ASX_OK);
     CHECK_EQ(asx_runtime_stats(p->rt, &stats), ASX_OK);
     uint64_t total = stats.obligations_total, before = entries(p), i;
     enum { ROUNDS = 20000 };
     for (i = 0; i < ROUNDS; i++) {
         uint64_t got = 0;
-        CHECK_EQ(asx_channel_reserve(&p->tx, cx, &p->permit), ASX_OK);
+        CHECK_EQ(asx_channel_reserve(cx, &p->tx, &p->permit), ASX_OK);
         CHECK_EQ(asx_send_permit_send(&p->permit, &i), ASX_OK);
-        CHECK_EQ(asx_channel_recv(&p->rx, cx, &got), ASX_OK);
+        CHECK_EQ(asx_channel_recv(cx, &p->rx, &got), ASX_OK);
         CHECK_EQ(got, i);
     }
     CHECK(entries(p) - before < ROUNDS);
@@ -162,13 +162,13 @@ static asx_status pump(asx_cx *cx, void *arg)
     atomic_store(&p->stage, 1);
     while (st == ASX_OK) {
         bool cancelled = atomic_load(&p->told) != 0; /* the cancel has returned */
-        st = asx_channel_reserve(&p->tx, cx, &p->permit);
+        st = asx_channel_reserve(cx, &p->tx, &p->permit);
         CHECK(!cancelled || st == ASX_E_CANCELLED);
         if (st == ASX_OK)
             st = asx_send_permit_send(&p->permit, &message);
         p->sent += st == ASX_OK;
         if (st == ASX_OK)
-            st = asx_channel_recv(&p->rx, cx, &message);
+            st = asx_channel_recv(cx, &p->rx, &message);
     }
     p->end = st;
     atomic_store(&p->stage, 2);
@@ -179,9 +179,9 @@ static asx_status cancel_pump(asx_cx *cx, void *arg)
 {
     place *p = arg;
     asx_region r;
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&r, 8, 4, &p->tx, &p->rx), ASX_OK);
-    CHECK_EQ(asx_spawn_task(&r, NULL, pump, p, &p->task), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, 8, 4, NULL, &p->tx, &p->rx), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, pump, p, NULL, &p->task), ASX_OK);
     while (atomic_load(&p->stage) < 1)
         CHECK_EQ(asx_yield(cx), ASX_OK);
     CHECK_EQ(asx_task_cancel(&p->task, NULL), ASX_OK);
@@ -205,7 +205,7 @@ static asx_status send_on(asx_cx *cx, void *arg)
     uint64_t message = 0;
     asx_status st = ASX_OK;
     while (st == ASX_OK || st == ASX_E_FULL) {
-        st = asx_channel_try_send(&p->tx, cx, &message);
+        st = asx_channel_try_send(cx, &p->tx, &message);
         p->sent += st == ASX_OK;
         if (st == ASX_OK)
             atomic_store(&p->stage, 1);
@@ -230,15 +230,15 @@ static asx_status drop_receiver(asx_cx *cx, void *arg)
     uint64_t received = 0, message;
     asx_channel_options options = { .drop = count_drop };
     atomic_store(&dropped, 0);
-    CHECK_EQ(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create_with(&r, 8, 3, &options, &p->tx, &p->rx), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_channel_create(&r, 8, 3, &options, &p->tx, &p->rx), ASX_OK);
     CHECK_EQ(asx_spawn(&r, "sender", send_on, p), ASX_OK);
     while (atomic_load(&p->stage) < 1)
         CHECK_EQ(asx_yield(cx), ASX_OK);
     for (int i = 0; i < 500; i++)
-        received += asx_channel_try_recv(&p->rx, &message) == ASX_OK;
+        received += asx_channel_try_recv(cx, &p->rx, &message) == ASX_OK;
     CHECK_EQ(asx_channel_receiver_drop(&p->rx), ASX_OK);
-    CHECK_EQ(asx_channel_try_recv(&p->rx, &message), ASX_E_STALE_HANDLE);
+    CHECK_EQ(asx_channel_try_recv(cx, &p->rx, &message), ASX_E_STALE_HANDLE);
     asx_status st = asx_region_close(&r, ASX_OK);
     CHECK_EQ(p->end, ASX_E_DISCONNECTED);
     CHECK_EQ(received + atomic_load(&dropped), p->sent);
@@ -258,20 +258,20 @@ static asx_status outlives(asx_cx *cx, void *arg)
 {
     place *p = arg;
     uint64_t message = 7;
-    CHECK_EQ(asx_channel_send(&p->tx, cx, &message), ASX_OK);
-    CHECK_EQ(asx_channel_reserve(&p->tx, cx, &p->permit), ASX_OK);
+    CHECK_EQ(asx_channel_send(cx, &p->tx, &message), ASX_OK);
+    CHECK_EQ(asx_channel_reserve(cx, &p->tx, &p->permit), ASX_OK);
     asx_send_permit first = p->permit;
     atomic_store(&p->stage, 1);
     asx_status st = ASX_OK;
     while (st == ASX_OK || st == ASX_E_FULL)
-        st = asx_channel_try_send(&p->tx, cx, &message);
+        st = asx_channel_try_send(cx, &p->tx, &message);
     CHECK_EQ(st, ASX_E_DISCONNECTED);
     CHECK_EQ(asx_send_permit_send(&first, &message), ASX_E_DISCONNECTED);
-    CHECK_EQ(asx_channel_reserve(&p->tx, cx, &p->permit), ASX_E_DISCONNECTED);
+    CHECK_EQ(asx_channel_reserve(cx, &p->tx, &p->permit), ASX_E_DISCONNECTED);
     wait_until(&p->told, 1); /* a channel has been made of the same records */
-    CHECK_EQ(asx_channel_try_send(&p->tx, cx, &message), ASX_E_DISCONNECTED);
+    CHECK_EQ(asx_channel_try_send(cx, &p->tx, &message), ASX_E_DISCONNECTED);
     CHECK_EQ(asx_send_permit_send(&first, &message), ASX_E_DISCONNECTED);
-    CHECK_EQ(asx_channel_recv(&p->rx, cx, &message), ASX_E_DISCONNECTED);
+    CHECK_EQ(asx_channel_recv(cx, &p->rx, &message), ASX_E_DISCONNECTED);
     return ASX_OK;
 }
 
@@ -279,16 +279,16 @@ static asx_status close_under(asx_cx *cx, void *arg)
 {
     place *p = arg;
     asx_region outer, inner;
-    CHECK_EQ(asx_region_open(cx, &outer, NULL), ASX_OK);
-    CHECK_EQ(asx_region_open(cx, &inner, NULL), ASX_OK);
-    CHECK_EQ(asx_channel_create(&inner, 8, 2, &p->tx, &p->rx), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &outer), ASX_OK);
+    CHECK_EQ(asx_region_open(cx, NULL, &inner), ASX_OK);
+    CHECK_EQ(asx_channel_create(&inner, 8, 2, NULL, &p->tx, &p->rx), ASX_OK);
     CHECK_EQ(asx_spawn(&outer, "outlives", outlives, p), ASX_OK);
     while (atomic_load(&p->stage) < 1)
         CHECK_EQ(asx_yield(cx), ASX_OK);
     CHECK_EQ(asx_region_close(&inner, ASX_OK), ASX_OK);
     asx_channel_sender tx;
     asx_channel_receiver rx;
-    CHECK_EQ(asx_channel_create(&outer, 8, 2, &tx, &rx), ASX_OK);
+    CHECK_EQ(asx_channel_create(&outer, 8, 2, NULL, &tx, &rx), ASX_OK);
     CHECK(tx.shared_ == p->tx.shared_);
     CHECK(rx.shared_ == p->rx.shared_);
     atomic_store(&p->told, 1);
@@ -310,16 +310,16 @@ static asx_status leaves_permit(asx_cx *cx, void *arg)
     place *p = arg;
     uint64_t message = 1;
     for (int i = 0; i < 10; i++) {
-        CHECK_EQ(asx_channel_reserve(&p->tx, cx, &p->permit), ASX_OK);
+        CHECK_EQ(asx_channel_reserve(cx, &p->tx, &p->permit), ASX_OK);
         asx_send_permit second;
-        CHECK_EQ(asx_channel_reserve(&p->tx, cx, &second), ASX_OK); /* in the registry */
+        CHECK_EQ(asx_channel_reserve(cx, &p->tx, &second), ASX_OK); /* in the registry */
         CHECK_EQ(asx_send_permit_send(&second, &message), ASX_OK);
         CHECK_EQ(asx_send_permit_send(&p->permit, &message), ASX_OK);
         CHECK_EQ(asx_send_permit_send(&p->permit, &message), ASX_E_OBLIGATION_ALREADY_RESOLVED);
-        CHECK_EQ(asx_channel_recv(&p->rx, cx, &message), ASX_OK);
-        CHECK_EQ(asx_channel_recv(&p->rx, cx, &message), ASX_OK);
+        CHECK_EQ(asx_channel_recv(cx, &p->rx, &message), ASX_OK);
+        CHECK_EQ(asx_channel_recv(cx, &p->rx, &message), ASX_OK);
     }
-    CHECK_EQ(asx_channel_reserve(&p->tx, cx, &p->permit), ASX_OK);
+    CHECK_EQ(asx_channel_reserve(cx, &p->tx, &p->permit), ASX_OK);
     return ASX_OK; /* its end gives the capacity back */
 }
 
@@ -330,7 +330,7 @@ static asx_status after_permit(asx_cx *cx, void *arg)
     asx_channel_info info;
     uint64_t message = 1;
     CHECK_EQ(awake_pair(cx, p, &r, 8, 2), ASX_OK);
-    CHECK_EQ(asx_spawn_task(&r, NULL, leaves_permit, p, &p->task), ASX_OK);
+    CHECK_EQ(asx_spawn_task(&r, leaves_permit, p, NULL, &p->task), ASX_OK);
     CHECK_EQ(asx_join(cx, &p->task, NULL), ASX_OK);
     CHECK_EQ(asx_channel_sender_info(&p->tx, &info), ASX_OK);
     CHECK_EQ(info.reserved, 0);

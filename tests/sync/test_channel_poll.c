@@ -13,8 +13,8 @@ struct stage {
 
 static void open_stage(asx_cx *cx, struct stage *s, size_t capacity)
 {
-    CHECK_STATUS(asx_region_open(cx, &s->region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&s->region, 8, capacity, &s->tx, &s->rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s->region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&s->region, 8, capacity, NULL, &s->tx, &s->rx), ASX_OK);
 }
 
 static asx_channel_info info_of(const struct stage *s)
@@ -28,7 +28,7 @@ static asx_status send_two(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     uint64_t m = 2;
-    s->last = asx_channel_send(&s->tx, cx, &m);
+    s->last = asx_channel_send(cx, &s->tx, &m);
     return ASX_OK;
 }
 
@@ -39,8 +39,8 @@ static asx_poll reserve_once(asx_cx *cx, void *arg)
     struct stage *s = arg;
     asx_send_permit permit;
     if (s->resumptions++ == 0) {
-        CHECK_STATUS(asx_channel_reserve(&s->tx, cx, &permit), ASX_E_WOULD_BLOCK);
-        CHECK_STATUS(asx_channel_reserve(&s->tx, cx, &permit), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_channel_reserve(cx, &s->tx, &permit), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_channel_reserve(cx, &s->tx, &permit), ASX_E_WOULD_BLOCK);
         CHECK_EQ(info_of(s).send_waiters, 1);
         return ASX_POLL_PENDING;
     }
@@ -53,16 +53,16 @@ static asx_status grant_not_taken(asx_cx *cx, void *arg)
     struct stage s = { .last = ASX_E_BUSY };
     uint64_t m = 1;
     open_stage(cx, &s, 1);
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&s.region, "forgets", reserve_once, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_spawn(&s.region, "behind", send_two, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_EQ(info_of(&s).send_waiters, 2);
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK);
     CHECK_EQ(info_of(&s).reserved, 1); /* granted */
     CHECK_EQ(info_of(&s).send_waiters, 1);
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK); /* passed on to the next */
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK); /* passed on to the next */
     CHECK_EQ(m, 2);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(s.last, ASX_OK);
@@ -83,7 +83,7 @@ static asx_poll reserve_until_told(asx_cx *cx, void *arg)
     struct stage *s = arg;
     asx_send_permit permit;
     s->resumptions++;
-    s->last = asx_channel_reserve(&s->tx, cx, &permit);
+    s->last = asx_channel_reserve(cx, &s->tx, &permit);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -93,15 +93,15 @@ static asx_status cancel_meets_grant(asx_cx *cx, void *arg)
     struct stage s = { 0 }, behind;
     uint64_t m = 1;
     open_stage(cx, &s, 1);
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&s.region, NULL, reserve_until_told, &s, &s.poller), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.region, reserve_until_told, &s, NULL, &s.poller), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     behind = s;
     CHECK_STATUS(asx_spawn(&s.region, "behind", send_two, &behind), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK); /* grants to the poll task ... */
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK); /* grants to the poll task ... */
     CHECK_STATUS(asx_task_cancel(&s.poller, NULL), ASX_OK); /* ... which is cancelled */
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK);
     CHECK_EQ(m, 2);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(s.last, ASX_E_CANCELLED);
@@ -126,10 +126,10 @@ static asx_status drop_meets_grant(asx_cx *cx, void *arg)
     asx_channel_info info;
     uint64_t m = 1;
     open_stage(cx, &s, 1);
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&s.region, "poll", reserve_until_told, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK);
     CHECK_STATUS(asx_channel_receiver_drop(&s.rx), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(s.last, ASX_E_DISCONNECTED);
@@ -148,7 +148,7 @@ ASX_TEST(a_grant_of_a_channel_without_receiver_comes_back)
 static asx_status recv_for(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
-    s->last = asx_channel_recv(&s->rx, cx, &s->got);
+    s->last = asx_channel_recv(cx, &s->rx, &s->got);
     return ASX_OK;
 }
 
@@ -158,16 +158,17 @@ static asx_status last_sender_meets_grant(asx_cx *cx, void *arg)
     struct stage s = { 0 }, receiver;
     uint64_t m = 1;
     open_stage(cx, &s, 1);
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&s.region, NULL, reserve_until_told, &s, &s.poller), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.region, reserve_until_told, &s, NULL, &s.poller), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     receiver = s;
     receiver.last = ASX_E_BUSY;
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK); /* grants */
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK); /* grants */
     CHECK_STATUS(asx_task_cancel(&s.poller, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&s.region, "receiver", recv_for, &receiver), ASX_OK);
     CHECK_STATUS(asx_channel_sender_drop(&s.tx), ASX_OK);
-    CHECK_STATUS(asx_channel_try_recv(&s.rx, &m), ASX_E_EMPTY); /* the grant may become a message */
+    CHECK_STATUS(asx_channel_try_recv(cx, &s.rx,
+                                      &m), ASX_E_EMPTY); /* the grant may become a message */
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(receiver.last, ASX_E_DISCONNECTED); /* it did not */
     (void)asx_region_close(&s.region, ASX_OK);
@@ -185,7 +186,7 @@ static asx_poll recv_until_told(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     s->resumptions++;
-    s->last = asx_channel_recv(&s->rx, cx, &s->got);
+    s->last = asx_channel_recv(cx, &s->rx, &s->got);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -196,21 +197,21 @@ static asx_status message_meets_cancel(asx_cx *cx, void *arg)
     uint64_t m = 9;
     asx_task task;
     open_stage(cx, &s, 1);
-    CHECK_STATUS(asx_spawn_poll_task(&s.region, NULL, recv_until_told, &s, &s.poller), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.region, recv_until_told, &s, NULL, &s.poller), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_EQ(info_of(&s).receiver_waits, 1);
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&s.poller, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(s.last, ASX_E_CANCELLED);
     CHECK_EQ(info_of(&s).queued, 1); /* the poll task had not taken it */
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK);
 
     fiber = s;
-    CHECK_STATUS(asx_spawn_task(&s.region, NULL, recv_for, &fiber, &task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&s.region, recv_for, &fiber, NULL, &task), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     m = 10;
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(fiber.last, ASX_OK); /* the fiber had */
@@ -235,14 +236,14 @@ static asx_status taken_by_another(asx_cx *cx, void *arg)
     open_stage(cx, &s, 1);
     CHECK_STATUS(asx_spawn_poll(&s.region, "poll", recv_until_told, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_try_recv(&s.rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_try_recv(cx, &s.rx, &m), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_EQ(s.resumptions, 2);
     CHECK_STATUS(s.last, ASX_E_WOULD_BLOCK); /* it waits again */
     CHECK_EQ(info_of(&s).receiver_waits, 1);
     m = 11;
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(s.last, ASX_OK);
     CHECK_EQ(s.got, 11);
@@ -261,25 +262,25 @@ static asx_poll talk_to_itself(asx_cx *cx, void *arg)
     struct stage *s = arg;
     uint64_t m = 21;
     if (s->resumptions++ == 0) {
-        CHECK_STATUS(asx_channel_recv(&s->rx, cx, &s->got), ASX_E_WOULD_BLOCK);
-        CHECK_STATUS(asx_channel_send(&s->tx, cx, &m), ASX_OK);
-        CHECK_STATUS(asx_channel_recv(&s->rx, cx, &s->got), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, &s->rx, &s->got), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_channel_send(cx, &s->tx, &m), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, &s->rx, &s->got), ASX_OK);
         CHECK_EQ(s->got, 21);
         return ASX_POLL_PENDING;
     }
     if (s->resumptions == 2) { /* reserve, be granted, and receive instead */
-        CHECK_STATUS(asx_channel_send(&s->tx, cx, &m), ASX_OK);
-        CHECK_STATUS(asx_channel_send(&s->tx, cx, &m), ASX_E_WOULD_BLOCK);
-        CHECK_STATUS(asx_channel_try_recv(&s->rx, &m), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &s->tx, &m), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &s->tx, &m), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_channel_try_recv(cx, &s->rx, &m), ASX_OK);
         CHECK_EQ(info_of(s).reserved, 1);
         return ASX_POLL_PENDING;
     }
     if (s->resumptions == 3) {
-        CHECK_STATUS(asx_channel_recv(&s->rx, cx, &m), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_channel_recv(cx, &s->rx, &m), ASX_E_WOULD_BLOCK);
         CHECK_EQ(info_of(s).reserved, 0);
         return ASX_POLL_PENDING;
     }
-    CHECK_STATUS(asx_channel_recv(&s->rx, cx, &s->got), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &s->rx, &s->got), ASX_OK);
     return ASX_POLL_READY;
 }
 
@@ -293,7 +294,7 @@ static asx_status alone(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_EQ(s.resumptions, 3);
     CHECK_EQ(info_of(&s).receiver_waits, 1);
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
     asx_status st = asx_region_close(&s.region, ASX_OK);
     CHECK_EQ(s.got, 33);
     return st;
@@ -311,11 +312,11 @@ static asx_poll receive_instead(asx_cx *cx, void *arg)
     struct stage *s = arg;
     asx_send_permit permit;
     if (s->resumptions++ == 0) {
-        CHECK_STATUS(asx_channel_reserve(&s->tx, cx, &permit), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_channel_reserve(cx, &s->tx, &permit), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
     }
     /* Giving the grant up lets the next waiter send, and that is what is received. */
-    CHECK_STATUS(asx_channel_recv(&s->rx, cx, &s->got), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &s->rx, &s->got), ASX_OK);
     return ASX_POLL_READY;
 }
 
@@ -325,13 +326,13 @@ static asx_status grant_for_message(asx_cx *cx, void *arg)
     struct stage s = { 0 }, behind;
     uint64_t m = 1;
     open_stage(cx, &s, 1);
-    CHECK_STATUS(asx_channel_send(&s.tx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s.tx, &m), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&s.region, "poll", receive_instead, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     behind = s;
     CHECK_STATUS(asx_spawn(&s.region, "behind", send_two, &behind), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&s.rx, cx, &m), ASX_OK); /* grants */
+    CHECK_STATUS(asx_channel_recv(cx, &s.rx, &m), ASX_OK); /* grants */
     asx_status st = asx_region_close(&s.region, ASX_OK);
     CHECK_EQ(s.resumptions, 2);
     CHECK_EQ(s.got, 2);
@@ -350,10 +351,10 @@ static asx_status clean_up(asx_cx *cx, void *arg)
     struct stage *s = arg;
     uint64_t m = 5;
     asx_ack ack;
-    CHECK_STATUS(asx_channel_recv(&s->rx, cx, &m), ASX_E_WRONG_CONTEXT); /* would have to wait */
-    CHECK_STATUS(asx_channel_recv_with_ack(&s->rx, cx, &m, &ack), ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_channel_send(&s->tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&s->tx, cx, &m), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_recv(cx, &s->rx, &m), ASX_E_WRONG_CONTEXT); /* would have to wait */
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &s->rx, &m, &ack), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_send(cx, &s->tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &s->tx, &m), ASX_E_WRONG_CONTEXT);
     CHECK_EQ(info_of(s).send_waiters, 0);
     CHECK_EQ(info_of(s).receiver_waits, 0);
     s->last = ASX_OK;
@@ -401,7 +402,7 @@ static asx_poll receives_two(asx_cx *cx, void *arg)
     struct stage *s = arg;
     uint64_t m;
     asx_status st;
-    while (s->resumptions < 2 && (st = asx_channel_recv(&s->rx, cx, &m)) != ASX_E_WOULD_BLOCK) {
+    while (s->resumptions < 2 && (st = asx_channel_recv(cx, &s->rx, &m)) != ASX_E_WOULD_BLOCK) {
         CHECK_STATUS(st, ASX_OK);
         s->got += m;
         s->resumptions++;
@@ -426,10 +427,10 @@ static asx_status sends_beside_another_lane(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn_poll(&s->region, "r", receives_two, s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK); /* it waits */
     for (uint64_t m = 1; m <= 2; m++) {
-        CHECK_STATUS(asx_spawn_task(&s->region, &(asx_spawn_options){ .budget = &high },
-                                    yields_a_little, NULL, NULL),
+        CHECK_STATUS(asx_spawn_task(&s->region, yields_a_little, NULL,
+                                    &(asx_spawn_options){ .budget = &high }, NULL),
                      ASX_OK);
-        CHECK_STATUS(asx_channel_send(&s->tx, cx, &m), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &s->tx, &m), ASX_OK);
         CHECK_STATUS(asx_yield(cx), ASX_OK);
     }
     return asx_region_close(&s->region, ASX_OK);

@@ -719,7 +719,7 @@ static asx_send_permit seen;
 
 static asx_status reserves_in_view(asx_cx *cx, void *arg)
 {
-    CHECK_STATUS(asx_channel_reserve(arg, cx, &seen), ASX_OK); /* it was given, and used up */
+    CHECK_STATUS(asx_channel_reserve(cx, arg, &seen), ASX_OK); /* it was given, and used up */
     CHECK_STATUS(asx_send_permit_abort(&seen), ASX_E_OBLIGATION_ALREADY_RESOLVED);
     return ASX_OK;
 }
@@ -733,17 +733,17 @@ static asx_status used_on_its_way(asx_cx *cx, void *arg)
     asx_task t;
     uint64_t m = 1;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, 8, 1, &tx, &rx), ASX_OK);
-    CHECK_STATUS(asx_channel_send(&tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, reserves_in_view, &tx, &t), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, 8, 1, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &tx, &m), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, reserves_in_view, &tx, NULL, &t), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK); /* it waits */
-    CHECK_STATUS(asx_channel_recv(&rx, cx, &m), ASX_OK); /* it has a permit, and has not run */
+    CHECK_STATUS(asx_channel_recv(cx, &rx, &m), ASX_OK); /* it has a permit, and has not run */
     m = 2;
     CHECK_STATUS(asx_send_permit_send(&seen, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&rx, cx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &rx, &m), ASX_OK);
     CHECK_EQ(m, 2);
-    CHECK_STATUS(asx_channel_reserve(&tx, cx, &mine), ASX_OK); /* perhaps in the same record */
+    CHECK_STATUS(asx_channel_reserve(cx, &tx, &mine), ASX_OK); /* perhaps in the same record */
     CHECK_STATUS(asx_task_cancel(&t, NULL), ASX_OK); /* takes nothing from anybody */
     CHECK_STATUS(asx_join(cx, &t, NULL), ASX_OK);
     CHECK_STATUS(asx_send_permit_send(&mine, &m), ASX_OK);

@@ -71,9 +71,9 @@ static asx_status send_all(asx_cx *cx, void *arg)
     for (uint64_t i = 0; i < MESSAGES; i++) {
         asx_send_permit permit;
         if (i % 2 == 0) {
-            CHECK_STATUS(asx_channel_send(&x->tx, cx, &i), ASX_OK);
+            CHECK_STATUS(asx_channel_send(cx, &x->tx, &i), ASX_OK);
         } else {
-            CHECK_STATUS(asx_channel_reserve(&x->tx, cx, &permit), ASX_OK);
+            CHECK_STATUS(asx_channel_reserve(cx, &x->tx, &permit), ASX_OK);
             CHECK_STATUS(asx_send_permit_send(&permit, &i), ASX_OK);
         }
     }
@@ -86,7 +86,7 @@ static asx_status recv_all(asx_cx *cx, void *arg)
     uint64_t m;
     x->receiver = asx_cx_task_id(cx).generation & ((UINT64_C(1) << 48) - 1);
     for (uint64_t i = 0; i < MESSAGES; i++) {
-        CHECK_STATUS(asx_channel_recv(&x->rx, cx, &m), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, &x->rx, &m), ASX_OK);
         CHECK_EQ(m, i);
     }
     return ASX_OK;
@@ -98,7 +98,7 @@ static asx_poll recv_all_polling(asx_cx *cx, void *arg)
     uint64_t m;
     x->receiver = asx_cx_task_id(cx).generation & ((UINT64_C(1) << 48) - 1);
     while (x->received < MESSAGES) {
-        asx_status st = asx_channel_recv(&x->rx, cx, &m);
+        asx_status st = asx_channel_recv(cx, &x->rx, &m);
         if (st == ASX_E_WOULD_BLOCK)
             return ASX_POLL_PENDING;
         CHECK_STATUS(st, ASX_OK);
@@ -120,8 +120,8 @@ static asx_status exchange(asx_cx *cx, void *arg)
 {
     struct exchange *x = arg;
     asx_region region;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 2, &x->tx, &x->rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 2, NULL, &x->tx, &x->rx), ASX_OK);
     if (x->recv_first)
         spawn_receiver(&region, x);
     CHECK_STATUS(asx_spawn(&region, "send", send_all, x), ASX_OK);
@@ -178,16 +178,16 @@ static asx_status odd_ends(asx_cx *cx, void *arg)
     asx_aborted_proof proof;
     uint64_t m = 1, victim;
     bool did;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 2, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 2, NULL, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_channel_sender_clone(&tx, &clone), ASX_OK);
     for (int i = 0; i < 2; i++)
-        CHECK_STATUS(asx_channel_send(&tx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_send_evict_oldest(&tx, cx, &m, &victim, &did), ASX_OK);
-    CHECK_STATUS(asx_channel_recv_with_ack(&rx, cx, &m, &ack), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, &tx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_send_evict_oldest(cx, &tx, &m, &victim, &did), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &rx, &m, &ack), ASX_OK);
     CHECK_STATUS(asx_ack_nack(&ack), ASX_OK);
-    CHECK_STATUS(asx_channel_recv(&rx, cx, &m), ASX_OK);
-    CHECK_STATUS(asx_channel_reserve_tracked(&tx, cx, &tracked), ASX_OK);
+    CHECK_STATUS(asx_channel_recv(cx, &rx, &m), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve_tracked(cx, &tx, &tracked), ASX_OK);
     CHECK_STATUS(asx_tracked_permit_abort(&tracked, &proof), ASX_OK);
     CHECK_STATUS(asx_channel_sender_drop(&tx), ASX_OK);
     CHECK_STATUS(asx_channel_receiver_drop(&rx), ASX_OK);
@@ -219,7 +219,7 @@ ASX_TEST(eviction_nack_drops_and_discards_are_in_the_journal)
 static asx_status forget(asx_cx *cx, void *arg)
 {
     asx_tracked_permit tracked;
-    return asx_channel_reserve_tracked(arg, cx, &tracked);
+    return asx_channel_reserve_tracked(cx, arg, &tracked);
 }
 
 static asx_status leak(asx_cx *cx, void *arg)
@@ -228,8 +228,8 @@ static asx_status leak(asx_cx *cx, void *arg)
     asx_region region;
     asx_channel_sender tx;
     asx_channel_receiver rx;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&region, 8, 2, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&region, 8, 2, NULL, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&region, "forgets", forget, &tx), ASX_OK);
     return asx_region_close(&region, ASX_OK);
 }

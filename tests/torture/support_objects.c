@@ -59,7 +59,7 @@ static asx_status told_at(asx_status st, int line)
 
 static asx_status with_mutex(asx_cx *cx, struct member *m)
 {
-    asx_status st = told(asx_mutex_lock(&m->all->mutex, cx, &m->guard));
+    asx_status st = told(asx_mutex_lock(cx, &m->all->mutex, &m->guard));
     if (st < 0)
         return st;
     CHECK_EQ(m->all->inside++, 0);
@@ -70,14 +70,14 @@ static asx_status with_mutex(asx_cx *cx, struct member *m)
 
 static asx_status with_rwlock(asx_cx *cx, struct member *m, bool writes)
 {
-    asx_status st = told(writes ? asx_rwlock_write(&m->all->rwlock, cx, &m->rwlock)
-                                : asx_rwlock_read(&m->all->rwlock, cx, &m->rwlock));
+    asx_status st = told(writes ? asx_rwlock_write(cx, &m->all->rwlock, &m->rwlock)
+                                : asx_rwlock_read(cx, &m->all->rwlock, &m->rwlock));
     return st < 0 ? st : told(asx_rwlock_unlock(&m->rwlock));
 }
 
 static asx_status with_semaphore(asx_cx *cx, struct member *m)
 {
-    asx_status st = told(asx_semaphore_acquire(&m->all->semaphore, cx, 2, &m->permit));
+    asx_status st = told(asx_semaphore_acquire(cx, &m->all->semaphore, 2, &m->permit));
     if (st < 0)
         return st;
     told(asx_semaphore_release_some(&m->permit, 1));
@@ -105,12 +105,12 @@ static asx_status with_oneshot(asx_cx *cx, struct member *m, bool answers)
         st = told(asx_oneshot_create(m->region, sizeof value, NULL, &m->tx, &m->rx));
         if (st < 0)
             return st;
-        st = told(asx_oneshot_adopt(&m->tx, cx));
+        st = told(asx_oneshot_adopt(cx, &m->tx));
         told(answers && st == ASX_OK ? asx_oneshot_send(&m->tx, &value)
                                      : asx_oneshot_sender_drop(&m->tx));
     }
     m->asked = true;
-    st = told(asx_oneshot_recv(&m->rx, cx, &value));
+    st = told(asx_oneshot_recv(cx, &m->rx, &value));
     if (st != ASX_E_WOULD_BLOCK)
         m->asked = false;
     return st;
@@ -121,8 +121,8 @@ static asx_status with_news(asx_cx *cx, struct member *m)
     uint64_t value = m->step, got;
     told(asx_broadcast_send(&m->all->broadcast, &value, NULL));
     told(asx_watch_send(&m->all->watch, &value));
-    told(asx_broadcast_try_recv(&m->receiver, &got, NULL));
-    return told(asx_watch_changed(&m->all->watch, cx, &m->seen, &got));
+    told(asx_broadcast_try_recv(cx, &m->receiver, &got, NULL));
+    return told(asx_watch_changed(cx, &m->all->watch, &m->seen, &got));
 }
 
 /* Step by step; a poll function comes back to the step it waited in. */
@@ -135,18 +135,18 @@ static asx_status use_all(asx_cx *cx, struct member *m)
         case 1: st = with_rwlock(cx, m, true); break;
         case 2: st = with_rwlock(cx, m, false); break;
         case 3: st = with_semaphore(cx, m); break;
-        case 4: st = told(asx_once_call(&m->all->once, cx, initialize, m->all)); break;
+        case 4: st = told(asx_once_call(cx, &m->all->once, initialize, m->all)); break;
         case 5: st = with_oneshot(cx, m, m->step < 8); break;
         case 6: st = with_news(cx, m); break;
         default:
             told(asx_notify_one(&m->all->notify));
-            st = told(asx_notify_wait(&m->all->notify, cx));
+            st = told(asx_notify_wait(cx, &m->all->notify));
             break;
         }
         if (st == ASX_E_WOULD_BLOCK)
             return st;
     }
-    st = told(asx_barrier_wait(&m->all->barrier, cx, NULL));
+    st = told(asx_barrier_wait(cx, &m->all->barrier, NULL));
     return st == ASX_E_CANCELLED || st == ASX_E_WOULD_BLOCK ? st : ASX_OK;
 }
 
@@ -155,9 +155,9 @@ static asx_status use_all_fiber(asx_cx *cx, void *arg)
     struct member *m = arg;
     asx_status st = use_all(cx, m);
     asx_mutex_guard guard;
-    if (st < 0 || told(asx_mutex_lock(&m->all->mutex, cx, &guard)) < 0)
+    if (st < 0 || told(asx_mutex_lock(cx, &m->all->mutex, &guard)) < 0)
         return st;
-    told(asx_condition_wait(&m->all->condition, cx, &guard)); /* until the deadline, or a poll */
+    told(asx_condition_wait(cx, &m->all->condition, &guard)); /* until the deadline, or a poll */
     told(asx_condition_signal(&m->all->condition));
     CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
     return ASX_OK;
@@ -174,15 +174,20 @@ static asx_poll use_all_poll(asx_cx *cx, void *arg)
 static asx_status make(const asx_region *region, objects *o)
 {
     uint64_t zero = 0;
-    asx_status st = asx_mutex_create(region, "m", &o->mutex);
-    st = st < 0 ? st : asx_rwlock_create(region, "l", &o->rwlock);
-    st = st < 0 ? st : asx_semaphore_create(region, "s", 3, &o->semaphore);
-    st = st < 0 ? st : asx_condition_create(region, "c", &o->condition);
-    st = st < 0 ? st : asx_notify_create(region, "n", &o->notify);
-    st = st < 0 ? st : asx_barrier_create(region, "b", MEMBERS, &o->barrier);
-    st = st < 0 ? st : asx_once_create(region, "o", &o->once);
-    st = st < 0 ? st : asx_broadcast_create(region, "r", 8, 2, &o->broadcast);
-    st = st < 0 ? st : asx_watch_create(region, "w", 8, &zero, &o->watch);
+    asx_status st = asx_mutex_create(region, &(asx_mutex_options){ .name = "m" }, &o->mutex);
+    st = st < 0 ? st : asx_rwlock_create(region, &(asx_rwlock_options){ .name = "l" }, &o->rwlock);
+    st = st < 0 ? st : asx_semaphore_create(region, 3, &(asx_semaphore_options){ .name = "s" },
+                                            &o->semaphore);
+    st = st < 0 ? st : asx_condition_create(region, &(asx_condition_options){ .name = "c" },
+                                            &o->condition);
+    st = st < 0 ? st : asx_notify_create(region, &(asx_notify_options){ .name = "n" }, &o->notify);
+    st = st < 0 ? st : asx_barrier_create(region, MEMBERS, &(asx_barrier_options){ .name = "b" },
+                                          &o->barrier);
+    st = st < 0 ? st : asx_once_create(region, &(asx_once_options){ .name = "o" }, &o->once);
+    st = st < 0 ? st : asx_broadcast_create(region, 8, 2, &(asx_broadcast_options){ .name = "r" },
+                                            &o->broadcast);
+    st = st < 0 ? st : asx_watch_create(region, 8, &zero, &(asx_watch_options){ .name = "w" },
+                                        &o->watch);
     for (unsigned i = 0; i < MEMBERS && st == ASX_OK; i++)
         st = asx_broadcast_subscribe(&o->broadcast, &o->members[i].receiver);
     return told(st);
@@ -195,7 +200,7 @@ asx_status torture_objects(asx_cx *cx, void *arg)
     asx_lock_info info;
     (void)arg;
     memset(&o, 0, sizeof o);
-    asx_status st = told(asx_region_open(cx, &outer, NULL));
+    asx_status st = told(asx_region_open(cx, NULL, &outer));
     if (st < 0)
         return st;
     st = make(&outer, &o);
@@ -204,8 +209,8 @@ asx_status torture_objects(asx_cx *cx, void *arg)
         CHECK(closed < 0);
         return closed;
     }
-    told(asx_region_open(cx, &region, &(asx_region_options){ .timeout_ns = 500,
-                                                             .policy = ASX_POLICY_COLLECT }));
+    told(asx_region_open(
+        cx, &(asx_region_options){ .timeout_ns = 500, .policy = ASX_POLICY_COLLECT }, &region));
     for (unsigned i = 0; i < MEMBERS; i++) {
         o.members[i].all = &o;
         o.members[i].region = &outer;

@@ -150,7 +150,7 @@ static asx_status nested(asx_cx *cx, void *arg)
     void *memory;
     asx_obligation plain;
     got(promise(asx_task_defer(cx, keep, NULL)));
-    asx_status st = got(asx_region_open(cx, &region, &options));
+    asx_status st = got(asx_region_open(cx, &options, &region));
     got(promise(asx_defer(&region, keep_slowly, NULL)));
     got(promise(asx_defer(&region, keep, NULL)));
     if (got(asx_region_alloc(&region, 3000, &memory)) == ASX_OK)
@@ -203,26 +203,26 @@ static asx_status produce_one(asx_cx *cx, pipe *p, unsigned i)
     asx_status st;
     switch (i % 5) {
     case 0:
-        return note_sent(got(asx_channel_send(&p->sender, cx, &message)), message);
+        return note_sent(got(asx_channel_send(cx, &p->sender, &message)), message);
     case 1:
-        st = got(asx_channel_reserve(&p->sender, cx, &permit));
+        st = got(asx_channel_reserve(cx, &p->sender, &permit));
         if (st == ASX_OK)
             st = got(asx_send_permit_send(&permit, &message));
         return note_sent(st, message);
     case 2:
-        st = got(asx_channel_reserve_tracked(&p->sender, cx, &tracked));
+        st = got(asx_channel_reserve_tracked(cx, &p->sender, &tracked));
         if (st == ASX_OK)
             st = got(asx_tracked_permit_send(&tracked, &message, &proof));
         return note_sent(st, message);
     case 3:
-        st = got(asx_channel_send_evict_oldest(&p->sender, cx, &message, &evicted, &did_evict));
+        st = got(asx_channel_send_evict_oldest(cx, &p->sender, &message, &evicted, &did_evict));
         note_sent(st, message);
         if (st == ASX_OK && did_evict)
             note_gone(evicted, &tally.returned);
         return st == ASX_E_FULL ? ASX_OK : st;
     default:
         note_sent(ASX_E_WOULD_BLOCK, message);
-        st = got(asx_channel_reserve_tracked(&p->sender, cx, &tracked));
+        st = got(asx_channel_reserve_tracked(cx, &p->sender, &tracked));
         return st < 0 ? st : got(asx_tracked_permit_abort(&tracked, &aborted));
     }
 }
@@ -246,7 +246,7 @@ static asx_poll poll_producer(asx_cx *cx, void *state)
         if (!p->pending)
             p->message = fresh_message();
         p->pending = true;
-        asx_status st = got(asx_channel_send(&p->sender, cx, &p->message));
+        asx_status st = got(asx_channel_send(cx, &p->sender, &p->message));
         if (st == ASX_E_WOULD_BLOCK)
             return ASX_POLL_PENDING;
         note_sent(st, p->message);
@@ -267,12 +267,12 @@ static asx_status consumer(asx_cx *cx, void *arg)
         uint64_t message = 0;
         asx_ack ack;
         if (i % 2 == 0) {
-            st = got(asx_channel_recv(&p->receiver, cx, &message));
+            st = got(asx_channel_recv(cx, &p->receiver, &message));
             if (st == ASX_OK)
                 note_gone(message, &tally.received);
             continue;
         }
-        st = got(asx_channel_recv_with_ack(&p->receiver, cx, &message, &ack));
+        st = got(asx_channel_recv_with_ack(cx, &p->receiver, &message, &ack));
         if (st == ASX_OK && i % 6 == 1) {
             got(asx_ack_nack(&ack));
         } else if (st == ASX_OK) {
@@ -288,7 +288,7 @@ static asx_status consumer(asx_cx *cx, void *arg)
 static asx_status produce_all(asx_cx *cx, pipe *p)
 {
     asx_region region;
-    got(asx_region_open(cx, &region, &(asx_region_options){ .name = "senders" }));
+    got(asx_region_open(cx, &(asx_region_options){ .name = "senders" }, &region));
     for (unsigned i = 0; i < 3; i++)
         got(asx_spawn(&region, "producer", producer, p));
     p->left = 8;
@@ -305,9 +305,9 @@ static asx_status channels(asx_cx *cx, void *arg)
     asx_channel_options options = { "messages", on_drop, NULL };
     (void)arg;
     memset(&p, 0, sizeof p);
-    got(asx_region_open(cx, &region, &(asx_region_options){ .name = "pipe" }));
-    asx_status st = got(asx_channel_create_with(&region, sizeof(uint64_t), 3, &options, &p.sender,
-                                                &p.receiver));
+    got(asx_region_open(cx, &(asx_region_options){ .name = "pipe" }, &region));
+    asx_status st = got(asx_channel_create(&region, sizeof(uint64_t), 3, &options, &p.sender,
+                                           &p.receiver));
     if (st == ASX_OK) {
         got(asx_spawn(&region, "consumer", consumer, &p));
         st = produce_all(cx, &p);
@@ -321,14 +321,14 @@ static asx_status unread(asx_cx *cx, void *arg)
     asx_region region;
     asx_channel_options options = { "unread", on_drop, NULL };
     (void)arg;
-    got(asx_region_open(cx, &region, NULL));
+    got(asx_region_open(cx, NULL, &region));
     for (unsigned i = 0; i < 12; i++) {
         pipe p;
-        asx_status st = got(asx_channel_create_with(&region, sizeof(uint64_t), 1 + i * 20, &options,
-                                                    &p.sender, &p.receiver));
+        asx_status st = got(asx_channel_create(&region, sizeof(uint64_t), 1 + i * 20, &options,
+                                               &p.sender, &p.receiver));
         while (st == ASX_OK) {
             uint64_t message = fresh_message();
-            st = note_sent(got(asx_channel_try_send(&p.sender, cx, &message)), message);
+            st = note_sent(got(asx_channel_try_send(cx, &p.sender, &message)), message);
         }
         if (i % 3 == 0 && st == ASX_E_FULL)
             got(asx_channel_receiver_drop(&p.receiver));
@@ -396,14 +396,14 @@ static asx_status cancels(asx_cx *cx, void *arg)
     asx_task tasks[4];
     (void)arg;
     memset(tasks, 0, sizeof tasks);
-    got(asx_region_open(cx, &region, &options));
-    asx_status st = got(asx_spawn_task(&region, NULL, patient, NULL, &tasks[0]));
+    got(asx_region_open(cx, &options, &region));
+    asx_status st = got(asx_spawn_task(&region, patient, NULL, NULL, &tasks[0]));
     if (st == ASX_OK)
-        st = got(asx_spawn_task(&region, NULL, patient, NULL, &tasks[1]));
+        st = got(asx_spawn_task(&region, patient, NULL, NULL, &tasks[1]));
     if (st == ASX_OK)
-        st = got(asx_spawn_poll_task(&region, NULL, patient_poll, NULL, &tasks[2]));
+        st = got(asx_spawn_poll_task(&region, patient_poll, NULL, NULL, &tasks[2]));
     if (st == ASX_OK)
-        st = got(asx_spawn_task(&region, NULL, fails, NULL, &tasks[3]));
+        st = got(asx_spawn_task(&region, fails, NULL, NULL, &tasks[3]));
     if (st == ASX_OK) {
         bool linked = got(asx_task_link(&tasks[3], &tasks[1])) == ASX_OK;
         got(asx_sleep(cx, 1));
@@ -478,7 +478,7 @@ static asx_status crowd(asx_cx *cx, void *arg)
     asx_region region;
     asx_close_report report;
     (void)arg;
-    got(asx_region_open(cx, &region, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }));
+    got(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &region));
     for (unsigned i = 0; i < 90; i++) {
         asx_spawn_options options = { .name = "one of many",
                                       .stack_size = i % 9 == 0 ? (size_t)32768 : 0,
@@ -490,7 +490,7 @@ static asx_status crowd(asx_cx *cx, void *arg)
             options.budget = &budget;
         if (options.copy_size == 0)
             options.copy = NULL;
-        got(asx_spawn_task(&region, &options, patient, NULL, NULL));
+        got(asx_spawn_task(&region, patient, NULL, &options, NULL));
     }
     got(asx_sleep(cx, 1));
     asx_status st = got(asx_region_report(&region, &report));
@@ -505,7 +505,7 @@ static asx_status panics(asx_cx *cx, void *arg)
 {
     got(promise(asx_task_defer(cx, keep, NULL)));
     asx_tracked_permit permit;
-    got(asx_channel_reserve_tracked(&((pipe *)arg)->sender, cx, &permit));
+    got(asx_channel_reserve_tracked(cx, &((pipe *)arg)->sender, &permit));
     asx_panic(cx, "number %d", 7);
 }
 
@@ -527,8 +527,8 @@ static asx_status accidents(asx_cx *cx, void *arg)
     pipe p;
     (void)arg;
     memset(&p, 0, sizeof p);
-    got(asx_region_open(cx, &region, &(asx_region_options){ .leak = ASX_LEAK_REPORT }));
-    got(asx_channel_create(&region, sizeof(uint64_t), 2, &p.sender, &p.receiver));
+    got(asx_region_open(cx, &(asx_region_options){ .leak = ASX_LEAK_REPORT }, &region));
+    got(asx_channel_create(&region, sizeof(uint64_t), 2, NULL, &p.sender, &p.receiver));
     got(promise(asx_defer(&region, keep, NULL)));
     got(asx_spawn(&region, "deaf", deaf, NULL));
     got(asx_spawn(&region, "panics", panics, &p));

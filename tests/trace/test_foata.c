@@ -227,7 +227,7 @@ static asx_status child(asx_cx *cx, void *arg)
 {
     asx_channel_sender *tx = arg;
     for (int i = 0; i < 3; i++) {
-        asx_status st = asx_channel_send(tx, cx, &i);
+        asx_status st = asx_channel_send(cx, tx, &i);
         if (st < 0)
             return st;
     }
@@ -242,9 +242,9 @@ static asx_status three_senders(asx_cx *cx, void *arg)
     asx_channel_sender tx[3];
     asx_channel_receiver rx[3];
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 3; i++)
-        CHECK_STATUS(asx_channel_create(&r, sizeof(int), 9, &tx[i], &rx[i]), ASX_OK);
+        CHECK_STATUS(asx_channel_create(&r, sizeof(int), 9, NULL, &tx[i], &rx[i]), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_spawn(&r, "sender", child, &tx[one_channel ? 0 : i]), ASX_OK);
     return asx_region_close(&r, ASX_OK);
@@ -257,7 +257,7 @@ static asx__foata run(uint64_t seed, uint64_t *ret_digest)
     asx_lab_result result;
     asx_trace_reader reader;
     asx__foata f;
-    CHECK_STATUS(asx_lab_run(&options, three_senders, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(three_senders, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(asx_trace_reader_init(&reader, k.bytes, k.len), ASX_OK);
     CHECK_STATUS(asx__foata_make(&reader, &f), ASX_OK);
     free(k.bytes);
@@ -315,7 +315,7 @@ static asx__foata run_in_order(asx_lab_fn fn, const char *schedule)
     asx_explore_result result;
     asx_trace_reader reader;
     asx__foata f;
-    CHECK_STATUS(asx_explore(&options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_STATUS(asx_trace_reader_init(&reader, k.bytes, k.len), ASX_OK);
     CHECK_STATUS(asx__foata_make(&reader, &f), ASX_OK);
@@ -343,14 +343,14 @@ ASX_TEST(executions_of_one_class_have_one_normal_form)
 static asx_status sends_two(asx_cx *cx, void *arg)
 {
     for (int i = 0; i < 2; i++)
-        CHECK_STATUS(asx_channel_send(arg, cx, &i), ASX_OK);
+        CHECK_STATUS(asx_channel_send(cx, arg, &i), ASX_OK);
     return ASX_OK;
 }
 
 static asx_status receives_two(asx_cx *cx, void *arg)
 {
     for (int i = 0, got; i < 2; i++)
-        CHECK_STATUS(asx_channel_recv(arg, cx, &got), ASX_OK);
+        CHECK_STATUS(asx_channel_recv(cx, arg, &got), ASX_OK);
     return ASX_OK;
 }
 
@@ -360,8 +360,8 @@ static void sent_and_received(asx_cx *cx, void *arg)
     asx_channel_sender tx;
     asx_channel_receiver rx;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 2, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 2, NULL, &tx, &rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "sender", sends_two, &tx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "receiver", receives_two, &rx), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);

@@ -680,7 +680,7 @@ static asx_status drive(asx_cx *cx, void *arg)
     x->driver = asx__serial(cx->task_->generation);
     do {
         begin(x);
-        asx_status st = asx_region_open(cx, &x->region, NULL);
+        asx_status st = asx_region_open(cx, NULL, &x->region);
         if (st < 0)
             return st;
         st = asx_spawn_at(&x->region, "test", test_main, x, ""); /* no line of its program */

@@ -158,25 +158,31 @@ static asx_status run_twice(const asx_lab_options *options, const asx_runtime_co
     return st;
 }
 
-asx_status asx_lab_run(const asx_lab_options *options, asx_task_fn fn, void *arg,
+static const asx_lab_options defaults;
+
+asx_status asx_lab_run(asx_task_fn fn, void *arg, const asx_lab_options *options,
                        asx_lab_result *ret_result)
 {
     asx_runtime_config config;
-    if (options == NULL || fn == NULL || ret_result == NULL)
+    if (fn == NULL || ret_result == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    if (options == NULL)
+        options = &defaults;
     settings(options, &config);
     if (options->twice)
         return run_twice(options, &config, fn, arg, ret_result);
     return run(options, &config, NULL, fn, arg, ret_result);
 }
 
-asx_status asx_lab_replay(const asx_lab_options *options, const void *trace, size_t trace_len,
-                          asx_task_fn fn, void *arg, asx_lab_result *ret_result)
+asx_status asx_lab_replay(asx_task_fn fn, void *arg, const void *trace, size_t trace_len,
+                          const asx_lab_options *options, asx_lab_result *ret_result)
 {
     asx_runtime_config config;
     asx_trace_reader reader;
-    if (options == NULL || trace == NULL || fn == NULL || ret_result == NULL)
+    if (trace == NULL || fn == NULL || ret_result == NULL)
         return ASX_E_INVALID_ARGUMENT;
+    if (options == NULL)
+        options = &defaults;
     asx_status st = asx_trace_reader_init(&reader, trace, trace_len);
     if (st < 0)
         return st;

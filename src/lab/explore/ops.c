@@ -219,7 +219,7 @@ uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site)
     return (uint32_t)choice;
 }
 
-asx_status asx_lab_operate_at(asx_cx *cx, const asx_lab_device *device, asx_lab_object *object,
+asx_status asx_lab_operate_at(asx_cx *cx, asx_lab_object *object, const asx_lab_device *device,
                               unsigned what, uint64_t argument, uint64_t *ret_found,
                               const char *site)
 {

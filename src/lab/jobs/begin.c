@@ -18,7 +18,7 @@ static void doubt(const asx_explore_options *o, asx_explore_result *result)
     result->complete = false;
 }
 
-asx_status asx_explore(const asx_explore_options *options, asx_lab_fn fn, void *arg,
+asx_status asx_explore(asx_lab_fn fn, void *arg, const asx_explore_options *options,
                        asx_explore_result *ret_result)
 {
     asx_explore_options o = options != NULL ? *options : (asx_explore_options){ 0 };

@@ -395,7 +395,7 @@ static bool keep(lab_request *r, asx_lab_finding *finding)
     if (options.time_max_ns == 0)
         options.time_max_ns = 2 * ASX_SEC;
     if (!r->no_shrink) {
-        asx_status st = asx_lab_shrink(&options, 0, test_run, r->test, finding);
+        asx_status st = asx_lab_shrink(finding, test_run, r->test, 0, &options);
         if (st < 0)
             fprintf(stderr, "%s: the failure does not repeat: %s\n", r->test->name,
                     asx_status_hint(st));
@@ -430,7 +430,7 @@ static int search(lab_request *r)
     asx_explore_result result;
     asx_lab_finding finding;
     r->saved = true; /* what is found is told by us */
-    asx_status st = asx_lab_search(&r->options, r->samples, test_run, r->test, &result, &finding);
+    asx_status st = asx_lab_search(test_run, r->test, r->samples, &r->options, &result, &finding);
     if (st < 0 && is_told(r, st))
         return 1;
     if (st < 0)
@@ -454,7 +454,7 @@ static int explore(lab_request *r, asx_lab_test *test)
     r->options.program = test->name;
     if (r->search && r->replay == NULL)
         return search(r);
-    asx_status st = asx_explore(&r->options, test_run, test, &result);
+    asx_status st = asx_explore(test_run, test, &r->options, &result);
     if (st < 0 && is_told(r, st))
         return 1;
     if (st == ASX_E_INVALID_ARGUMENT && r->replay != NULL)

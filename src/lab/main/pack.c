@@ -76,7 +76,7 @@ static bool record(const lab_request *r, const asx_lab_finding *finding, asx__by
     options.sink = asx__bytes_keep;
     options.ctx = ret_trace;
     options.program = r->test->name;
-    return asx_explore(&options, test_run, r->test, &result) >= 0;
+    return asx_explore(test_run, r->test, &options, &result) >= 0;
 }
 
 bool pack_write(const lab_request *r, const char *path, const asx_lab_finding *finding)

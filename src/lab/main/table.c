@@ -57,7 +57,7 @@ static asx_status by_delays(const asx_lab_test *test, asx_explore_options option
     asx_status st;
     for (options.delays = 1;; options.delays++) {
         options.executions_max = LIMIT - before;
-        st = asx_explore(&options, test->fn, NULL, ret_result);
+        st = asx_explore(test->fn, NULL, &options, ret_result);
         if (st < 0 || ret_result->status < 0)
             return st;
         elapsed_ns += ret_result->totals.elapsed_ns;
@@ -85,12 +85,12 @@ static bool measure(const asx_lab_test *test, unsigned column, table_cell *ret)
         asx_status st;
         if (column == SEARCH) {
             options.on_failure = NULL;
-            st = asx_lab_search(&options, 0, test->fn, NULL, &result, &f.finding);
+            st = asx_lab_search(test->fn, NULL, 0, &options, &result, &f.finding);
         } else if (column == DELAYS) {
             st = by_delays(test, options, &f, &result);
         } else {
             options.mode = (asx_explore_mode)column;
-            st = asx_explore(&options, test->fn, NULL, &result);
+            st = asx_explore(test->fn, NULL, &options, &result);
             f.finding.elapsed_ns = st >= 0 ? result.totals.elapsed_ns : 0;
         }
         if (st < 0 || result.status < 0)

@@ -212,14 +212,15 @@ static asx_status phase(catch *c, asx_explore_options *o, asx_lab_fn fn, void *a
     o->on_failure = on_failure;
     o->on_progress = on_progress;
     o->ctx = c;
-    asx_status st = asx_explore(o, fn, arg, ret_result);
+    asx_status st = asx_explore(fn, arg, o, ret_result);
     if (st >= 0 && c->no_memory)
         st = ASX_E_RESOURCE_EXHAUSTED;
     return st;
 }
 
-asx_status asx_lab_search(const asx_explore_options *options, uint64_t samples, asx_lab_fn fn,
-                          void *arg, asx_explore_result *ret_result, asx_lab_finding *ret_finding)
+asx_status asx_lab_search(asx_lab_fn fn, void *arg, uint64_t samples,
+                          const asx_explore_options *options, asx_explore_result *ret_result,
+                          asx_lab_finding *ret_finding)
 {
     static const asx_explore_options none;
     asx_explore_options o = options != NULL ? *options : none;
@@ -306,7 +307,7 @@ static bool try_text(shrinker *s, const char *schedule, bool any_size)
     o.on_progress = NULL;
     o.sink = NULL;
     o.ctx = &c;
-    asx_status st = asx_explore(&o, s->fn, s->arg, &result);
+    asx_status st = asx_explore(s->fn, s->arg, &o, &result);
     if (st >= 0 && c.no_memory)
         st = ASX_E_RESOURCE_EXHAUSTED;
     s->trials_left -= s->trials_left != 0;
@@ -450,8 +451,8 @@ static bool walk(shrinker *s)
     return better;
 }
 
-asx_status asx_lab_shrink(const asx_explore_options *options, uint64_t trials_max, asx_lab_fn fn,
-                          void *arg, asx_lab_finding *finding)
+asx_status asx_lab_shrink(asx_lab_finding *finding, asx_lab_fn fn, void *arg, uint64_t trials_max,
+                          const asx_explore_options *options)
 {
     if (fn == NULL || finding == NULL || !finding->found || finding->schedule == NULL ||
         finding->site == NULL)

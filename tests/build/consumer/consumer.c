@@ -14,11 +14,11 @@ static asx_status app(asx_cx *cx, void *arg)
     int numbers[2] = { 3, 4 };
     asx_task tasks[2];
     asx_region region;
-    asx_status st = asx_region_open(cx, &region, NULL);
+    asx_status st = asx_region_open(cx, NULL, &region);
     if (st < 0)
         return st;
     for (int i = 0; i < 2 && st >= 0; i++)
-        st = asx_spawn_task(&region, NULL, square, &numbers[i], &tasks[i]);
+        st = asx_spawn_task(&region, square, &numbers[i], NULL, &tasks[i]);
     for (int i = 0; i < 2 && st >= 0; i++) {
         asx_join_result result;
         st = asx_join(cx, &tasks[i], &result);

@@ -16,7 +16,7 @@ static asx_status thrower(asx_cx *, void *arg)
 static asx_status app(asx_cx *cx, void *arg)
 {
     asx_region region;
-    asx_status st = asx_region_open(cx, &region, nullptr);
+    asx_status st = asx_region_open(cx, nullptr, &region);
     if (st < 0)
         return st;
     st = asx_spawn(&region, "thrower", thrower, arg);

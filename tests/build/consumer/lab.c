@@ -15,7 +15,7 @@ ASX_LAB_TEST(two_additions_make_two)
 {
     asx_region r;
     cell = 0;
-    asx_lab_check(cx, asx_region_open(cx, &r, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_region_open(cx, NULL, &r) == ASX_OK);
     asx_lab_check(cx, asx_spawn(&r, "a", adds, NULL) == ASX_OK);
     asx_lab_check(cx, asx_spawn(&r, "b", adds, NULL) == ASX_OK);
     asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_OK);

@@ -21,7 +21,7 @@ typedef struct cast {
 static inline void play(asx_cx *cx, const cast *roles, size_t count)
 {
     asx_region r;
-    asx_lab_check(cx, asx_region_open(cx, &r, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_region_open(cx, NULL, &r) == ASX_OK);
     for (size_t k = 0; k < count; k++)
         for (intptr_t i = 0; i < roles[k].count; i++)
             asx_lab_check(cx, asx_spawn(&r, roles[k].name, roles[k].fn, (void *)i) == ASX_OK);

@@ -35,13 +35,13 @@ static void open_worker(asx_cx *cx, asx_region *ret_region, asx_task_fn fn)
 {
     int one = 1;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
-    GOOD(asx_region_open(cx, ret_region, &options));
-    GOOD(asx_channel_create(ret_region, sizeof(int), 2, &in_tx, &in_rx));
-    GOOD(asx_channel_create(ret_region, sizeof(int), 1, &out_tx, &out_rx));
-    GOOD(asx_channel_send(&in_tx, cx, &one));
-    GOOD(asx_spawn_task(ret_region, &(asx_spawn_options){ .name = "worker" }, fn, NULL,
+    GOOD(asx_region_open(cx, &options, ret_region));
+    GOOD(asx_channel_create(ret_region, sizeof(int), 2, NULL, &in_tx, &in_rx));
+    GOOD(asx_channel_create(ret_region, sizeof(int), 1, NULL, &out_tx, &out_rx));
+    GOOD(asx_channel_send(cx, &in_tx, &one));
+    GOOD(asx_spawn_task(ret_region, fn, NULL, &(asx_spawn_options){ .name = "worker" },
                         &worker_task));
-    GOOD(asx_spawn_task(ret_region, &(asx_spawn_options){ .name = "canceller" }, canceller, NULL,
+    GOOD(asx_spawn_task(ret_region, canceller, NULL, &(asx_spawn_options){ .name = "canceller" },
                         &canceller_task));
 }
 
@@ -68,13 +68,13 @@ static asx_status relay(asx_cx *cx, void *arg)
     asx_status st;
     (void)arg;
     if (bad) {
-        st = asx_channel_recv(&in_rx, cx, &message);
-        return st < 0 ? st : asx_channel_send(&out_tx, cx, &message);
+        st = asx_channel_recv(cx, &in_rx, &message);
+        return st < 0 ? st : asx_channel_send(cx, &out_tx, &message);
     }
-    st = asx_channel_reserve(&out_tx, cx, &permit);
+    st = asx_channel_reserve(cx, &out_tx, &permit);
     if (st < 0)
         return st;
-    st = asx_channel_recv(&in_rx, cx, &message);
+    st = asx_channel_recv(cx, &in_rx, &message);
     if (st < 0)
         (void)asx_send_permit_abort(&permit);
     else
@@ -100,8 +100,8 @@ static asx_status handle(asx_cx *cx, void *arg)
     int message;
     asx_ack ack;
     (void)arg;
-    asx_status st = bad ? asx_channel_recv(&in_rx, cx, &message)
-                        : asx_channel_recv_with_ack(&in_rx, cx, &message, &ack);
+    asx_status st = bad ? asx_channel_recv(cx, &in_rx, &message)
+                        : asx_channel_recv_with_ack(cx, &in_rx, &message, &ack);
     if (st >= 0)
         st = asx_checkpoint(cx); /* the work, which can be cancelled */
     if (st < 0)
@@ -131,7 +131,7 @@ static asx_task takers[2];
 static asx_status take(asx_cx *cx, void *arg)
 {
     int me = (int)(intptr_t)arg, message = 0;
-    asx_status st = asx_channel_recv(me == 0 ? &in_rx : &out_rx, cx, &message);
+    asx_status st = asx_channel_recv(cx, me == 0 ? &in_rx : &out_rx, &message);
     if (st < 0)
         return st;
     bool won = asx_lab_cas(cx, &winner, 0, me + 1);
@@ -148,13 +148,13 @@ static void select_one(asx_cx *cx)
     int one = 1;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     winner = 0;
-    GOOD(asx_region_open(cx, &r, &options));
-    GOOD(asx_channel_create(&r, sizeof(int), 1, &in_tx, &in_rx));
-    GOOD(asx_channel_create(&r, sizeof(int), 1, &out_tx, &out_rx));
-    GOOD(asx_channel_send(&in_tx, cx, &one));
-    GOOD(asx_channel_send(&out_tx, cx, &one));
+    GOOD(asx_region_open(cx, &options, &r));
+    GOOD(asx_channel_create(&r, sizeof(int), 1, NULL, &in_tx, &in_rx));
+    GOOD(asx_channel_create(&r, sizeof(int), 1, NULL, &out_tx, &out_rx));
+    GOOD(asx_channel_send(cx, &in_tx, &one));
+    GOOD(asx_channel_send(cx, &out_tx, &one));
     for (intptr_t i = 0; i < 2; i++)
-        GOOD(asx_spawn_task(&r, &(asx_spawn_options){ .name = "taker" }, take, (void *)i,
+        GOOD(asx_spawn_task(&r, take, (void *)i, &(asx_spawn_options){ .name = "taker" },
                             &takers[i]));
     for (int i = 0; i < 2; i++)
         GOOD(asx_join(cx, &takers[i], NULL));
@@ -207,7 +207,7 @@ static asx_status cleans_up(asx_cx *cx, void *arg)
     int message;
     (void)arg;
     GOOD(asx_task_defer(cx, clean, NULL));
-    asx_status st = asx_channel_recv(&in_rx, cx, &message);
+    asx_status st = asx_channel_recv(cx, &in_rx, &message);
     if (st < 0 && bad)
         (void)clean(cx, NULL); /* and the deferred one comes too */
     return st;
@@ -230,7 +230,7 @@ static asx_status helper(asx_cx *cx, void *arg)
 {
     int message;
     (void)arg;
-    asx_status st = asx_channel_recv(&out_rx, cx, &message);
+    asx_status st = asx_channel_recv(cx, &out_rx, &message);
     asx_lab_check(cx, st == ASX_OK || st == ASX_E_DISCONNECTED);
     return ASX_OK;
 }
@@ -239,9 +239,9 @@ static asx_status led(asx_cx *cx, void *arg)
 {
     int message;
     (void)arg;
-    asx_status st = asx_channel_recv(&in_rx, cx, &message);
+    asx_status st = asx_channel_recv(cx, &in_rx, &message);
     if (st >= 0)
-        st = asx_channel_send(&out_tx, cx, &message);
+        st = asx_channel_send(cx, &out_tx, &message);
     if (!bad)
         (void)asx_channel_sender_drop(&out_tx);
     return st;
@@ -264,8 +264,8 @@ static asx_status serve(asx_cx *cx, void *arg)
     int request;
     (void)arg;
     for (int i = 0; i < 2; i++) {
-        GOOD(asx_channel_recv(&in_rx, cx, &request));
-        GOOD(asx_channel_send(&out_tx, cx, &request));
+        GOOD(asx_channel_recv(cx, &in_rx, &request));
+        GOOD(asx_channel_send(cx, &out_tx, &request));
     }
     return ASX_OK;
 }
@@ -274,7 +274,7 @@ static asx_status serve(asx_cx *cx, void *arg)
 static asx_status time_is_up(asx_cx *cx, void *arg)
 {
     int marker = -(int)(intptr_t)arg;
-    GOOD(asx_channel_send(&out_tx, cx, &marker));
+    GOOD(asx_channel_send(cx, &out_tx, &marker));
     return ASX_OK;
 }
 
@@ -282,17 +282,17 @@ static asx_status time_is_up(asx_cx *cx, void *arg)
 static void calls(asx_cx *cx)
 {
     asx_region r;
-    GOOD(asx_region_open(cx, &r, NULL));
-    GOOD(asx_channel_create(&r, sizeof(int), 4, &in_tx, &in_rx));
-    GOOD(asx_channel_create(&r, sizeof(int), 4, &out_tx, &out_rx));
+    GOOD(asx_region_open(cx, NULL, &r));
+    GOOD(asx_channel_create(&r, sizeof(int), 4, NULL, &in_tx, &in_rx));
+    GOOD(asx_channel_create(&r, sizeof(int), 4, NULL, &out_tx, &out_rx));
     GOOD(asx_spawn(&r, "server", serve, NULL));
     for (int request = 1; request <= 2; request++) {
         int answer = 0;
-        GOOD(asx_channel_send(&in_tx, cx, &request));
+        GOOD(asx_channel_send(cx, &in_tx, &request));
         if (request == 1)
             GOOD(asx_spawn(&r, "timer", time_is_up, (void *)(intptr_t)request));
         do
-            GOOD(asx_channel_recv(&out_rx, cx, &answer));
+            GOOD(asx_channel_recv(cx, &out_rx, &answer));
         while (!bad && answer != request && answer != -request);
         asx_lab_check(cx, answer == request || answer == -request);
     }
@@ -322,8 +322,8 @@ static void stop_ticker(asx_cx *cx)
     stopping = 0;
     asx_time before = asx_now(cx);
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
-    GOOD(asx_region_open(cx, &r, &options));
-    GOOD(asx_spawn_task(&r, &(asx_spawn_options){ .name = "ticker" }, ticker, NULL, &worker_task));
+    GOOD(asx_region_open(cx, &options, &r));
+    GOOD(asx_spawn_task(&r, ticker, NULL, &(asx_spawn_options){ .name = "ticker" }, &worker_task));
     asx_lab_store(cx, &stopping, 1);
     if (!bad)
         GOOD(asx_task_cancel(&worker_task, NULL));

@@ -18,9 +18,9 @@ static void fresh(bool with_bug)
 /* A region with two channels of that capacity and a read-write lock. */
 static void open_with(asx_cx *cx, asx_region *ret_region, size_t capacity)
 {
-    GOOD(asx_region_open(cx, ret_region, NULL));
-    GOOD(asx_channel_create(ret_region, sizeof(int), capacity, &tx, &rx));
-    GOOD(asx_channel_create(ret_region, sizeof(int), capacity, &answer_tx, &answer_rx));
+    GOOD(asx_region_open(cx, NULL, ret_region));
+    GOOD(asx_channel_create(ret_region, sizeof(int), capacity, NULL, &tx, &rx));
+    GOOD(asx_channel_create(ret_region, sizeof(int), capacity, NULL, &answer_tx, &answer_rx));
 }
 
 static void run_two(asx_cx *cx, size_t capacity, asx_task_fn one, asx_task_fn other)
@@ -38,9 +38,9 @@ static asx_status reads_twice(asx_cx *cx, void *arg)
 {
     asx_rwlock_guard outer, inner;
     (void)arg;
-    GOOD(asx_rwlock_read(&rw, cx, &outer));
+    GOOD(asx_rwlock_read(cx, &rw, &outer));
     if (bad) { /* refused if a writer has asked for it: it would wait for itself */
-        asx_status st = asx_rwlock_read(&rw, cx, &inner);
+        asx_status st = asx_rwlock_read(cx, &rw, &inner);
         GOOD(st);
         if (st >= 0)
             GOOD(asx_rwlock_unlock(&inner));
@@ -53,7 +53,7 @@ static asx_status writes(asx_cx *cx, void *arg)
 {
     asx_rwlock_guard guard;
     (void)arg;
-    GOOD(asx_rwlock_write(&rw, cx, &guard));
+    GOOD(asx_rwlock_write(cx, &rw, &guard));
     GOOD(asx_rwlock_unlock(&guard));
     return ASX_OK;
 }
@@ -61,8 +61,8 @@ static asx_status writes(asx_cx *cx, void *arg)
 static void read_again(asx_cx *cx)
 {
     asx_region r;
-    GOOD(asx_region_open(cx, &r, NULL));
-    GOOD(asx_rwlock_create(&r, "lock", &rw));
+    GOOD(asx_region_open(cx, NULL, &r));
+    GOOD(asx_rwlock_create(&r, &(asx_rwlock_options){ .name = "lock" }, &rw));
     GOOD(asx_spawn(&r, "reader", reads_twice, NULL));
     GOOD(asx_spawn(&r, "writer", writes, NULL));
     GOOD(asx_region_close(&r, ASX_OK));
@@ -79,7 +79,7 @@ static asx_status send_two(asx_cx *cx, void *arg)
         LOCK(&m);
         if (!bad)
             UNLOCK(&m);
-        GOOD(asx_channel_send(&tx, cx, &i));
+        GOOD(asx_channel_send(cx, &tx, &i));
         if (bad)
             UNLOCK(&m);
     }
@@ -93,7 +93,7 @@ static asx_status receive_two(asx_cx *cx, void *arg)
     for (int i = 0; i < 2; i++) {
         LOCK(&m);
         UNLOCK(&m);
-        GOOD(asx_channel_recv(&rx, cx, &value));
+        GOOD(asx_channel_recv(cx, &rx, &value));
     }
     return ASX_OK;
 }
@@ -109,10 +109,10 @@ static asx_status loop(asx_cx *cx, void *arg)
     int message = 0;
     (void)arg;
     for (;;) {
-        GOOD(asx_channel_recv(&rx, cx, &message));
+        GOOD(asx_channel_recv(cx, &rx, &message));
         if (message == STOP)
             break;
-        GOOD(asx_channel_send(&answer_tx, cx, &message));
+        GOOD(asx_channel_send(cx, &answer_tx, &message));
     }
     if (!bad)
         GOOD(asx_channel_sender_drop(&answer_tx)); /* whoever waits for an answer is told */
@@ -123,8 +123,8 @@ static asx_status client(asx_cx *cx, void *arg)
 {
     int message = REQUEST;
     (void)arg;
-    GOOD(asx_channel_send(&tx, cx, &message));
-    asx_status st = asx_channel_recv(&answer_rx, cx, &message);
+    GOOD(asx_channel_send(cx, &tx, &message));
+    asx_status st = asx_channel_recv(cx, &answer_rx, &message);
     asx_lab_check(cx, st == ASX_OK || st == ASX_E_DISCONNECTED);
     return ASX_OK;
 }
@@ -133,7 +133,7 @@ static asx_status stopper(asx_cx *cx, void *arg)
 {
     int message = STOP;
     (void)arg;
-    GOOD(asx_channel_send(&tx, cx, &message));
+    GOOD(asx_channel_send(cx, &tx, &message));
     return ASX_OK;
 }
 
@@ -155,7 +155,7 @@ static asx_status answers_twice(asx_cx *cx, void *arg)
 {
     (void)arg;
     for (int i = 0; i < 3; i++) {
-        asx_status st = asx_channel_send(&tx, cx, &i);
+        asx_status st = asx_channel_send(cx, &tx, &i);
         if (st == ASX_E_DISCONNECTED)
             break;
         asx_lab_check(cx, st == ASX_OK);
@@ -167,7 +167,7 @@ static asx_status takes_one(asx_cx *cx, void *arg)
 {
     int value;
     (void)arg;
-    GOOD(asx_channel_recv(&rx, cx, &value));
+    GOOD(asx_channel_recv(cx, &rx, &value));
     if (!bad)
         GOOD(asx_channel_receiver_drop(&rx));
     return ASX_OK;
@@ -186,7 +186,7 @@ static asx_status tick_or_receive(asx_cx *cx, void *arg)
             LOCK(&m);
             UNLOCK(&m);
         }
-        GOOD(asx_channel_recv(&rx, cx, &value));
+        GOOD(asx_channel_recv(cx, &rx, &value));
         received++;
     }
     return ASX_OK;
@@ -198,7 +198,7 @@ static asx_status sender_under_mutex(asx_cx *cx, void *arg)
     if (bad)
         LOCK(&m);
     for (int i = 0; i < 2; i++)
-        GOOD(asx_channel_send(&tx, cx, &i));
+        GOOD(asx_channel_send(cx, &tx, &i));
     if (bad)
         UNLOCK(&m);
     return ASX_OK;
@@ -215,7 +215,7 @@ static void fill_first(asx_cx *cx)
     if (!bad)
         GOOD(asx_spawn(&r, "consumer", receive_two, NULL));
     for (int i = 0; i < 2; i++)
-        GOOD(asx_channel_send(&tx, cx, &i));
+        GOOD(asx_channel_send(cx, &tx, &i));
     if (bad)
         GOOD(asx_spawn(&r, "consumer", receive_two, NULL));
     GOOD(asx_region_close(&r, ASX_OK));

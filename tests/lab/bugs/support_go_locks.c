@@ -67,7 +67,7 @@ static asx_status worker(asx_cx *cx, void *arg)
 static void stop(asx_cx *cx, int workers)
 {
     asx_region r;
-    asx_lab_check(cx, asx_region_open(cx, &r, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_region_open(cx, NULL, &r) == ASX_OK);
     for (int i = 0; i < workers; i++)
         asx_lab_check(cx, asx_spawn(&r, "worker", worker, NULL) == ASX_OK);
     LOCK(&m1);
@@ -96,9 +96,9 @@ static void wait_group(asx_cx *cx)
     asx_region r;
     asx_task members[2];
     int done = 0;
-    asx_lab_check(cx, asx_region_open(cx, &r, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_region_open(cx, NULL, &r) == ASX_OK);
     for (int i = 0; i < 2; i++)
-        asx_lab_check(cx, asx_spawn_task(&r, NULL, member, &done, &members[i]) == ASX_OK);
+        asx_lab_check(cx, asx_spawn_task(&r, member, &done, NULL, &members[i]) == ASX_OK);
     if (bad)
         LOCK(&m1);
     for (int i = 0; i < 2; i++)

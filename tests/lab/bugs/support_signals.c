@@ -25,14 +25,17 @@ static void fresh(bool with_bug)
 static void open_room(asx_cx *cx, asx_region *ret_room)
 {
     int none = 0;
-    GOOD(asx_region_open(cx, ret_room, NULL));
-    GOOD(asx_mutex_create(ret_room, "mutex", &mutex));
-    GOOD(asx_condition_create(ret_room, "condition", &condition));
-    GOOD(asx_barrier_create(ret_room, "barrier", 2, &barrier));
-    GOOD(asx_once_create(ret_room, "once", &once));
-    GOOD(asx_broadcast_create(ret_room, "news", sizeof(int), 1, &news));
+    GOOD(asx_region_open(cx, NULL, ret_room));
+    GOOD(asx_mutex_create(ret_room, &(asx_mutex_options){ .name = "mutex" }, &mutex));
+    GOOD(asx_condition_create(ret_room, &(asx_condition_options){ .name = "condition" },
+                              &condition));
+    GOOD(asx_barrier_create(ret_room, 2, &(asx_barrier_options){ .name = "barrier" }, &barrier));
+    GOOD(asx_once_create(ret_room, &(asx_once_options){ .name = "once" }, &once));
+    GOOD(asx_broadcast_create(ret_room, sizeof(int), 1, &(asx_broadcast_options){ .name = "news" },
+                              &news));
     GOOD(asx_broadcast_subscribe(&news, &reader));
-    GOOD(asx_watch_create(ret_room, "level", sizeof none, &none, &level));
+    GOOD(asx_watch_create(ret_room, sizeof none, &none, &(asx_watch_options){ .name = "level" },
+                          &level));
 }
 
 #define IN_ROOM(...)                                                                               \
@@ -49,11 +52,11 @@ static asx_status waits_for_ready(asx_cx *cx, void *arg)
     (void)arg;
     if (bad && asx_lab_load(cx, &ready) != 0)
         return ASX_OK;
-    GOOD(asx_mutex_lock(&mutex, cx, &guard));
+    GOOD(asx_mutex_lock(cx, &mutex, &guard));
     if (bad)
-        GOOD(asx_condition_wait(&condition, cx, &guard));
+        GOOD(asx_condition_wait(cx, &condition, &guard));
     while (!bad && asx_lab_load(cx, &ready) == 0)
-        GOOD(asx_condition_wait(&condition, cx, &guard));
+        GOOD(asx_condition_wait(cx, &condition, &guard));
     return asx_mutex_unlock(&guard);
 }
 
@@ -61,7 +64,7 @@ static asx_status makes_ready(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
     (void)arg;
-    GOOD(asx_mutex_lock(&mutex, cx, &guard));
+    GOOD(asx_mutex_lock(cx, &mutex, &guard));
     asx_lab_store(cx, &ready, 1);
     GOOD(asx_condition_signal(&condition));
     return asx_mutex_unlock(&guard);
@@ -78,7 +81,7 @@ static asx_status works_in_rounds(asx_cx *cx, void *arg)
     for (int round = 0; round < 2; round++) {
         if (bad && asx_lab_load(cx, &stopped) != 0)
             return ASX_OK;
-        GOOD(asx_barrier_wait(&barrier, cx, NULL));
+        GOOD(asx_barrier_wait(cx, &barrier, NULL));
     }
     return ASX_OK;
 }
@@ -111,7 +114,7 @@ static asx_status loads(asx_cx *cx, void *arg)
 static asx_status uses(asx_cx *cx, void *arg)
 {
     (void)arg;
-    asx_status st = asx_once_call(&once, cx, loads, NULL);
+    asx_status st = asx_once_call(cx, &once, loads, NULL);
     if (st == ASX_OK)
         asx_lab_check(cx, begun == 1);
     return st;
@@ -128,8 +131,8 @@ static void load(asx_cx *cx)
 {
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     asx_region r;
-    GOOD(asx_region_open(cx, &r, &options));
-    GOOD(asx_spawn_task(&r, &(asx_spawn_options){ .name = "loader" }, uses, NULL, &loader_task));
+    GOOD(asx_region_open(cx, &options, &r));
+    GOOD(asx_spawn_task(&r, uses, NULL, &(asx_spawn_options){ .name = "loader" }, &loader_task));
     GOOD(asx_spawn(&r, "user", uses, NULL));
     GOOD(asx_spawn(&r, "canceller", cancels_loader, NULL));
     asx_status st = asx_region_close(&r, ASX_OK);
@@ -155,7 +158,7 @@ static asx_status counts_news(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     (void)arg;
     while (st != ASX_E_DISCONNECTED) {
-        st = asx_broadcast_recv(&reader, cx, &value, &missed);
+        st = asx_broadcast_recv(cx, &reader, &value, &missed);
         if (st == ASX_OK)
             count++;
         else if (st == ASX_E_LAGGED && !bad)
@@ -184,7 +187,7 @@ static asx_status waits_for_one(asx_cx *cx, void *arg)
     int value = 0;
     (void)arg;
     while (bad ? value != 1 : value < 1)
-        GOOD(asx_watch_changed(&level, cx, &seen, &value));
+        GOOD(asx_watch_changed(cx, &level, &seen, &value));
     return ASX_OK;
 }
 

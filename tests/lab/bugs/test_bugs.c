@@ -39,7 +39,7 @@ static void find(const asx_lab_test *test, uint64_t seed)
     asx_explore_result result;
     asx_lab_finding finding;
     double before = cpu_ms();
-    CHECK_STATUS(asx_lab_search(&options, 0, test->fn, NULL, &result, &finding), ASX_OK);
+    CHECK_STATUS(asx_lab_search(test->fn, NULL, 0, &options, &result, &finding), ASX_OK);
     double used = cpu_ms() - before;
     if (result.status < 0 || !finding.found || finding.schedules > SCHEDULES_MAX ||
         used > MS_MAX * (double)asx_test_scale())
@@ -78,12 +78,12 @@ static void pass(const asx_lab_test *test)
     for (uint64_t seed = 1; seed <= 3; seed++) {
         asx_explore_options some = { .mode = ASX_EXPLORE_SAMPLE, .seed = seed,
                                      .executions_max = 200 };
-        CHECK_STATUS(asx_explore(&some, test->fn, NULL, &result), ASX_OK);
+        CHECK_STATUS(asx_explore(test->fn, NULL, &some, &result), ASX_OK);
         if (result.status < 0 || result.totals.bugs + result.totals.deadlocks != 0)
             asx_test_fail(__FILE__, __LINE__, "%s: seed %u does not pass", test->name,
                           (unsigned)seed);
     }
-    CHECK_STATUS(asx_explore(&options, test->fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(test->fn, NULL, &options, &result), ASX_OK);
     if (result.status < 0 || result.totals.bugs + result.totals.deadlocks +
         result.totals.too_long != 0 || result.complete == cut || result.totals.redundant != 0)
         asx_test_fail(__FILE__, __LINE__, "%s: %u executions, %u bugs, %u deadlocks, %s (%s)",
@@ -118,7 +118,7 @@ ASX_TEST(a_search_that_finds_nothing_has_explored_every_class)
 {
     asx_explore_result result;
     asx_lab_finding finding;
-    CHECK_STATUS(asx_lab_search(NULL, 10, lab_program("philosophers_5_good"), NULL, &result,
+    CHECK_STATUS(asx_lab_search(lab_program("philosophers_5_good"), NULL, 10, NULL, &result,
                                 &finding), ASX_OK);
     CHECK(!finding.found);
     CHECK(result.complete);
@@ -156,7 +156,7 @@ static uint64_t search_part(asx_explore_options options, uint64_t schedules, boo
         options.resume_len = before.len;
     }
     p.len = 0;
-    CHECK_STATUS(asx_lab_search(&options, 10, lab_program("philosophers_5_good"), NULL, &result,
+    CHECK_STATUS(asx_lab_search(lab_program("philosophers_5_good"), NULL, 10, &options, &result,
                                 &finding), ASX_OK);
     CHECK(!finding.found && result.refused == NULL && result.complete == complete);
     CHECK_EQ(result.stopped, complete ? ASX_EXPLORE_STOP_NONE : ASX_EXPLORE_STOP_EXECUTIONS);
@@ -190,7 +190,7 @@ ASX_TEST(what_sampling_misses_the_exploration_finds)
     asx_explore_result result;
     asx_lab_finding finding;
     asx_explore_options options = { .seed = 1 };
-    CHECK_STATUS(asx_lab_search(&options, 1, lab_program("philosophers_7_bad"), NULL, &result,
+    CHECK_STATUS(asx_lab_search(lab_program("philosophers_7_bad"), NULL, 1, &options, &result,
                                 &finding), ASX_OK);
     CHECK(finding.found);
     CHECK_EQ(finding.verdict, ASX_EXPLORE_DEADLOCK);
@@ -203,7 +203,7 @@ static asx_lab_finding found(const char *name, uint64_t seed)
     asx_explore_result result;
     asx_lab_finding finding;
     asx_explore_options options = { .seed = seed };
-    CHECK_STATUS(asx_lab_search(&options, 0, lab_program(name), NULL, &result, &finding), ASX_OK);
+    CHECK_STATUS(asx_lab_search(lab_program(name), NULL, 0, &options, &result, &finding), ASX_OK);
     CHECK(finding.found);
     return finding;
 }
@@ -214,7 +214,7 @@ ASX_TEST(shrinking_leaves_out_tasks_and_switches_that_are_not_needed)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         asx_lab_finding finding = found("reorder_20_bad", seed);
         asx_explore_verdict verdict = finding.verdict;
-        CHECK_STATUS(asx_lab_shrink(NULL, 0, lab_program("reorder_20_bad"), NULL, &finding),
+        CHECK_STATUS(asx_lab_shrink(&finding, lab_program("reorder_20_bad"), NULL, 0, NULL),
                      ASX_OK);
         CHECK_EQ(finding.verdict, verdict);
         CHECK_EQ(finding.tasks, 2);
@@ -231,11 +231,11 @@ ASX_TEST(what_was_shrunk_fails_again_in_the_same_way)
     char site[256];
     CHECK(strlen(finding.site) < sizeof site);
     strcpy(site, finding.site);
-    CHECK_STATUS(asx_lab_shrink(NULL, 0, lab_program("stack_aba_bad"), NULL, &finding), ASX_OK);
+    CHECK_STATUS(asx_lab_shrink(&finding, lab_program("stack_aba_bad"), NULL, 0, NULL), ASX_OK);
     CHECK_STR_EQ(finding.site, site);
     asx_explore_options options = { .schedule = finding.schedule };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, lab_program("stack_aba_bad"), NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lab_program("stack_aba_bad"), NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_EQ(result.totals.bugs, 1);
     asx_lab_finding_deinit(&finding);
@@ -260,7 +260,7 @@ static void fails_fast(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     level = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "one", raises_it, (void *)1), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "two", raises_it, (void *)2), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "reader", fails_at_two, NULL), ASX_OK);
@@ -275,12 +275,12 @@ ASX_TEST(a_failure_that_is_the_first_to_cancel_fails_again_in_the_same_way)
         asx_explore_result result;
         asx_lab_finding finding;
         asx_explore_options options = { .seed = seed };
-        CHECK_STATUS(asx_lab_search(&options, 0, fails_fast, NULL, &result, &finding), ASX_OK);
+        CHECK_STATUS(asx_lab_search(fails_fast, NULL, 0, &options, &result, &finding), ASX_OK);
         CHECK(finding.found);
-        CHECK_STATUS(asx_lab_shrink(NULL, 0, fails_fast, NULL, &finding), ASX_OK);
+        CHECK_STATUS(asx_lab_shrink(&finding, fails_fast, NULL, 0, NULL), ASX_OK);
         CHECK_EQ(finding.verdict, ASX_EXPLORE_FAILED);
         options.schedule = finding.schedule;
-        CHECK_STATUS(asx_explore(&options, fails_fast, NULL, &result), ASX_OK);
+        CHECK_STATUS(asx_explore(fails_fast, NULL, &options, &result), ASX_OK);
         CHECK_STATUS(result.status, ASX_OK);
         CHECK_EQ(result.totals.bugs, 1);
         asx_lab_finding_deinit(&finding);
@@ -291,11 +291,11 @@ ASX_TEST(what_a_schedule_says_it_has_learned_is_known_or_refused)
 {
     asx_explore_result result;
     asx_explore_options options = { .schedule = "+cancels +wishes 0" };
-    CHECK_STATUS(asx_explore(&options, fails_fast, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(fails_fast, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
     options.schedule = "0 +cancels";
-    CHECK_STATUS(asx_explore(&options, fails_fast, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(fails_fast, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
     options.schedule = "+cancels";
-    CHECK_STATUS(asx_explore(&options, fails_fast, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fails_fast, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
 }
 
@@ -316,13 +316,13 @@ ASX_TEST(shrinking_takes_back_choices_that_are_not_needed)
     asx_explore_options options = { .seed = 5 };
     bool both = false;
     for (; !both; options.seed++) {
-        CHECK_STATUS(asx_lab_search(&options, 0, chooser, NULL, &result, &finding), ASX_OK);
+        CHECK_STATUS(asx_lab_search(chooser, NULL, 0, &options, &result, &finding), ASX_OK);
         CHECK(finding.found);
         both = strstr(finding.schedule, "0:3 0:0") == NULL;
         if (!both)
             asx_lab_finding_deinit(&finding);
     }
-    CHECK_STATUS(asx_lab_shrink(NULL, 0, chooser, NULL, &finding), ASX_OK);
+    CHECK_STATUS(asx_lab_shrink(&finding, chooser, NULL, 0, NULL), ASX_OK);
     CHECK_STR_EQ(finding.schedule, "0:3 0:0");
     asx_lab_finding_deinit(&finding);
 }
@@ -348,7 +348,7 @@ static void says_where(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     asx_time before = asx_now(cx);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "sleeper", sleeps_there, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     asx_lab_check_at(cx, asx_now(cx) == before, "no time has passed", "here");
@@ -358,7 +358,7 @@ ASX_TEST(an_operation_of_the_runtime_is_shown_with_its_place)
 {
     asx_explore_result result;
     asx_explore_options options = { .on_failure = note_lanes };
-    CHECK_STATUS(asx_explore(&options, says_where, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(says_where, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 1);
     CHECK_EQ(result.totals.executions, 1); /* the clock moves when nothing can go, so once */
     CHECK(result.complete);
@@ -380,9 +380,9 @@ ASX_TEST(a_failure_that_does_not_repeat_is_told)
     asx_explore_result result;
     asx_lab_finding finding;
     runs = 0;
-    CHECK_STATUS(asx_lab_search(NULL, 0, moody, NULL, &result, &finding), ASX_OK);
+    CHECK_STATUS(asx_lab_search(moody, NULL, 0, NULL, &result, &finding), ASX_OK);
     CHECK(finding.found);
-    CHECK_STATUS(asx_lab_shrink(NULL, 0, moody, NULL, &finding), ASX_E_DIVERGED);
+    CHECK_STATUS(asx_lab_shrink(&finding, moody, NULL, 0, NULL), ASX_E_DIVERGED);
     CHECK(finding.found && finding.schedule != NULL);
     asx_lab_finding_deinit(&finding);
 }
@@ -392,10 +392,10 @@ ASX_TEST(nothing_found_is_not_shrunk)
     asx_explore_result result;
     asx_lab_finding finding = { 0 };
     asx_lab_fn fn = lab_program("account_good");
-    CHECK_STATUS(asx_lab_shrink(NULL, 0, fn, NULL, &finding), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_shrink(NULL, 0, fn, NULL, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_search(NULL, 0, NULL, NULL, &result, &finding), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_search(NULL, 0, fn, NULL, NULL, &finding), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_search(NULL, 0, fn, NULL, &result, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(&finding, fn, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_shrink(NULL, fn, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_search(NULL, NULL, 0, NULL, &result, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_search(fn, NULL, 0, NULL, NULL, &finding), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_search(fn, NULL, 0, NULL, &result, NULL), ASX_E_INVALID_ARGUMENT);
     asx_lab_finding_deinit(NULL);
 }

@@ -10,7 +10,7 @@ static bool explored(ref_program *p, asx_explore_options options, asx_explore_re
 {
     options.clock = p->adversarial ? ASX_EXPLORE_ADVERSARIAL : ASX_EXPLORE_QUIESCENT;
     options.faults = p->faults ? ASX_EXPLORE_FAULT_CANCEL : 0;
-    return asx_explore(&options, ref_run, p, r) == ASX_OK && r->status == ASX_OK;
+    return asx_explore(ref_run, p, &options, r) == ASX_OK && r->status == ASX_OK;
 }
 
 static const char *compare_best(ref_program *p, const ref_count *ref, uint64_t seed, uint32_t jobs)

@@ -70,8 +70,8 @@ static asx_status do_lock(asx_cx *cx, world *w, hand *h, ref_step step)
     case REF_LOCK:
     case REF_TRY_LOCK:
         st = step.op == REF_LOCK
-                 ? asx_mutex_lock(&w->mutex[step.arg], cx, &h->mutex[step.arg])
-                 : asx_mutex_try_lock(&w->mutex[step.arg], cx, &h->mutex[step.arg]);
+                 ? asx_mutex_lock(cx, &w->mutex[step.arg], &h->mutex[step.arg])
+                 : asx_mutex_try_lock(cx, &w->mutex[step.arg], &h->mutex[step.arg]);
         h->has_mutex[step.arg] |= st == ASX_OK;
         return st;
     case REF_UNLOCK:
@@ -81,16 +81,16 @@ static asx_status do_lock(asx_cx *cx, world *w, hand *h, ref_step step)
         h->has_rwlock = false;
         return asx_rwlock_unlock(&h->rwlock);
     case REF_READ:
-        st = asx_rwlock_read(&w->rwlock, cx, &h->rwlock);
+        st = asx_rwlock_read(cx, &w->rwlock, &h->rwlock);
         break;
     case REF_TRY_READ:
-        st = asx_rwlock_try_read(&w->rwlock, cx, &h->rwlock);
+        st = asx_rwlock_try_read(cx, &w->rwlock, &h->rwlock);
         break;
     case REF_WRITE:
-        st = asx_rwlock_write(&w->rwlock, cx, &h->rwlock);
+        st = asx_rwlock_write(cx, &w->rwlock, &h->rwlock);
         break;
     default:
-        st = asx_rwlock_try_write(&w->rwlock, cx, &h->rwlock);
+        st = asx_rwlock_try_write(cx, &w->rwlock, &h->rwlock);
         break;
     }
     h->has_rwlock |= st == ASX_OK;
@@ -108,8 +108,8 @@ static asx_status do_semaphore(asx_cx *cx, world *w, hand *h, ref_step step)
         return asx_semaphore_release(&h->units);
     default:
         st = step.op == REF_ACQUIRE
-                 ? asx_semaphore_acquire(&w->semaphore, cx, step.arg, &h->units)
-                 : asx_semaphore_try_acquire(&w->semaphore, cx, step.arg, &h->units);
+                 ? asx_semaphore_acquire(cx, &w->semaphore, step.arg, &h->units)
+                 : asx_semaphore_try_acquire(cx, &w->semaphore, step.arg, &h->units);
         h->has_units |= st == ASX_OK;
         return st;
     }
@@ -122,17 +122,17 @@ static asx_status do_channel(asx_cx *cx, world *w, hand *h, ref_step step)
     asx_status st;
     switch (step.op) {
     case REF_SEND:
-        return asx_channel_send(tx, cx, &message);
+        return asx_channel_send(cx, tx, &message);
     case REF_TRY_SEND:
-        return asx_channel_try_send(tx, cx, &message);
+        return asx_channel_try_send(cx, tx, &message);
     case REF_RECV:
-        return asx_channel_recv(&w->rx, cx, &message);
+        return asx_channel_recv(cx, &w->rx, &message);
     case REF_TRY_RECV:
-        return asx_channel_try_recv(&w->rx, &message);
+        return asx_channel_try_recv(cx, &w->rx, &message);
     case REF_RESERVE:
     case REF_TRY_RESERVE:
-        st = step.op == REF_RESERVE ? asx_channel_reserve(tx, cx, &h->permit)
-                                    : asx_channel_try_reserve(tx, cx, &h->permit);
+        st = step.op == REF_RESERVE ? asx_channel_reserve(cx, tx, &h->permit)
+                                    : asx_channel_try_reserve(cx, tx, &h->permit);
         h->has_permit |= st == ASX_OK;
         return st;
     case REF_COMMIT:
@@ -151,13 +151,13 @@ static asx_status do_many(asx_cx *cx, world *w, hand *h, ref_step step)
     int message = h->number;
     switch (step.op) {
     case REF_MANY_SEND:
-        return asx_mpmc_send(&w->many_tx, cx, &message);
+        return asx_mpmc_send(cx, &w->many_tx, &message);
     case REF_MANY_TRY_SEND:
-        return asx_mpmc_try_send(&w->many_tx, cx, &message);
+        return asx_mpmc_try_send(cx, &w->many_tx, &message);
     case REF_MANY_RECV:
-        return asx_mpmc_recv(&w->many_rx, cx, &message);
+        return asx_mpmc_recv(cx, &w->many_rx, &message);
     case REF_MANY_TRY_RECV:
-        return asx_mpmc_try_recv(&w->many_rx, cx, &message);
+        return asx_mpmc_try_recv(cx, &w->many_rx, &message);
     default:
         return asx_mpmc_close(&w->many_tx);
     }
@@ -179,7 +179,7 @@ static asx_status scope(asx_cx *cx, world *w, ref_step step)
         .tasks_max = limited,
         .admission = step.op == REF_LIMIT_WAIT ? ASX_ADMISSION_WAIT : ASX_ADMISSION_REFUSE,
     };
-    asx_status st = asx_region_open(cx, r, &options);
+    asx_status st = asx_region_open(cx, &options, r);
     if (st < 0)
         return st;
     if (step.op == REF_SCOPE_DEFER)
@@ -196,7 +196,7 @@ static asx_status bare(asx_cx *cx, world *w, ref_step step)
     asx_region r;
     bool again = step.op != REF_BARE;
     (void)asx_mask_begin(cx, 100);
-    (void)asx_region_open(cx, &r, NULL);
+    (void)asx_region_open(cx, NULL, &r);
     (void)asx_spawn(&r, "inner", act, &w->task[step.arg]);
     (void)asx_mask_end(cx);
     if (again)
@@ -214,8 +214,8 @@ static asx_status pledge(asx_cx *cx, world *w, ref_step step)
 {
     asx_region around, inside;
     asx_region_options leaks = { .leaks_allowed = true };
-    (void)asx_region_open(cx, &around, NULL);
-    (void)asx_region_open(cx, &inside, &leaks);
+    (void)asx_region_open(cx, NULL, &around);
+    (void)asx_region_open(cx, &leaks, &inside);
     (void)asx_obligation_reserve(&inside, ASX_OBLIGATION_KIND_PLAIN, &w->pledge[step.arg]);
     (void)asx_spawn(&around, "first", act, &w->task[step.arg]);
     (void)asx_spawn(&around, "second", act, &w->task[step.arg + 1]);
@@ -367,29 +367,30 @@ void ref_run(asx_cx *cx, void *program)
     const ref_program *p = w->p = program;
     if (p->watched)
         (void)asx_lab_watch(cx, watch_cell, &w->cell[0]);
-    (void)asx_region_open(cx, &home, &collect);
-    (void)asx_channel_create(&home, sizeof(int), (size_t)p->capacity, &w->tx[0], &w->rx);
-    (void)asx_mpmc_create(&home, sizeof(int), (size_t)p->many, &w->many_tx, &w->many_rx);
+    (void)asx_region_open(cx, &collect, &home);
+    (void)asx_channel_create(&home, sizeof(int), (size_t)p->capacity, NULL, &w->tx[0], &w->rx);
+    (void)asx_mpmc_create(&home, sizeof(int), (size_t)p->many, NULL, &w->many_tx, &w->many_rx);
     for (int i = 0; i < 2; i++)
-        (void)asx_mutex_create(&home, "m", &w->mutex[i]);
-    (void)asx_rwlock_create(&home, "l", &w->rwlock);
-    (void)asx_semaphore_create(&home, "s", (uint64_t)p->units, &w->semaphore);
+        (void)asx_mutex_create(&home, &(asx_mutex_options){ .name = "m" }, &w->mutex[i]);
+    (void)asx_rwlock_create(&home, &(asx_rwlock_options){ .name = "l" }, &w->rwlock);
+    (void)asx_semaphore_create(&home, (uint64_t)p->units, &(asx_semaphore_options){ .name = "s" },
+                               &w->semaphore);
     if (p->parties != 0)
         ref_objects_create(&home, p);
     for (int i = 0; i < p->filled; i++)
-        (void)asx_channel_try_send(&w->tx[0], cx, &message);
+        (void)asx_channel_try_send(cx, &w->tx[0], &message);
     for (int i = 1; i < p->tasks && p->drops; i++)
         if (sends(p, i))
             (void)asx_channel_sender_clone(&w->tx[0], &w->tx[i]);
     if (p->drops && !sends(p, 0))
         (void)asx_channel_sender_drop(&w->tx[0]);
-    (void)asx_region_open(cx, &w->region, &collect);
+    (void)asx_region_open(cx, &collect, &w->region);
     for (int i = 0; i < p->started; i++) {
         asx_task *handle = &w->task[i];
         if (p->polls)
-            (void)asx_spawn_poll_task(&w->region, NULL, act_polled, handle, handle);
+            (void)asx_spawn_poll_task(&w->region, act_polled, handle, NULL, handle);
         else
-            (void)asx_spawn_task(&w->region, NULL, act, handle, handle);
+            (void)asx_spawn_task(&w->region, act, handle, NULL, handle);
     }
     (void)asx_region_close(&w->region, ASX_OK);
     (void)asx_region_close(&home, ASX_OK);

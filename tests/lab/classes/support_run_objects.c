@@ -25,13 +25,16 @@ void ref_objects_create(const asx_region *home, const ref_program *p)
 {
     int value = 0;
     memset(&the, 0, sizeof the);
-    (void)asx_condition_create(home, "c", &the.condition);
-    (void)asx_notify_create(home, "n", &the.notify);
-    (void)asx_barrier_create(home, "b", (uint32_t)p->parties, &the.barrier);
-    (void)asx_once_create(home, "o", &the.once);
+    (void)asx_condition_create(home, &(asx_condition_options){ .name = "c" }, &the.condition);
+    (void)asx_notify_create(home, &(asx_notify_options){ .name = "n" }, &the.notify);
+    (void)asx_barrier_create(home, (uint32_t)p->parties, &(asx_barrier_options){ .name = "b" },
+                             &the.barrier);
+    (void)asx_once_create(home, &(asx_once_options){ .name = "o" }, &the.once);
     (void)asx_oneshot_create(home, sizeof value, NULL, &the.answer, &the.ask);
-    (void)asx_watch_create(home, "w", sizeof value, &value, &the.watch);
-    (void)asx_broadcast_create(home, "b", sizeof value, (size_t)p->cast, &the.cast);
+    (void)asx_watch_create(home, sizeof value, &value, &(asx_watch_options){ .name = "w" },
+                           &the.watch);
+    (void)asx_broadcast_create(home, sizeof value, (size_t)p->cast,
+                               &(asx_broadcast_options){ .name = "b" }, &the.cast);
     (void)asx_broadcast_subscribe(&the.cast, &the.listener[REF_TASKS]);
     for (int i = 0; i < REF_TASKS; i++)
         the.version[i] = 1;
@@ -57,19 +60,19 @@ static asx_status do_line(asx_cx *cx, int op, asx_mutex_guard *guard)
 {
     switch (op) {
     case REF_COND_WAIT:
-        return asx_condition_wait(&the.condition, cx, guard);
+        return asx_condition_wait(cx, &the.condition, guard);
     case REF_COND_SIGNAL:
         return asx_condition_signal(&the.condition);
     case REF_COND_BROADCAST:
         return asx_condition_broadcast(&the.condition);
     case REF_NOTIFY_WAIT:
-        return asx_notify_wait(&the.notify, cx);
+        return asx_notify_wait(cx, &the.notify);
     case REF_NOTIFY_ONE:
         return asx_notify_one(&the.notify);
     case REF_NOTIFY_ALL:
         return asx_notify_all(&the.notify);
     default:
-        return asx_barrier_wait(&the.barrier, cx, NULL);
+        return asx_barrier_wait(cx, &the.barrier, NULL);
     }
 }
 
@@ -81,15 +84,15 @@ static asx_status do_oneshot(asx_cx *cx, int op)
         if (the.answered)
             return ASX_OK;
         if (op == REF_ADOPT)
-            return asx_oneshot_adopt(&the.answer, cx);
+            return asx_oneshot_adopt(cx, &the.answer);
         the.answered = true;
         return op == REF_ANSWER ? asx_oneshot_send(&the.answer, &value)
                                 : asx_oneshot_sender_drop(&the.answer);
     }
     if (the.asked)
         return ASX_OK;
-    st = op == REF_ASK       ? asx_oneshot_recv(&the.ask, cx, &value)
-         : op == REF_TRY_ASK ? asx_oneshot_try_recv(&the.ask, &value)
+    st = op == REF_ASK       ? asx_oneshot_recv(cx, &the.ask, &value)
+         : op == REF_TRY_ASK ? asx_oneshot_try_recv(cx, &the.ask, &value)
                              : asx_oneshot_receiver_drop(&the.ask);
     the.asked = st == ASX_OK || st == ASX_E_DISCONNECTED;
     return st;
@@ -107,9 +110,9 @@ static asx_status do_cast(asx_cx *cx, int number, ref_step step)
     case REF_CAST_COUNT:
         return asx_broadcast_send(&the.cast, &value, &receivers);
     case REF_CAST_RECV:
-        return asx_broadcast_recv(listener, cx, &value, NULL);
+        return asx_broadcast_recv(cx, listener, &value, NULL);
     case REF_CAST_TRY_RECV:
-        return asx_broadcast_try_recv(listener, &value, NULL);
+        return asx_broadcast_try_recv(cx, listener, &value, NULL);
     case REF_CAST_JOIN:
         st = asx_broadcast_subscribe(&the.cast, listener);
         the.listens[number] = st == ASX_OK;
@@ -130,7 +133,7 @@ asx_status ref_objects_operate(asx_cx *cx, int number, ref_step step, asx_mutex_
     if (step.op <= REF_BARRIER)
         return do_line(cx, step.op, guard);
     if (step.op == REF_ONCE)
-        return asx_once_call(&the.once, cx, initialize, &b);
+        return asx_once_call(cx, &the.once, initialize, &b);
     if (step.op <= REF_ASK_DROP)
         return do_oneshot(cx, step.op);
     switch (step.op) {
@@ -139,7 +142,7 @@ asx_status ref_objects_operate(asx_cx *cx, int number, ref_step step, asx_mutex_
     case REF_WATCH_GET:
         return asx_watch_get(&the.watch, &value, NULL);
     case REF_WATCH_CHANGED:
-        return asx_watch_changed(&the.watch, cx, &the.version[number], &value);
+        return asx_watch_changed(cx, &the.watch, &the.version[number], &value);
     case REF_WATCH_CLOSE:
         return asx_watch_close(&the.watch);
     default:

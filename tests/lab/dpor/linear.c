@@ -17,7 +17,7 @@ static void run(const lab_kind *kind, int steps, uint64_t executions)
                                     .clock = kind->clock };
     asx_explore_result result;
     char done[64];
-    asx_status st = asx_explore(&options, kind->fn, &steps, &result);
+    asx_status st = asx_explore(kind->fn, &steps, &options, &result);
     if (st != ASX_OK || result.status != ASX_OK || result.totals.executions != executions ||
         result.totals.bugs != 0 || result.totals.steps < executions * (uint64_t)steps) {
         fprintf(stderr, "linear: %s of %d steps: status %d, %d, executions %llu, steps %llu\n",

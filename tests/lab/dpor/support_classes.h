@@ -12,7 +12,7 @@ static inline asx_explore_result classes_explore(asx_lab_fn fn, void *arg,
                                                  const asx_explore_options *options)
 {
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(options, fn, arg, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, arg, options, &result), ASX_OK);
     if (result.status != ASX_OK)
         fprintf(stderr, "not explored: %s\n",
                 result.unsupported != NULL ? result.unsupported : asx_status_str(result.status));

@@ -40,13 +40,13 @@ static inline void begin(asx_cx *cx, shared *s, const int *steps, asx_region *re
 {
     s->steps = *steps;
     s->ready = cells[0] = cells[1] = cells[2] = 0;
-    asx_lab_check(cx, asx_region_open(cx, ret_region, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_region_open(cx, NULL, ret_region) == ASX_OK);
 }
 
 static inline void run(asx_cx *cx, asx_region *r, shared *s, asx_task_fn a, asx_task_fn b,
                        asx_task_fn c)
 {
-    asx_lab_check(cx, asx_spawn_task(r, NULL, a, s, &s->first) == ASX_OK);
+    asx_lab_check(cx, asx_spawn_task(r, a, s, NULL, &s->first) == ASX_OK);
     asx_lab_check(cx, asx_spawn(r, "b", b, s) == ASX_OK);
     asx_lab_check(cx, asx_spawn(r, "c", c, s) == ASX_OK);
     asx_lab_check(cx, asx_region_close(r, ASX_OK) == ASX_OK);
@@ -68,7 +68,7 @@ static inline void run_on_channel(asx_cx *cx, const int *steps, int capacity, as
     asx_region r;
     shared s;
     begin(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), (size_t)capacity, &s.tx, &s.rx) ==
+    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), (size_t)capacity, NULL, &s.tx, &s.rx) ==
                           ASX_OK);
     run(cx, &r, &s, a, b, c);
 }
@@ -79,19 +79,20 @@ static inline void run_on_any(asx_cx *cx, const int *steps, int capacity, asx_ta
     asx_region r;
     shared s;
     begin(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_mpmc_create(&r, sizeof(int), (size_t)capacity, &s.any_tx, &s.any_rx) ==
+    asx_lab_check(cx, asx_mpmc_create(&r, sizeof(int), (size_t)capacity, NULL, &s.any_tx,
+                                      &s.any_rx) ==
                           ASX_OK);
     run(cx, &r, &s, a, b, c);
 }
 
 static inline asx_status send_some(asx_cx *cx, shared *s, int count)
 {
-    RETURN_EACH(count, asx_channel_send(&s->tx, cx, &i));
+    RETURN_EACH(count, asx_channel_send(cx, &s->tx, &i));
 }
 
 static inline asx_status send_some_to_any(asx_cx *cx, shared *s, int count)
 {
-    RETURN_EACH(count, asx_mpmc_send(&s->any_tx, cx, &i));
+    RETURN_EACH(count, asx_mpmc_send(cx, &s->any_tx, &i));
 }
 
 static inline asx_status gives(asx_cx *cx, void *arg)
@@ -106,7 +107,7 @@ static inline asx_status looks(asx_cx *cx, void *arg)
     int message;
     (void)cx;
     for (int i = 0; i < s->steps / 3; i++)
-        (void)asx_channel_try_recv(&s->rx, &message);
+        (void)asx_channel_try_recv(cx, &s->rx, &message);
     return ASX_OK;
 }
 
@@ -115,7 +116,7 @@ static inline asx_status looks_for_any(asx_cx *cx, void *arg)
     shared *s = arg;
     int message;
     for (int i = 0; i < s->steps / 3; i++)
-        (void)asx_mpmc_try_recv(&s->any_rx, cx, &message);
+        (void)asx_mpmc_try_recv(cx, &s->any_rx, &message);
     return ASX_OK;
 }
 
@@ -125,9 +126,9 @@ static inline asx_status waits_a_bit(asx_cx *cx, void *arg)
     int message;
     for (int i = 0; i < s->steps / 2; i++) {
         asx_region r;
-        if (asx_region_open(cx, &r, &(asx_region_options){ .timeout_ns = 10 }) < 0)
+        if (asx_region_open(cx, &(asx_region_options){ .timeout_ns = 10 }, &r) < 0)
             break;
-        asx_status st = asx_channel_recv(&s->rx, cx, &message);
+        asx_status st = asx_channel_recv(cx, &s->rx, &message);
         (void)asx_region_close(&r, st);
     }
     return ASX_OK;

@@ -42,7 +42,7 @@ static asx_status receives(asx_cx *cx, void *arg)
 {
     shared *s = arg;
     int message;
-    RETURN_EACH(s->steps / 3, asx_channel_recv(&s->rx, cx, &message));
+    RETURN_EACH(s->steps / 3, asx_channel_recv(cx, &s->rx, &message));
 }
 
 static void kind_messages(asx_cx *cx, void *arg)
@@ -80,7 +80,7 @@ static asx_status locks(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     for (int i = 0; i < s->steps / 6 && st >= 0; i++) {
         asx_mutex_guard guard;
-        st = asx_mutex_lock(&s->mutex, cx, &guard);
+        st = asx_mutex_lock(cx, &s->mutex, &guard);
         if (st >= 0)
             st = asx_mutex_unlock(&guard);
     }
@@ -92,7 +92,8 @@ static void kind_locks(asx_cx *cx, void *arg)
     asx_region r;
     shared s;
     begin(cx, &s, arg, &r);
-    asx_lab_check(cx, asx_mutex_create(&r, "mutex", &s.mutex) == ASX_OK);
+    asx_lab_check(cx, asx_mutex_create(&r, &(asx_mutex_options){ .name = "mutex" },
+                                       &s.mutex) == ASX_OK);
     run(cx, &r, &s, locks, locks, locks);
 }
 
@@ -102,7 +103,7 @@ static asx_status acquires(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     for (int i = 0; i < s->steps / 6 && st >= 0; i++) {
         asx_semaphore_permit permit;
-        st = asx_semaphore_acquire(&s->semaphore, cx, 1, &permit);
+        st = asx_semaphore_acquire(cx, &s->semaphore, 1, &permit);
         if (st >= 0)
             st = asx_semaphore_release(&permit);
     }
@@ -114,7 +115,8 @@ static void kind_permits(asx_cx *cx, void *arg)
     asx_region r;
     shared s;
     begin(cx, &s, arg, &r);
-    asx_lab_check(cx, asx_semaphore_create(&r, "semaphore", 2, &s.semaphore) == ASX_OK);
+    asx_lab_check(cx, asx_semaphore_create(&r, 2, &(asx_semaphore_options){ .name = "semaphore" },
+                                           &s.semaphore) == ASX_OK);
     run(cx, &r, &s, acquires, acquires, acquires);
 }
 
@@ -123,7 +125,7 @@ static asx_status tries(asx_cx *cx, void *arg)
     shared *s = arg;
     for (int i = 0; i < s->steps / 6; i++) {
         asx_semaphore_permit permit;
-        if (asx_semaphore_try_acquire(&s->semaphore, cx, 1, &permit) == ASX_OK)
+        if (asx_semaphore_try_acquire(cx, &s->semaphore, 1, &permit) == ASX_OK)
             (void)asx_semaphore_release(&permit);
         else
             (void)asx_lab_load(cx, &cells[0]);
@@ -136,7 +138,8 @@ static void kind_tries(asx_cx *cx, void *arg)
     asx_region r;
     shared s;
     begin(cx, &s, arg, &r);
-    asx_lab_check(cx, asx_semaphore_create(&r, "semaphore", 1, &s.semaphore) == ASX_OK);
+    asx_lab_check(cx, asx_semaphore_create(&r, 1, &(asx_semaphore_options){ .name = "semaphore" },
+                                           &s.semaphore) == ASX_OK);
     run(cx, &r, &s, tries, tries, tries);
 }
 
@@ -163,7 +166,7 @@ static asx_status sleeps_and_looks(asx_cx *cx, void *arg)
     asx_status st = asx_sleep(cx, 10);
     int message;
     for (int i = 1; i < s->steps / 3; i++)
-        (void)asx_channel_try_recv(&s->rx, &message);
+        (void)asx_channel_try_recv(cx, &s->rx, &message);
     return st;
 }
 
@@ -218,7 +221,7 @@ static asx_status waits(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     int message;
     while (st >= 0)
-        st = asx_channel_recv(&s->rx, cx, &message);
+        st = asx_channel_recv(cx, &s->rx, &message);
     return ASX_OK;
 }
 
@@ -261,11 +264,11 @@ static asx_status locks_and_sends(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     for (int i = 0; i < s->steps && st >= 0; i++) {
         asx_mutex_guard guard;
-        st = asx_mutex_lock(&s->mutex, cx, &guard);
+        st = asx_mutex_lock(cx, &s->mutex, &guard);
         if (st >= 0)
             st = asx_mutex_unlock(&guard);
         if (st >= 0)
-            st = asx_channel_send(&s->tx, cx, &i);
+            st = asx_channel_send(cx, &s->tx, &i);
     }
     return ASX_OK;
 }
@@ -274,10 +277,10 @@ static asx_status receives_and_cancels(asx_cx *cx, void *arg)
 {
     shared *s = arg;
     int message;
-    asx_lab_check(cx, asx_channel_recv(&s->rx, cx, &message) == ASX_OK);
+    asx_lab_check(cx, asx_channel_recv(cx, &s->rx, &message) == ASX_OK);
     asx_lab_check(cx, asx_task_cancel(&s->first, NULL) >= 0);
     for (int i = 1; i < s->steps; i++)
-        (void)asx_channel_try_recv(&s->rx, &message);
+        (void)asx_channel_try_recv(cx, &s->rx, &message);
     return ASX_OK;
 }
 
@@ -286,8 +289,9 @@ static void orders(asx_cx *cx, int each)
     asx_region r;
     shared s;
     begin(cx, &s, &each, &r);
-    asx_lab_check(cx, asx_mutex_create(&r, "mutex", &s.mutex) == ASX_OK);
-    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), 2 * (size_t)each, &s.tx, &s.rx) ==
+    asx_lab_check(cx, asx_mutex_create(&r, &(asx_mutex_options){ .name = "mutex" },
+                                       &s.mutex) == ASX_OK);
+    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), 2 * (size_t)each, NULL, &s.tx, &s.rx) ==
                           ASX_OK);
     run(cx, &r, &s, locks_and_sends, locks_and_sends, receives_and_cancels);
 }

@@ -70,7 +70,7 @@ static asx_status told(actor *a, asx_status st)
 static asx_status receive(asx_cx *cx, actor *a)
 {
     int message = -1;
-    asx_status st = asx_channel_recv(&a->w->rx, cx, &message);
+    asx_status st = asx_channel_recv(cx, &a->w->rx, &message);
     see(a, (uint64_t)(int64_t)message);
     return told(a, st);
 }
@@ -78,14 +78,14 @@ static asx_status receive(asx_cx *cx, actor *a)
 static asx_status send_one(asx_cx *cx, actor *a)
 {
     int message = a->number;
-    return told(a, asx_channel_send(&a->w->tx, cx, &message));
+    return told(a, asx_channel_send(cx, &a->w->tx, &message));
 }
 
 static asx_status reserve(asx_cx *cx, actor *a, int then)
 {
     asx_send_permit permit;
     int message = 10 + a->number;
-    asx_status st = told(a, asx_channel_reserve(&a->w->tx, cx, &permit));
+    asx_status st = told(a, asx_channel_reserve(cx, &a->w->tx, &permit));
     if (st < 0 || then == MIXED_RESERVE_KEEP)
         return st;
     return told(a, then == MIXED_RESERVE_SEND ? asx_send_permit_send(&permit, &message)
@@ -96,7 +96,7 @@ static asx_status receive_with_ack(asx_cx *cx, actor *a, int then)
 {
     asx_ack ack;
     int message = -1;
-    asx_status st = told(a, asx_channel_recv_with_ack(&a->w->rx, cx, &message, &ack));
+    asx_status st = told(a, asx_channel_recv_with_ack(cx, &a->w->rx, &message, &ack));
     see(a, (uint64_t)(int64_t)message);
     if (st < 0 || then == MIXED_ACK_KEEP)
         return st;
@@ -110,7 +110,7 @@ static asx_status clone_sender(asx_cx *cx, actor *a)
     asx_status st = told(a, asx_channel_sender_clone(&a->w->tx, &other));
     if (st < 0)
         return st;
-    st = told(a, asx_channel_try_send(&other, cx, &message));
+    st = told(a, asx_channel_try_send(cx, &other, &message));
     (void)told(a, asx_channel_sender_drop(&other));
     return st;
 }
@@ -127,13 +127,13 @@ static asx_status channel_call(asx_cx *cx, actor *a, int code)
     case MIXED_RECV:
         return receive(cx, a);
     case MIXED_TRY_SEND:
-        return told(a, asx_channel_try_send(&w->tx, cx, &message));
+        return told(a, asx_channel_try_send(cx, &w->tx, &message));
     case MIXED_TRY_RECV:
-        st = told(a, asx_channel_try_recv(&w->rx, &message));
+        st = told(a, asx_channel_try_recv(cx, &w->rx, &message));
         see(a, (uint64_t)(int64_t)message);
         return st;
     case MIXED_EVICT:
-        st = told(a, asx_channel_send_evict_oldest(&w->tx, cx, &message, NULL, &evicted));
+        st = told(a, asx_channel_send_evict_oldest(cx, &w->tx, &message, NULL, &evicted));
         see(a, evicted);
         return st;
     case MIXED_DROP_SENDER:
@@ -158,18 +158,18 @@ static asx_status many_call(asx_cx *cx, actor *a, int code)
     asx_status st;
     switch (code) {
     case MIXED_MANY_SEND:
-        return told(a, asx_mpmc_send(&w->many_tx, cx, &message));
+        return told(a, asx_mpmc_send(cx, &w->many_tx, &message));
     case MIXED_MANY_TRY_SEND:
-        return told(a, asx_mpmc_try_send(&w->many_tx, cx, &message));
+        return told(a, asx_mpmc_try_send(cx, &w->many_tx, &message));
     case MIXED_MANY_CLOSE:
         return told(a, asx_mpmc_close(&w->many_tx));
     case MIXED_MANY_DROP:
         return told(a, asx_mpmc_receiver_drop(&w->many_rx));
     case MIXED_MANY_RECV:
-        st = told(a, asx_mpmc_recv(&w->many_rx, cx, &message));
+        st = told(a, asx_mpmc_recv(cx, &w->many_rx, &message));
         break;
     default:
-        st = told(a, asx_mpmc_try_recv(&w->many_rx, cx, &message));
+        st = told(a, asx_mpmc_try_recv(cx, &w->many_rx, &message));
         break;
     }
     see(a, (uint64_t)(int64_t)message);
@@ -189,13 +189,13 @@ static void touch(actor *a, int which)
 static asx_status lock(asx_cx *cx, actor *a, int code)
 {
     asx_mutex_guard guard;
-    asx_status st = told(a, code == MIXED_TRY_LOCK ? asx_mutex_try_lock(&a->w->mutex, cx, &guard)
-                                                   : asx_mutex_lock(&a->w->mutex, cx, &guard));
+    asx_status st = told(a, code == MIXED_TRY_LOCK ? asx_mutex_try_lock(cx, &a->w->mutex, &guard)
+                                                   : asx_mutex_lock(cx, &a->w->mutex, &guard));
     if (st < 0 || code == MIXED_LOCK_KEEP)
         return st;
     touch(a, 0);
     if (code == MIXED_WAIT_CONDITION)
-        st = told(a, asx_condition_wait(&a->w->condition, cx, &guard));
+        st = told(a, asx_condition_wait(cx, &a->w->condition, &guard));
     asx_status unlocked = told(a, asx_mutex_unlock(&guard));
     return st < 0 ? st : unlocked;
 }
@@ -205,14 +205,14 @@ static asx_status read_write(asx_cx *cx, actor *a, int code)
     asx_rwlock_guard guard, second;
     const asx_rwlock *l = &a->w->rwlock;
     asx_status st = told(a, code == MIXED_READ || code == MIXED_READ_TWICE
-                                ? asx_rwlock_read(l, cx, &guard)
-                            : code == MIXED_WRITE     ? asx_rwlock_write(l, cx, &guard)
-                            : code == MIXED_TRY_READ ? asx_rwlock_try_read(l, cx, &guard)
-                                                      : asx_rwlock_try_write(l, cx, &guard));
+                                ? asx_rwlock_read(cx, l, &guard)
+                            : code == MIXED_WRITE     ? asx_rwlock_write(cx, l, &guard)
+                            : code == MIXED_TRY_READ ? asx_rwlock_try_read(cx, l, &guard)
+                                                      : asx_rwlock_try_write(cx, l, &guard));
     if (st < 0)
         return st;
     if (code == MIXED_READ_TWICE) {
-        st = told(a, asx_rwlock_read(l, cx, &second));
+        st = told(a, asx_rwlock_read(cx, l, &second));
         if (st == ASX_OK)
             (void)told(a, asx_rwlock_unlock(&second));
     }
@@ -226,8 +226,8 @@ static asx_status acquire(asx_cx *cx, actor *a, int code)
     const asx_semaphore *s = &a->w->semaphore;
     if (code == MIXED_ADD)
         return told(a, asx_semaphore_add(s, 1));
-    asx_status st = told(a, code == MIXED_ACQUIRE ? asx_semaphore_acquire(s, cx, 1, &permit)
-                                                  : asx_semaphore_try_acquire(s, cx, 1, &permit));
+    asx_status st = told(a, code == MIXED_ACQUIRE ? asx_semaphore_acquire(cx, s, 1, &permit)
+                                                  : asx_semaphore_try_acquire(cx, s, 1, &permit));
     if (st < 0)
         return st;
     return told(a, asx_semaphore_release(&permit));
@@ -266,19 +266,19 @@ static asx_status lock_call(asx_cx *cx, actor *a, int code)
     case MIXED_SIGNAL_ALL:
         return told(a, asx_condition_broadcast(&w->condition));
     case MIXED_BARRIER:
-        st = told(a, asx_barrier_wait(&w->barrier, cx, &leads));
+        st = told(a, asx_barrier_wait(cx, &w->barrier, &leads));
         see(a, leads);
         return st;
     case MIXED_WAIT_NOTIFY:
-        return told(a, asx_notify_wait(&w->notify, cx));
+        return told(a, asx_notify_wait(cx, &w->notify));
     case MIXED_NOTIFY_ONE:
         return told(a, asx_notify_one(&w->notify));
     case MIXED_NOTIFY_ALL:
         return told(a, asx_notify_all(&w->notify));
     case MIXED_ONCE:
-        return told(a, asx_once_call(&w->once, cx, initialize, a));
+        return told(a, asx_once_call(cx, &w->once, initialize, a));
     case MIXED_ONCE_WAITS:
-        return told(a, asx_once_call(&w->once, cx, initialize_slowly, a));
+        return told(a, asx_once_call(cx, &w->once, initialize_slowly, a));
     default:
         return read_write(cx, a, code);
     }
@@ -294,17 +294,17 @@ static asx_status value_call(asx_cx *cx, actor *a, int code)
     case MIXED_ONE_SEND:
         return told(a, asx_oneshot_send(&w->one_tx, &value));
     case MIXED_ONE_RECV:
-        st = asx_oneshot_recv(&w->one_rx, cx, &value);
+        st = asx_oneshot_recv(cx, &w->one_rx, &value);
         break;
     case MIXED_ONE_TRY_RECV:
-        st = asx_oneshot_try_recv(&w->one_rx, &value);
+        st = asx_oneshot_try_recv(cx, &w->one_rx, &value);
         break;
     case MIXED_ONE_DROP:
         return told(a, asx_oneshot_sender_drop(&w->one_tx));
     case MIXED_WATCH_SET:
         return told(a, asx_watch_send(&w->watch, &value));
     case MIXED_WATCH_WAIT:
-        st = asx_watch_changed(&w->watch, cx, &seen, &value);
+        st = asx_watch_changed(cx, &w->watch, &seen, &value);
         break;
     case MIXED_WATCH_GET:
         st = asx_watch_get(&w->watch, &value, &seen);
@@ -314,7 +314,7 @@ static asx_status value_call(asx_cx *cx, actor *a, int code)
     case MIXED_CAST:
         return told(a, asx_broadcast_send(&w->cast, &value, NULL));
     case MIXED_CAST_RECV:
-        st = asx_broadcast_recv(&w->cast_rx[a->number % MIXED_TASKS], cx, &value, NULL);
+        st = asx_broadcast_recv(cx, &w->cast_rx[a->number % MIXED_TASKS], &value, NULL);
         break;
     default:
         return told(a, asx_broadcast_close(&w->cast));
@@ -371,7 +371,7 @@ static asx_status scope(asx_cx *cx, actor *a, int code)
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     if (code == MIXED_SCOPE_TIMED)
         options.timeout_ns = ASX_MS;
-    asx_status st = told(a, asx_region_open(cx, &r, &options));
+    asx_status st = told(a, asx_region_open(cx, &options, &r));
     if (code == MIXED_SCOPE_FINALIZES)
         (void)told(a, asx_defer(&r, help_store, helper(a)));
     asx_task_fn fn = code == MIXED_SCOPE_FAILS                                  ? help_fail
@@ -462,7 +462,7 @@ static asx_status open_in(asx_cx *cx, actor *a, int code)
     bool late = code == MIXED_OPEN_IN_LATE || code == MIXED_OPEN_MASKED_LATE;
     if (masked)
         (void)told(a, asx_mask_begin(cx, 0));
-    asx_status st = told(a, asx_region_open_in(cx, around, &own, NULL));
+    asx_status st = told(a, asx_region_open_in(cx, around, NULL, &own));
     if (masked && !late)
         (void)told(a, asx_mask_end(cx));
     if (st == ASX_OK && late)
@@ -612,7 +612,7 @@ static asx_status act(asx_cx *cx, void *arg)
     actor *a = arg;
     const mixed_program *p = a->w->p;
     if (p->inner)
-        (void)asx_lab_operate(cx, &gate_device, &a->w->gate, GATE_PASS, 0, NULL);
+        (void)asx_lab_operate(cx, &a->w->gate, &gate_device, GATE_PASS, 0, NULL);
     for (int i = 0; i < p->len[a->number]; i++) {
         if (p->code[a->number][i] == MIXED_FAIL)
             return ASX_E_NOT_FOUND;
@@ -634,20 +634,21 @@ static void make_objects(world *w)
 {
     int value = 0;
     const asx_region *r = &w->home;
-    (void)asx_channel_create(r, sizeof(int), (size_t)w->p->capacity, &w->tx, &w->rx);
+    (void)asx_channel_create(r, sizeof(int), (size_t)w->p->capacity, NULL, &w->tx, &w->rx);
     if ((w->p->faults & ASX_EXPLORE_FAULT_ALLOC) != 0)
         return; /* each of them may fail */
-    (void)asx_mpmc_create(r, sizeof(int), (size_t)w->p->many, &w->many_tx, &w->many_rx);
-    (void)asx_mutex_create(r, "m", &w->mutex);
-    (void)asx_rwlock_create(r, "l", &w->rwlock);
-    (void)asx_semaphore_create(r, "s", 1, &w->semaphore);
-    (void)asx_condition_create(r, "c", &w->condition);
-    (void)asx_barrier_create(r, "b", 2, &w->barrier);
-    (void)asx_notify_create(r, "n", &w->notify);
-    (void)asx_once_create(r, "o", &w->once);
+    (void)asx_mpmc_create(r, sizeof(int), (size_t)w->p->many, NULL, &w->many_tx, &w->many_rx);
+    (void)asx_mutex_create(r, &(asx_mutex_options){ .name = "m" }, &w->mutex);
+    (void)asx_rwlock_create(r, &(asx_rwlock_options){ .name = "l" }, &w->rwlock);
+    (void)asx_semaphore_create(r, 1, &(asx_semaphore_options){ .name = "s" }, &w->semaphore);
+    (void)asx_condition_create(r, &(asx_condition_options){ .name = "c" }, &w->condition);
+    (void)asx_barrier_create(r, 2, &(asx_barrier_options){ .name = "b" }, &w->barrier);
+    (void)asx_notify_create(r, &(asx_notify_options){ .name = "n" }, &w->notify);
+    (void)asx_once_create(r, &(asx_once_options){ .name = "o" }, &w->once);
     (void)asx_oneshot_create(r, sizeof(int), NULL, &w->one_tx, &w->one_rx);
-    (void)asx_watch_create(r, "w", sizeof(int), &value, &w->watch);
-    (void)asx_broadcast_create(r, "t", sizeof(int), 1, &w->cast);
+    (void)asx_watch_create(r, sizeof(int), &value, &(asx_watch_options){ .name = "w" }, &w->watch);
+    (void)asx_broadcast_create(r, sizeof(int), 1, &(asx_broadcast_options){ .name = "t" },
+                               &w->cast);
     for (int i = 0; i < MIXED_TASKS; i++)
         (void)asx_broadcast_subscribe(&w->cast, &w->cast_rx[i]);
 }
@@ -664,9 +665,9 @@ static void start(asx_cx *cx, world *w, int i)
         options.budget = &budget;
     }
     if (p->polls[i])
-        (void)asx_spawn_poll_task(r, &options, act_polled, &actors[i], &w->task[i]);
+        (void)asx_spawn_poll_task(r, act_polled, &actors[i], &options, &w->task[i]);
     else
-        (void)asx_spawn_task(r, &options, act, &actors[i], &w->task[i]);
+        (void)asx_spawn_task(r, act, &actors[i], &options, &w->task[i]);
 }
 
 /* Histories by class, of one exploration. */
@@ -706,15 +707,15 @@ void mixed_run(asx_cx *cx, void *program)
     asx_region_options limited = { .tasks_max = 1, .regions_max = 2 }; /* one is `region` */
     asx_region_options own = { .policy = ASX_POLICY_COLLECT, .regions_max = w->p->narrow };
     limited.admission = w->p->waits ? ASX_ADMISSION_WAIT : ASX_ADMISSION_REFUSE;
-    (void)asx_region_open(cx, &w->home, &collect);
+    (void)asx_region_open(cx, &collect, &w->home);
     make_objects(w);
-    (void)asx_region_open(cx, &w->inner, &collect);
-    (void)asx_region_open(cx, &w->limited, &limited);
-    (void)asx_region_open(cx, &w->region, &own); /* last: nobody can have cancelled it */
+    (void)asx_region_open(cx, &collect, &w->inner);
+    (void)asx_region_open(cx, &limited, &w->limited);
+    (void)asx_region_open(cx, &own, &w->region); /* last: nobody can have cancelled it */
     for (int i = 0; i < w->p->tasks; i++)
         start(cx, w, i);
     if (w->p->inner)
-        (void)asx_lab_operate(cx, &gate_device, &w->gate, GATE_OPEN, 0, NULL);
+        (void)asx_lab_operate(cx, &w->gate, &gate_device, GATE_OPEN, 0, NULL);
     (void)told(self, asx_region_close(&w->region, ASX_OK));
     (void)told(self, asx_region_close(&w->limited, ASX_OK));
     (void)told(self, asx_region_close(&w->inner, ASX_OK));
@@ -794,7 +795,7 @@ bool mixed_parse(const char *text, mixed_program *ret_program)
 static const char *explore(mixed_program *p, const asx_explore_options *options,
                            asx_explore_result *result)
 {
-    if (asx_explore(options, mixed_run, p, result) != ASX_OK)
+    if (asx_explore(mixed_run, p, options, result) != ASX_OK)
         return "it could not be run";
     if (result->status == ASX_OK)
         return NULL;

@@ -15,7 +15,7 @@ ASX_LAB_DEFAULT_MODE("optimal");
 static void together(asx_cx *cx, asx_task_fn fn, intptr_t count)
 {
     asx_region r;
-    asx_lab_check(cx, asx_region_open(cx, &r, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_region_open(cx, NULL, &r) == ASX_OK);
     for (intptr_t i = 0; i < count; i++)
         asx_lab_check(cx, asx_spawn(&r, "task", fn, (void *)i) == ASX_OK);
     asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_OK);

@@ -18,12 +18,12 @@ typedef struct fixture {
 
 static inline asx_status open_region(asx_cx *cx, asx_region *ret)
 {
-    return asx_region_open(cx, ret, &(asx_region_options){ .policy = ASX_POLICY_COLLECT });
+    return asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, ret);
 }
 
 static inline void start(fixture *f, int i, asx_task_fn fn)
 {
-    CHECK_STATUS(asx_spawn_task(&f->home, NULL, fn, f, &f->task[i]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, fn, f, NULL, &f->task[i]), ASX_OK);
 }
 
 static inline asx_status scope_of_b(asx_cx *cx, void *arg)
@@ -51,7 +51,7 @@ static inline asx_status cancel_outer(asx_cx *cx, void *arg)
 static inline void open_in_outer(asx_cx *cx, fixture *f, const asx_region_options *options)
 {
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &f->outer, options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, options, &f->outer), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "c", cancel_outer, f), ASX_OK);
     CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
     (void)asx_spawn(&f->inner, "b", check_once, f);

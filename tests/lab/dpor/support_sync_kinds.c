@@ -22,23 +22,24 @@ static asx_status tells(asx_cx *cx, void *arg)
     RETURN_EACH(s->steps / 3, asx_broadcast_send(&s->broadcast, &i, NULL));
 }
 
-static asx_status asks(shared *s, int me)
+static asx_status asks(asx_cx *cx, shared *s, int me)
 {
     int message;
     for (int i = 0; i < s->steps / 3; i++)
-        (void)asx_broadcast_try_recv(&s->heard[me], &message, NULL);
+        (void)asx_broadcast_try_recv(cx, &s->heard[me], &message, NULL);
     return ASX_OK;
 }
 
-static asx_status asks_0(asx_cx *cx, void *arg) { (void)cx; return asks(arg, 0); }
-static asx_status asks_1(asx_cx *cx, void *arg) { (void)cx; return asks(arg, 1); }
+static asx_status asks_0(asx_cx *cx, void *arg) { return asks(cx, arg, 0); }
+static asx_status asks_1(asx_cx *cx, void *arg) { return asks(cx, arg, 1); }
 
 static void broadcast(asx_cx *cx, const int *steps, asx_task_fn a, asx_task_fn b, asx_task_fn c)
 {
     asx_region r;
     shared s;
     begin(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_broadcast_create(&r, "news", sizeof(int), (size_t)s.steps,
+    asx_lab_check(cx, asx_broadcast_create(&r, sizeof(int), (size_t)s.steps,
+                                           &(asx_broadcast_options){ .name = "news" },
                                            &s.broadcast) == ASX_OK);
     for (int i = 0; i < 2; i++)
         asx_lab_check(cx, asx_broadcast_subscribe(&s.broadcast, &s.heard[i]) == ASX_OK);
@@ -59,7 +60,7 @@ static asx_status takes(asx_cx *cx, void *arg)
 {
     shared *s = arg;
     int message;
-    RETURN_EACH(s->steps / 4, asx_mpmc_recv(&s->any_rx, cx, &message));
+    RETURN_EACH(s->steps / 4, asx_mpmc_recv(cx, &s->any_rx, &message));
 }
 
 static void kind_looks(asx_cx *cx, void *arg)
@@ -92,7 +93,7 @@ static asx_status reserves(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     for (int i = 0; i < s->steps / 6 && st >= 0; i++) {
         asx_send_permit permit;
-        st = asx_channel_reserve(&s->tx, cx, &permit);
+        st = asx_channel_reserve(cx, &s->tx, &permit);
         if (st >= 0)
             st = i % 2 != 0 ? asx_send_permit_abort(&permit) : asx_send_permit_send(&permit, &i);
     }
@@ -112,7 +113,7 @@ static asx_status acks(asx_cx *cx, void *arg)
     int message;
     for (int i = 0; i < s->steps / 4 * 2 && st >= 0; i++) {
         asx_ack ack;
-        st = asx_channel_recv_with_ack(&s->rx, cx, &message, &ack);
+        st = asx_channel_recv_with_ack(cx, &s->rx, &message, &ack);
         if (st >= 0)
             st = asx_ack_commit(&ack);
     }
@@ -129,7 +130,7 @@ static asx_status evicts(asx_cx *cx, void *arg)
 {
     shared *s = arg;
     bool did;
-    RETURN_EACH(s->steps / 3, asx_channel_send_evict_oldest(&s->tx, cx, &i, NULL, &did));
+    RETURN_EACH(s->steps / 3, asx_channel_send_evict_oldest(cx, &s->tx, &i, NULL, &did));
 }
 
 static void kind_evicts(asx_cx *cx, void *arg)
@@ -140,7 +141,7 @@ static void kind_evicts(asx_cx *cx, void *arg)
 static asx_status swaps(asx_cx *cx, void *arg)
 {
     shared *s = arg;
-    asx_status st = asx_channel_send(&s->tx, cx, &s->steps);
+    asx_status st = asx_channel_send(cx, &s->tx, &s->steps);
     for (int i = 0; i < s->steps / 3; i++)
         (void)asx_lab_cas(cx, &cells[i % 2], i / 2, i / 2 + 1);
     return st;
@@ -156,7 +157,7 @@ static asx_status reads(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     for (int i = 0; i < s->steps / 6 && st >= 0; i++) {
         asx_rwlock_guard guard;
-        st = asx_rwlock_read(&s->rwlock, cx, &guard);
+        st = asx_rwlock_read(cx, &s->rwlock, &guard);
         if (st >= 0)
             st = asx_rwlock_unlock(&guard);
     }
@@ -169,7 +170,7 @@ static asx_status writes(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     for (int i = 0; i < s->steps / 6 && st >= 0; i++) {
         asx_rwlock_guard guard;
-        st = asx_rwlock_write(&s->rwlock, cx, &guard);
+        st = asx_rwlock_write(cx, &s->rwlock, &guard);
         if (st >= 0)
             st = asx_rwlock_unlock(&guard);
     }
@@ -181,7 +182,7 @@ static asx_status tries_to_read(asx_cx *cx, void *arg)
     shared *s = arg;
     for (int i = 0; i < s->steps / 3; i++) {
         asx_rwlock_guard guard;
-        if (asx_rwlock_try_read(&s->rwlock, cx, &guard) == ASX_OK)
+        if (asx_rwlock_try_read(cx, &s->rwlock, &guard) == ASX_OK)
             (void)asx_rwlock_unlock(&guard);
     }
     return ASX_OK;
@@ -192,7 +193,8 @@ static void rwlock(asx_cx *cx, const int *steps, asx_task_fn a, asx_task_fn b, a
     asx_region r;
     shared s;
     begin(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_rwlock_create(&r, "rwlock", &s.rwlock) == ASX_OK);
+    asx_lab_check(cx, asx_rwlock_create(&r, &(asx_rwlock_options){ .name = "rwlock" },
+                                        &s.rwlock) == ASX_OK);
     run(cx, &r, &s, a, b, c);
 }
 
@@ -216,7 +218,7 @@ static asx_status pings(asx_cx *cx, void *arg)
     for (int i = 0; i < s->steps / 3 && st >= 0; i++) {
         st = asx_notify_one(&s->notify);
         if (st >= 0)
-            st = asx_notify_wait(&s->notify, cx);
+            st = asx_notify_wait(cx, &s->notify);
     }
     return st < 0 ? st : asx_notify_one(&s->notify);
 }
@@ -226,7 +228,8 @@ static void kind_pings(asx_cx *cx, void *arg)
     asx_region r;
     shared s;
     begin(cx, &s, arg, &r);
-    asx_lab_check(cx, asx_notify_create(&r, "notify", &s.notify) == ASX_OK);
+    asx_lab_check(cx, asx_notify_create(&r, &(asx_notify_options){ .name = "notify" },
+                                        &s.notify) == ASX_OK);
     run(cx, &r, &s, pings, pings, notifies);
 }
 
@@ -236,7 +239,7 @@ static asx_status fills(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     for (int i = 0; i < s->steps / 8 && st >= 0; i++) {
         asx_mutex_guard guard;
-        st = asx_mutex_lock(&s->mutex, cx, &guard);
+        st = asx_mutex_lock(cx, &s->mutex, &guard);
         if (st < 0)
             break;
         s->ready++;
@@ -253,11 +256,11 @@ static asx_status empties(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     for (int i = 0; i < s->steps / 8 * 2 && st >= 0; i++) {
         asx_mutex_guard guard;
-        st = asx_mutex_lock(&s->mutex, cx, &guard);
+        st = asx_mutex_lock(cx, &s->mutex, &guard);
         if (st < 0)
             break;
         while (s->ready == 0 && st >= 0)
-            st = asx_condition_wait(&s->condition, cx, &guard);
+            st = asx_condition_wait(cx, &s->condition, &guard);
         s->ready--;
         asx_status unlocked = asx_mutex_unlock(&guard);
         st = st < 0 ? st : unlocked;
@@ -270,8 +273,10 @@ static void kind_conditions(asx_cx *cx, void *arg)
     asx_region r;
     shared s;
     begin(cx, &s, arg, &r);
-    asx_lab_check(cx, asx_mutex_create(&r, "mutex", &s.mutex) == ASX_OK);
-    asx_lab_check(cx, asx_condition_create(&r, "condition", &s.condition) == ASX_OK);
+    asx_lab_check(cx, asx_mutex_create(&r, &(asx_mutex_options){ .name = "mutex" },
+                                       &s.mutex) == ASX_OK);
+    asx_lab_check(cx, asx_condition_create(&r, &(asx_condition_options){ .name = "condition" },
+                                           &s.condition) == ASX_OK);
     run(cx, &r, &s, fills, fills, empties);
 }
 
@@ -292,7 +297,7 @@ static asx_status watches(asx_cx *cx, void *arg)
     shared *s = arg;
     uint64_t seen = 0;
     int value;
-    while (asx_watch_changed(&s->watch, cx, &seen, &value) >= 0)
+    while (asx_watch_changed(cx, &s->watch, &seen, &value) >= 0)
         (void)asx_lab_load(cx, &cells[0]);
     for (int i = 0; i < s->steps / 3; i++)
         (void)asx_watch_get(&s->watch, &value, NULL);
@@ -305,7 +310,9 @@ static void kind_watches(asx_cx *cx, void *arg)
     shared s;
     int first = 0;
     begin(cx, &s, arg, &r);
-    asx_lab_check(cx, asx_watch_create(&r, "watch", sizeof(int), &first, &s.watch) == ASX_OK);
+    asx_lab_check(cx, asx_watch_create(&r, sizeof(int), &first,
+                                       &(asx_watch_options){ .name = "watch" },
+                                       &s.watch) == ASX_OK);
     run(cx, &r, &s, sets, watches, watches);
 }
 
@@ -321,7 +328,7 @@ static asx_status is_shot(asx_cx *cx, shared *s, int from)
     asx_status st = ASX_OK;
     int value;
     for (int i = from; i < s->steps / 2 && st >= 0; i += 2) {
-        st = asx_oneshot_recv(&shot_rx[i], cx, &value);
+        st = asx_oneshot_recv(cx, &shot_rx[i], &value);
         (void)asx_lab_fetch_add(cx, &cells[0], 1);
     }
     return st;
@@ -349,7 +356,7 @@ static asx_status opens(asx_cx *cx, void *arg)
     asx_status st = ASX_OK;
     for (int i = 0; i < s->steps / 3 && st >= 0; i++) {
         asx_region r;
-        st = asx_region_open(cx, &r, NULL);
+        st = asx_region_open(cx, NULL, &r);
         if (st < 0)
             break;
         (void)asx_lab_fetch_add(cx, &cells[0], 1);

@@ -64,10 +64,10 @@ static asx_status spawns(asx_cx *cx, void *arg)
 {
     const shared *s = arg;
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     for (int i = 0; i < s->steps / 2 && st >= 0; i++) {
         asx_join_result result;
-        st = asx_spawn_task(&r, NULL, adds, &parts[i], &tasks[i]);
+        st = asx_spawn_task(&r, adds, &parts[i], NULL, &tasks[i]);
         if (st >= 0)
             st = asx_join(cx, &tasks[i], &result);
     }
@@ -83,9 +83,9 @@ static asx_status spawns_all(asx_cx *cx, void *arg)
 {
     const shared *s = arg;
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     for (int i = 0; i < s->steps / 2 && st >= 0; i++)
-        st = asx_spawn_task(&r, NULL, adds, &parts[i], &tasks[i]);
+        st = asx_spawn_task(&r, adds, &parts[i], NULL, &tasks[i]);
     for (int i = 0; i < s->steps / 2 && st >= 0; i++) {
         asx_join_result result;
         st = asx_join(cx, &tasks[i], &result);
@@ -106,9 +106,9 @@ static asx_status nests(asx_cx *cx, void *arg)
     (void)asx_lab_fetch_add(cx, &cells[p->number % CELLS], 1);
     if (p->number + 1 >= p->of->steps / 2)
         return ASX_OK;
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     if (st >= 0)
-        st = asx_spawn_task(&r, NULL, nests, p + 1, &tasks[p->number]);
+        st = asx_spawn_task(&r, nests, p + 1, NULL, &tasks[p->number]);
     if (st >= 0)
         st = asx_join(cx, &tasks[p->number], &result);
     return st < 0 ? st : asx_region_close(&r, ASX_OK);
@@ -195,7 +195,7 @@ static void kind_time_outs(asx_cx *cx, void *arg)
     asx_region r;
     shared s;
     begin_parts(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), (uint32_t)*steps, &s.tx, &s.rx) ==
+    asx_lab_check(cx, asx_channel_create(&r, sizeof(int), (uint32_t)*steps, NULL, &s.tx, &s.rx) ==
                           ASX_OK);
     run_pair(cx, &r, &s, sends, waits_a_bit);
 }
@@ -216,7 +216,7 @@ static asx_status spawns_sleepers(asx_cx *cx, void *arg)
 {
     const shared *s = arg;
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     for (int i = 0; i < s->steps / 2 && st >= 0; i++)
         st = asx_spawn(&r, NULL, sleeps, &parts[i]);
     return st < 0 ? st : asx_region_close(&r, ASX_OK);
@@ -232,7 +232,7 @@ static void kind_sleepers(asx_cx *cx, void *arg)
 /* What is started after that is refused. */
 static asx_status spawns_in(asx_cx *cx, shared *s, uint64_t timeout_ns, asx_region *region)
 {
-    asx_status st = asx_region_open(cx, region, &(asx_region_options){ .timeout_ns = timeout_ns });
+    asx_status st = asx_region_open(cx, &(asx_region_options){ .timeout_ns = timeout_ns }, region);
     if (st < 0)
         return st;
     asx_lab_store(cx, &s->ready, 1);
@@ -283,7 +283,7 @@ enum { MORE = 8 }; /* for those that come too late, and wait in vain */
 static asx_status waits(asx_cx *cx, void *arg)
 {
     const shared *s = arg;
-    return asx_notify_wait(&s->notify, cx);
+    return asx_notify_wait(cx, &s->notify);
 }
 
 static asx_status notifies_all(asx_cx *cx, void *arg)
@@ -329,7 +329,7 @@ static asx_barrier barrier;
 static asx_status meets(asx_cx *cx, void *arg)
 {
     (void)arg;
-    return asx_barrier_wait(&barrier, cx, NULL);
+    return asx_barrier_wait(cx, &barrier, NULL);
 }
 
 static void kind_meets(asx_cx *cx, void *arg)
@@ -339,7 +339,7 @@ static void kind_meets(asx_cx *cx, void *arg)
     asx_region r;
     shared s;
     begin(cx, &s, steps, &r);
-    asx_lab_check(cx, asx_barrier_create(&r, NULL, (uint32_t)parties, &barrier) == ASX_OK);
+    asx_lab_check(cx, asx_barrier_create(&r, (uint32_t)parties, NULL, &barrier) == ASX_OK);
     for (int i = 0; i < parties; i++)
         asx_lab_check(cx, asx_spawn(&r, NULL, meets, &s) == ASX_OK);
     asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_OK);

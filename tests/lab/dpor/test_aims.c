@@ -208,8 +208,8 @@ static uint64_t classes_at_any_time(asx_lab_fn fn, fixture *f)
 
 static asx_status open_timed(asx_cx *cx, asx_region *ret)
 {
-    return asx_region_open(cx, ret, &(asx_region_options){ .policy = ASX_POLICY_COLLECT,
-                                                           .timeout_ns = ASX_MS });
+    return asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT,
+                                                           .timeout_ns = ASX_MS }, ret);
 }
 
 static asx_budget until_soon(const asx_cx *cx)
@@ -232,7 +232,7 @@ static void region_with_a_budget(asx_cx *cx, void *arg)
     fixture *f = arg;
     asx_budget budget = until_soon(cx);
     asx_region_options options = { .policy = ASX_POLICY_COLLECT, .budget = &budget };
-    CHECK_STATUS(asx_region_open(cx, &f->home, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &f->home), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "b", check_why, f), ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
 }
@@ -251,7 +251,7 @@ static void task_with_a_budget(asx_cx *cx, void *arg)
     asx_budget budget = until_soon(cx);
     asx_spawn_options options = { .budget = &budget };
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&f->home, &options, f->owner, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, f->owner, f, &options, &f->task[0]), ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
 }
 
@@ -391,7 +391,7 @@ static void late_region(asx_cx *cx, void *arg)
     asx_budget budget = until_before(cx);
     asx_region_options options = { .policy = ASX_POLICY_COLLECT, .budget = &budget };
     f->x = 0;
-    CHECK_STATUS(asx_region_open(cx, &f->home, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &f->home), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "a", sleep_until_told, f), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "b", check_once, f), ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
@@ -404,7 +404,7 @@ static void late_task(asx_cx *cx, void *arg)
     asx_spawn_options options = { .budget = &budget };
     f->x = 0;
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&f->home, &options, sleep_until_told, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, sleep_until_told, f, &options, &f->task[0]), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "b", check_once, f), ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
 }
@@ -428,7 +428,7 @@ static void late_clean_up(asx_cx *cx, void *arg)
     asx_budget budget = until_soon(cx);
     asx_region_options options = { .policy = ASX_POLICY_COLLECT, .budget = &budget };
     f->x = 0;
-    CHECK_STATUS(asx_region_open(cx, &f->home, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &f->home), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "a", clean_up_with_a_region, f), ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);
 }
@@ -474,7 +474,7 @@ static asx_status panic_in_scope(asx_cx *cx, void *arg)
 static void beside_b(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
-    CHECK_STATUS(asx_region_open(cx, &f->home, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &f->home), ASX_OK);
     start(f, 0, f->owner);
     start(f, 1, check_once);
     (void)asx_region_close(&f->home, ASX_OK);
@@ -505,7 +505,7 @@ static asx_status panic_locked(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
     (void)arg;
-    (void)asx_mutex_lock(&mutex, cx, &guard);
+    (void)asx_mutex_lock(cx, &mutex, &guard);
     asx_panic(cx, "enough");
 }
 
@@ -513,7 +513,7 @@ static asx_status lock_it(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
     (void)arg;
-    asx_status st = asx_mutex_lock(&mutex, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, &mutex, &guard);
     poisoned += st == ASX_E_POISONED;
     return st == ASX_OK ? asx_mutex_unlock(&guard) : ASX_OK;
 }
@@ -522,7 +522,7 @@ static void locked(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&f->home, "m", &mutex), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&f->home, &(asx_mutex_options){ .name = "m" }, &mutex), ASX_OK);
     start(f, 0, panic_locked);
     start(f, 1, lock_it);
     (void)asx_region_close(&f->home, ASX_OK);

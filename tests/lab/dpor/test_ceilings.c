@@ -20,7 +20,7 @@ static void in_two_tasks(asx_cx *cx, asx_task_fn fn)
     asx_region r;
     asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
     the.refused = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, &collect), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &collect, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", fn, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", fn, NULL), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);
@@ -32,10 +32,10 @@ static void in_room_for_one(asx_cx *cx, asx_task_fn fn)
     asx_region_options one = { .regions_max = 1, .obligations_max = 1,
                                .policy = ASX_POLICY_COLLECT };
     asx_region_options any = { .policy = ASX_POLICY_COLLECT };
-    CHECK_STATUS(asx_region_open(cx, &the.home, &any), ASX_OK);
-    CHECK_STATUS(asx_region_open_in(cx, &the.home, &the.limited, &one), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &any, &the.home), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &the.home, &one, &the.limited), ASX_OK);
     asx_region inner;
-    CHECK_STATUS(asx_region_open_in(cx, &the.home, &inner, &any), ASX_OK);
+    CHECK_STATUS(asx_region_open_in(cx, &the.home, &any, &inner), ASX_OK);
     CHECK_STATUS(asx_spawn(&inner, "a", fn, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&inner, "b", fn, NULL), ASX_OK);
     the.refused = 0;
@@ -72,7 +72,7 @@ static asx_status open_there(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    if (asx_region_open_in(cx, &the.limited, &r, NULL) == ASX_OK)
+    if (asx_region_open_in(cx, &the.limited, NULL, &r) == ASX_OK)
         return asx_region_close(&r, ASX_OK);
     the.refused++;
     return ASX_OK;
@@ -92,7 +92,7 @@ ASX_TEST(regions_race_for_the_last_place)
 static asx_status open_own(asx_cx *cx, void *arg)
 {
     asx_region r;
-    if (asx_region_open(cx, &r, NULL) == ASX_OK) {
+    if (asx_region_open(cx, NULL, &r) == ASX_OK) {
         if (arg != NULL)
             (void)asx_defer(&r, nothing, NULL);
         return asx_region_close(&r, ASX_OK);
@@ -107,7 +107,7 @@ static void own_regions(asx_cx *cx, void *arg)
     asx_region_options one = { .regions_max = 1, .policy = ASX_POLICY_COLLECT };
     asx_region r;
     the.refused = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, &one), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &one, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", open_own, arg), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", open_own, arg), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);
@@ -136,7 +136,7 @@ static asx_status settle(asx_cx *cx, void *arg)
 static void settled_twice(asx_cx *cx, void *arg)
 {
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &the.home, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &the.home), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&the.home, ASX_OBLIGATION_KIND_PLAIN, &the.obligation),
                  ASX_OK);
     in_two_tasks(cx, settle);
@@ -168,8 +168,8 @@ static void leaks_if_told(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     memset(&the, 0, sizeof the);
-    CHECK_STATUS(asx_region_open(cx, &the.home, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &the.home), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", tell, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", reserve_if_told, &the.home), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);
@@ -192,7 +192,7 @@ static asx_status hand_over(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     asx_region_options quiet = { .leak = ASX_LEAK_REPORT };
-    CHECK_STATUS(asx_region_open(cx, &r, &quiet), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &quiet, &r), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, &the.obligation), ASX_OK);
     asx_lab_store(cx, &the.told, 1);
     (void)asx_region_close(&r, ASX_OK);
@@ -212,7 +212,7 @@ static void settled_elsewhere(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     memset(&the, 0, sizeof the);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "owner", hand_over, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "other", settle_if_told, NULL), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);

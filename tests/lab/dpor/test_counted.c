@@ -61,27 +61,27 @@ static asx_status channel_op(asx_cx *cx, world *w, hand *h, char op)
     int message = 1;
     switch (op) {
     case 's':
-        return asx_channel_send(&w->tx, cx, &message);
+        return asx_channel_send(cx, &w->tx, &message);
     case 'r':
-        return asx_channel_recv(&w->rx, cx, &message);
+        return asx_channel_recv(cx, &w->rx, &message);
     case 't':
-        return asx_channel_try_send(&w->tx, cx, &message);
+        return asx_channel_try_send(cx, &w->tx, &message);
     case 'p':
-        return asx_channel_try_recv(&w->rx, &message);
+        return asx_channel_try_recv(cx, &w->rx, &message);
     case 'R':
-        return asx_channel_reserve(&w->tx, cx, &h->permit);
+        return asx_channel_reserve(cx, &w->tx, &h->permit);
     case 'P':
         return asx_send_permit_send(&h->permit, &message);
     case 'A':
         return asx_send_permit_abort(&h->permit);
     case 'S':
-        return asx_mpmc_send(&w->many_tx, cx, &message);
+        return asx_mpmc_send(cx, &w->many_tx, &message);
     case 'V':
-        return asx_mpmc_recv(&w->many_rx, cx, &message);
+        return asx_mpmc_recv(cx, &w->many_rx, &message);
     case 'T':
-        return asx_mpmc_try_send(&w->many_tx, cx, &message);
+        return asx_mpmc_try_send(cx, &w->many_tx, &message);
     case 'W':
-        return asx_mpmc_try_recv(&w->many_rx, cx, &message);
+        return asx_mpmc_try_recv(cx, &w->many_rx, &message);
     default:
         return asx_mpmc_close(&w->many_tx);
     }
@@ -93,19 +93,19 @@ static asx_status lock_op(asx_cx *cx, world *w, hand *h, char op)
     asx_status st;
     switch (op) {
     case 'l':
-        return asx_mutex_lock(&w->mutex, cx, &h->guard);
+        return asx_mutex_lock(cx, &w->mutex, &h->guard);
     case 'u':
         return asx_mutex_unlock(&h->guard);
     case 'k':
-        st = asx_mutex_try_lock(&w->mutex, cx, &h->guard);
+        st = asx_mutex_try_lock(cx, &w->mutex, &h->guard);
         return st < 0 ? st : asx_mutex_unlock(&h->guard);
     case 'a':
-        return asx_semaphore_acquire(&w->semaphore, cx, 1, &h->unit);
+        return asx_semaphore_acquire(cx, &w->semaphore, 1, &h->unit);
     case 'e':
         return asx_semaphore_release(&h->unit);
     default:
-        st = op == 'd' ? asx_rwlock_read(&w->rwlock, cx, &guard)
-                       : asx_rwlock_write(&w->rwlock, cx, &guard);
+        st = op == 'd' ? asx_rwlock_read(cx, &w->rwlock, &guard)
+                       : asx_rwlock_write(cx, &w->rwlock, &guard);
         return st < 0 ? st : asx_rwlock_unlock(&guard);
     }
 }
@@ -169,23 +169,24 @@ static void run(asx_cx *cx, void *arg)
     int message = 0;
     memset(w, 0, sizeof *w);
     w->c = c;
-    CHECK_STATUS(asx_region_open(cx, &w->region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &w->region), ASX_OK);
     const asx_region *r = &w->region;
     size_t capacity = c->capacity != 0 ? (size_t)c->capacity : 1;
-    CHECK_STATUS(asx_channel_create(r, sizeof(int), capacity, &w->tx, &w->rx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_create(r, sizeof(int), (size_t)c->many, &w->many_tx, &w->many_rx),
+    CHECK_STATUS(asx_channel_create(r, sizeof(int), capacity, NULL, &w->tx, &w->rx), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(r, sizeof(int), (size_t)c->many, NULL, &w->many_tx, &w->many_rx),
                  ASX_OK);
-    CHECK_STATUS(asx_mutex_create(r, "m", &w->mutex), ASX_OK);
-    CHECK_STATUS(asx_rwlock_create(r, "l", &w->rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(r, "s", c->units != 0 ? c->units : 1, &w->semaphore),
+    CHECK_STATUS(asx_mutex_create(r, &(asx_mutex_options){ .name = "m" }, &w->mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(r, &(asx_rwlock_options){ .name = "l" }, &w->rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(r, c->units != 0 ? c->units : 1,
+                                      &(asx_semaphore_options){ .name = "s" }, &w->semaphore),
                  ASX_OK);
     for (int i = 0; i < c->filled; i++)
-        CHECK_STATUS(asx_channel_try_send(&w->tx, cx, &message), ASX_OK);
+        CHECK_STATUS(asx_channel_try_send(cx, &w->tx, &message), ASX_OK);
     for (int i = 0; i < TASKS && c->task[i] != NULL; i++) {
         char *word = (char *)(uintptr_t)c->task[i];
         asx_task *handle = i == 0 ? &w->first : &w->second;
         if (i < 2)
-            CHECK_STATUS(asx_spawn_task(r, NULL, act, word, handle), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(r, act, word, NULL, handle), ASX_OK);
         else
             CHECK_STATUS(asx_spawn(r, "t", act, word), ASX_OK);
     }
@@ -397,7 +398,7 @@ static void negative(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     cell = -1;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "n", change_negative, &cell), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_EQ(cell, 0);
@@ -491,7 +492,7 @@ __attribute__((noinline)) static void run_phase(asx_cx *cx, const phases *p, int
         asx_lab_write(cx, &c->v, p->v[nth]);
     else
         c->v = p->v[nth];
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < TASKS - 1 && p->task[nth][i] != NULL; i++) {
         actors[i] = (actor){ c, *p->task[nth][i] };
         CHECK_STATUS(asx_spawn(&r, "t", act_on_cells, &actors[i]), ASX_OK);
@@ -503,7 +504,7 @@ static asx_status send_one(asx_cx *cx, void *arg)
 {
     int message = 1;
     (void)arg;
-    return asx_channel_send(&phases_tx, cx, &message);
+    return asx_channel_send(cx, &phases_tx, &message);
 }
 
 static void run_phases(asx_cx *cx, void *arg)
@@ -511,9 +512,9 @@ static void run_phases(asx_cx *cx, void *arg)
     const phases *p = arg;
     asx_channel_receiver rx;
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     if (p->wide) {
-        CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &phases_tx, &rx), ASX_OK);
+        CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &phases_tx, &rx), ASX_OK);
         CHECK_STATUS(asx_spawn(&r, "s", send_one, NULL), ASX_OK);
     }
     run_phase(cx, p, 0);
@@ -573,11 +574,11 @@ static asx_rwlock shelf;
 static asx_status reads_again(asx_cx *cx, void *arg)
 {
     asx_rwlock_guard outer, inner;
-    asx_status st = asx_rwlock_read(&shelf, cx, &outer);
+    asx_status st = asx_rwlock_read(cx, &shelf, &outer);
     (void)arg;
     if (st < 0)
         return st;
-    st = asx_rwlock_read(&shelf, cx, &inner);
+    st = asx_rwlock_read(cx, &shelf, &inner);
     asx_lab_check(cx, st == ASX_OK || st == ASX_E_WOULD_DEADLOCK);
     if (st == ASX_OK)
         st = asx_rwlock_unlock(&inner);
@@ -587,18 +588,18 @@ static asx_status reads_again(asx_cx *cx, void *arg)
 static asx_status wants_to_write_what_it_reads(asx_cx *cx, void *arg)
 {
     asx_rwlock_guard outer, inner;
-    asx_status st = asx_rwlock_read(&shelf, cx, &outer);
+    asx_status st = asx_rwlock_read(cx, &shelf, &outer);
     (void)arg;
     if (st < 0)
         return st;
-    asx_lab_check(cx, asx_rwlock_write(&shelf, cx, &inner) == ASX_E_WOULD_DEADLOCK);
+    asx_lab_check(cx, asx_rwlock_write(cx, &shelf, &inner) == ASX_E_WOULD_DEADLOCK);
     return asx_rwlock_unlock(&outer);
 }
 
 static asx_status writes_it(asx_cx *cx, void *arg)
 {
     asx_rwlock_guard guard;
-    asx_status st = asx_rwlock_write(&shelf, cx, &guard);
+    asx_status st = asx_rwlock_write(cx, &shelf, &guard);
     (void)arg;
     return st < 0 ? st : asx_rwlock_unlock(&guard);
 }
@@ -607,8 +608,8 @@ static void beside_a_writer(asx_cx *cx, void *arg)
 {
     const asx_task_fn *reader = arg;
     asx_region r;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_rwlock_create(&r, "shelf", &shelf), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&r, &(asx_rwlock_options){ .name = "shelf" }, &shelf), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "reader", *reader, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "writer", writes_it, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);

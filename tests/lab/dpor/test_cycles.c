@@ -44,7 +44,7 @@ static void explore(asx_lab_fn fn, const char *text)
     asx_explore_options options = { .stop_at_first = true, .on_failure = keep };
     asx_explore_result result;
     told[0] = '\0';
-    CHECK_STATUS(asx_explore(&options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_STR_EQ(told, text);
 }
@@ -64,7 +64,7 @@ static void run(asx_lab_fn fn, const char *text)
     program = fn;
     for (uint64_t seed = 0; seed < 100 && result.status != ASX_E_DEADLOCK; seed++) {
         asx_lab_options options = { .seed = seed };
-        CHECK_STATUS(asx_lab_run(&options, runs, NULL, &result), ASX_OK);
+        CHECK_STATUS(asx_lab_run(runs, NULL, &options, &result), ASX_OK);
     }
     CHECK_STATUS(result.status, ASX_E_DEADLOCK);
     CHECK_STR_EQ(result.complaint.text, text);
@@ -73,20 +73,22 @@ static void run(asx_lab_fn fn, const char *text)
 static void begin(asx_cx *cx, const asx_region_options *options)
 {
     asx_region *r = &all.region;
-    CHECK_STATUS(asx_region_open(cx, r, options), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(r, "m", &all.mutex), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(r, "s", &all.second), ASX_OK);
-    CHECK_STATUS(asx_rwlock_create(r, "rw", &all.rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(r, "sem", 2, &all.semaphore), ASX_OK);
-    CHECK_STATUS(asx_condition_create(r, "c", &all.condition), ASX_OK);
-    CHECK_STATUS(asx_once_create(r, "once", &all.once), ASX_OK);
-    CHECK_STATUS(asx_notify_create(r, "n", &all.notify), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, options, r), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(r, &(asx_mutex_options){ .name = "m" }, &all.mutex), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(r, &(asx_mutex_options){ .name = "s" }, &all.second), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(r, &(asx_rwlock_options){ .name = "rw" }, &all.rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(r, 2, &(asx_semaphore_options){ .name = "sem" },
+                                      &all.semaphore), ASX_OK);
+    CHECK_STATUS(asx_condition_create(r, &(asx_condition_options){ .name = "c" },
+                                      &all.condition), ASX_OK);
+    CHECK_STATUS(asx_once_create(r, &(asx_once_options){ .name = "once" }, &all.once), ASX_OK);
+    CHECK_STATUS(asx_notify_create(r, &(asx_notify_options){ .name = "n" }, &all.notify), ASX_OK);
 }
 
 static void start(int which, const char *name, asx_task_fn fn)
 {
     asx_spawn_options options = { .name = name };
-    CHECK_STATUS(asx_spawn_task(&all.region, &options, fn, NULL, &all.tasks[which]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&all.region, fn, NULL, &options, &all.tasks[which]), ASX_OK);
 }
 
 static void finish(void)
@@ -97,7 +99,7 @@ static void finish(void)
 static asx_status locks(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
-    asx_status st = asx_mutex_lock(&all.mutex, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, &all.mutex, &guard);
     (void)arg;
     return st < 0 ? ASX_OK : asx_mutex_unlock(&guard);
 }
@@ -109,7 +111,7 @@ static void joins_under_lock(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     (void)arg;
     begin(cx, NULL);
-    CHECK_STATUS(asx_mutex_lock(&all.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &all.mutex, &guard), ASX_OK);
     start(0, "a", locks);
     (void)asx_join(cx, &all.tasks[0], NULL);
     (void)asx_mutex_unlock(&guard);
@@ -130,7 +132,7 @@ static void closes_under_lock(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     (void)arg;
     begin(cx, NULL);
-    CHECK_STATUS(asx_mutex_lock(&all.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &all.mutex, &guard), ASX_OK);
     start(0, "a", locks);
     finish();
 }
@@ -155,7 +157,7 @@ static void keep_all(void *ctx, const asx_explore_failure *failure)
 static asx_status waits_in_vain(asx_cx *cx, void *arg)
 {
     (void)arg;
-    (void)asx_notify_wait(&all.notify, cx);
+    (void)asx_notify_wait(cx, &all.notify);
     return ASX_OK;
 }
 
@@ -174,7 +176,7 @@ ASX_TEST(who_waits_for_ends_is_told_with_its_line_and_not_with_everybody)
     asx_explore_options options = { .stop_at_first = true, .on_failure = keep_all };
     asx_explore_result result;
     char words[160];
-    CHECK_STATUS(asx_explore(&options, only_closes, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(only_closes, NULL, &options, &result), ASX_OK);
     (void)snprintf(words, sizeof words,
                    "; 0 test waits to close a region with 1 w, 2 w, 3 w, 4 w and 2 more in it "
                    "(test_cycles.c:%d)", all.line);
@@ -195,7 +197,7 @@ static void closes_in_turn(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     (void)arg;
     begin(cx, NULL);
-    CHECK_STATUS(asx_mutex_lock(&all.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &all.mutex, &guard), ASX_OK);
     start(0, "a", starts_another);
     (void)asx_join(cx, &all.tasks[0], NULL);
     finish();
@@ -213,7 +215,7 @@ static asx_status opens_and_closes(asx_cx *cx, void *arg)
 {
     asx_region inner;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &inner), ASX_OK);
     CHECK_STATUS(asx_spawn(&inner, "b", locks, NULL), ASX_OK);
     return asx_region_close(&inner, ASX_OK);
 }
@@ -223,7 +225,7 @@ static void closes_around(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     (void)arg;
     begin(cx, NULL);
-    CHECK_STATUS(asx_mutex_lock(&all.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &all.mutex, &guard), ASX_OK);
     start(0, "a", opens_and_closes);
     finish();
 }
@@ -279,7 +281,7 @@ static void races_under_lock(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     (void)arg;
     begin(cx, NULL);
-    CHECK_STATUS(asx_mutex_lock(&all.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &all.mutex, &guard), ASX_OK);
     (void)asx_race(cx, branches, 2, NULL, NULL);
     (void)asx_mutex_unlock(&guard);
     finish();
@@ -301,7 +303,7 @@ static void starts_under_lock(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     (void)arg;
     begin(cx, &options);
-    CHECK_STATUS(asx_mutex_lock(&all.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &all.mutex, &guard), ASX_OK);
     start(0, "a", locks);
     (void)asx_spawn(&all.region, "b", locks, NULL);
     (void)asx_mutex_unlock(&guard);
@@ -332,10 +334,10 @@ static void two(asx_cx *cx, asx_task_fn a, asx_task_fn b)
 static asx_status lock_both(asx_cx *cx, const asx_mutex *first, const asx_mutex *last)
 {
     asx_mutex_guard guards[2];
-    if (asx_mutex_lock(first, cx, &guards[0]) < 0)
+    if (asx_mutex_lock(cx, first, &guards[0]) < 0)
         return ASX_OK;
     (void)asx_yield(cx);
-    if (asx_mutex_lock(last, cx, &guards[1]) >= 0)
+    if (asx_mutex_lock(cx, last, &guards[1]) >= 0)
         (void)asx_mutex_unlock(&guards[1]);
     return asx_mutex_unlock(&guards[0]);
 }
@@ -374,9 +376,9 @@ static asx_status waits_for_condition(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
     (void)arg;
-    if (asx_mutex_lock(&all.mutex, cx, &guard) < 0)
+    if (asx_mutex_lock(cx, &all.mutex, &guard) < 0)
         return ASX_OK;
-    (void)asx_condition_wait(&all.condition, cx, &guard);
+    (void)asx_condition_wait(cx, &all.condition, &guard);
     return asx_mutex_unlock(&guard);
 }
 
@@ -386,9 +388,9 @@ static asx_status locks_for_ever(asx_cx *cx, void *arg)
     (void)arg;
     for (int i = 0; i < 3; i++)
         (void)asx_yield(cx);
-    if (asx_mutex_lock(&all.mutex, cx, &guard) < 0)
+    if (asx_mutex_lock(cx, &all.mutex, &guard) < 0)
         return ASX_OK;
-    (void)asx_mutex_lock(&all.second, cx, &(asx_mutex_guard){ 0 });
+    (void)asx_mutex_lock(cx, &all.second, &(asx_mutex_guard){ 0 });
     return asx_mutex_unlock(&guard);
 }
 
@@ -397,7 +399,7 @@ static void condition_and_lock(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     (void)arg;
     begin(cx, NULL);
-    CHECK_STATUS(asx_mutex_lock(&all.second, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &all.second, &guard), ASX_OK);
     start(0, "a", waits_for_condition);
     start(1, "b", locks_for_ever);
     finish();
@@ -414,10 +416,10 @@ static asx_status takes_two(asx_cx *cx, void *arg)
 {
     asx_semaphore_permit permits[2];
     (void)arg;
-    if (asx_semaphore_acquire(&all.semaphore, cx, 1, &permits[0]) < 0)
+    if (asx_semaphore_acquire(cx, &all.semaphore, 1, &permits[0]) < 0)
         return ASX_OK;
     (void)asx_yield(cx);
-    if (asx_semaphore_acquire(&all.semaphore, cx, 1, &permits[1]) >= 0)
+    if (asx_semaphore_acquire(cx, &all.semaphore, 1, &permits[1]) >= 0)
         (void)asx_semaphore_release(&permits[1]);
     return asx_semaphore_release(&permits[0]);
 }
@@ -434,8 +436,8 @@ static void takes_three(asx_cx *cx, void *arg)
     asx_semaphore_permit permits[2];
     (void)arg;
     begin(cx, NULL);
-    CHECK_STATUS(asx_semaphore_acquire(&all.semaphore, cx, 2, &permits[0]), ASX_OK);
-    (void)asx_semaphore_acquire(&all.semaphore, cx, 1, &permits[1]);
+    CHECK_STATUS(asx_semaphore_acquire(cx, &all.semaphore, 2, &permits[0]), ASX_OK);
+    (void)asx_semaphore_acquire(cx, &all.semaphore, 1, &permits[1]);
     finish();
 }
 
@@ -458,13 +460,13 @@ static asx_status writes(asx_cx *cx, void *arg)
 {
     asx_rwlock_guard guard;
     (void)arg;
-    return asx_rwlock_write(&all.rwlock, cx, &guard) < 0 ? ASX_OK : asx_rwlock_unlock(&guard);
+    return asx_rwlock_write(cx, &all.rwlock, &guard) < 0 ? ASX_OK : asx_rwlock_unlock(&guard);
 }
 
 static asx_status reads_and_locks(asx_cx *cx, void *arg)
 {
     asx_rwlock_guard guard;
-    if (asx_rwlock_read(&all.rwlock, cx, &guard) < 0)
+    if (asx_rwlock_read(cx, &all.rwlock, &guard) < 0)
         return ASX_OK;
     (void)asx_yield(cx);
     (void)locks(cx, arg);
@@ -476,10 +478,10 @@ static asx_status locks_and_reads(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     asx_rwlock_guard reads;
     (void)arg;
-    if (asx_mutex_lock(&all.mutex, cx, &guard) < 0)
+    if (asx_mutex_lock(cx, &all.mutex, &guard) < 0)
         return ASX_OK;
     (void)asx_yield(cx);
-    if (asx_rwlock_read(&all.rwlock, cx, &reads) >= 0)
+    if (asx_rwlock_read(cx, &all.rwlock, &reads) >= 0)
         (void)asx_rwlock_unlock(&reads);
     return asx_mutex_unlock(&guard);
 }
@@ -515,8 +517,8 @@ static void writes_under_lock(asx_cx *cx, void *arg)
     asx_rwlock_guard reads;
     (void)arg;
     begin(cx, NULL);
-    CHECK_STATUS(asx_rwlock_read(&all.rwlock, cx, &reads), ASX_OK);
-    CHECK_STATUS(asx_mutex_lock(&all.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_rwlock_read(cx, &all.rwlock, &reads), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &all.mutex, &guard), ASX_OK);
     start(0, "a", reads_and_locks);
     start(1, "b", reads_and_locks);
     (void)asx_yield(cx);
@@ -538,16 +540,16 @@ ASX_TEST(a_writer_waits_for_all_who_read)
 
 static asx_status calls_and_locks(asx_cx *cx, void *arg)
 {
-    return asx_once_call(&all.once, cx, locks, arg);
+    return asx_once_call(cx, &all.once, locks, arg);
 }
 
 static asx_status locks_and_calls(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
-    if (asx_mutex_lock(&all.mutex, cx, &guard) < 0)
+    if (asx_mutex_lock(cx, &all.mutex, &guard) < 0)
         return ASX_OK;
     (void)asx_yield(cx);
-    (void)asx_once_call(&all.once, cx, waits_in_vain, arg);
+    (void)asx_once_call(cx, &all.once, waits_in_vain, arg);
     return asx_mutex_unlock(&guard);
 }
 

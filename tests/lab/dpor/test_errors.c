@@ -20,7 +20,7 @@ static uint64_t bugs_of(asx_lab_fn fn, uint32_t faults)
     asx_explore_options options = { .faults = faults, .on_failure = keep };
     asx_explore_result result;
     text[0] = '\0';
-    CHECK_STATUS(asx_explore(&options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK(result.complete);
     return result.totals.bugs;
@@ -47,7 +47,7 @@ static void forgets(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     start_line = __LINE__ + 1;
     CHECK_STATUS(asx_spawn(&r, "seeker", finds_nothing, NULL), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);
@@ -78,7 +78,7 @@ static asx_status leaves_open(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    return asx_region_open(cx, &r, NULL);
+    return asx_region_open(cx, NULL, &r);
 }
 
 static void collects_a_mistake(asx_cx *cx, void *arg)
@@ -86,7 +86,7 @@ static void collects_a_mistake(asx_cx *cx, void *arg)
     asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &collect), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &collect, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "forgetful", leaves_open, NULL), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);
 }
@@ -104,7 +104,7 @@ static void fails_fast(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "sleeper", sleeps, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "seeker", finds_nothing, NULL), ASX_OK);
     asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_E_NOT_FOUND);
@@ -118,8 +118,8 @@ static void joins(asx_cx *cx, void *arg)
     asx_task task;
     asx_join_result joined;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, finds_nothing, NULL, &task), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, finds_nothing, NULL, NULL, &task), ASX_OK);
     if (asx_join(cx, &task, &joined) == ASX_OK)
         asx_lab_check(cx, joined.outcome.status == ASX_E_NOT_FOUND);
     (void)asx_region_close(&r, ASX_OK);
@@ -130,7 +130,7 @@ static void collects(asx_cx *cx, void *arg)
     asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &collect), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &collect, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "seeker", finds_nothing, NULL), ASX_OK);
     asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_E_NOT_FOUND);
 }
@@ -162,7 +162,7 @@ static void starts(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    if (asx_region_open(cx, &r, NULL) < 0)
+    if (asx_region_open(cx, NULL, &r) < 0)
         return;
     (void)asx_spawn(&r, "sleeper", sleeps, NULL);
     asx_status st = asx_region_close(&r, ASX_OK);
@@ -198,6 +198,6 @@ ASX_TEST(no_more_than_so_many_errors_can_be_expected)
     asx_lab_options options = { .seed = 1 };
     asx_lab_result result;
     CHECK_EQ(bugs_of(expects_too_much, 0), 0);
-    CHECK_STATUS(asx_lab_run(&options, elsewhere, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(elsewhere, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
 }

@@ -36,7 +36,7 @@ static asx_explore_result explore(asx_lab_fn fn, void *arg, asx_explore_mode mod
 {
     asx_explore_options options = { .mode = mode };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, fn, arg, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, arg, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.redundant != 0 && mode == ASX_EXPLORE_OPTIMAL, 0);
     return result;
 }
@@ -61,7 +61,7 @@ static void body_and_child(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     x = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     asx_lab_store(cx, &x, 7); /* before the child */
     CHECK_STATUS(asx_spawn(&r, "child", store_one, &x), ASX_OK);
     asx_lab_store(cx, &x, 8); /* races with it */
@@ -80,9 +80,9 @@ static void join_one_of_two(asx_cx *cx, void *arg)
     asx_task a, b;
     (void)arg;
     x = y = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, store_one, &x, &a), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, store_one, &y, &b), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, store_one, &x, NULL, &a), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, store_one, &y, NULL, &b), ASX_OK);
     CHECK_STATUS(asx_join(cx, &a, NULL), ASX_OK);
     (void)asx_lab_load(cx, &x); /* after a */
     (void)asx_lab_load(cx, &y); /* races with b */
@@ -99,7 +99,7 @@ ASX_TEST(a_join_orders_the_joiner_after_the_joined_and_nobody_else)
 static asx_status family(asx_cx *cx, void *arg)
 {
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     if (st < 0)
         return st;
     asx_lab_store(cx, (int *)arg, 5);
@@ -113,7 +113,7 @@ static void two_families(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     x = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", family, &x), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", family, &x), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -177,7 +177,7 @@ static void perform_program(asx_cx *cx, void *arg)
     p->cells[1] = p->m.start[1];
     memset(p->locks, 0, sizeof p->locks);
     p->semaphore.units = p->m.start[4];
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (uint32_t t = 0; t < p->m.tasks; t++) {
         actors[t] = (actor){ p, t };
         CHECK_STATUS(asx_spawn(&r, "actor", act, &actors[t]), ASX_OK);
@@ -207,7 +207,7 @@ static void lost_update(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     x = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", add_two, &x), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", add_two, &x), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -219,7 +219,7 @@ ASX_TEST(a_failure_has_a_schedule_that_shows_it_again)
     seen s = { 0 };
     asx_explore_options options = { .on_failure = on_failure, .ctx = &s };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
     CHECK(result.complete);
     CHECK_EQ(result.totals.executions, 4);
     CHECK_EQ(result.totals.bugs, 2);
@@ -232,13 +232,13 @@ ASX_TEST(a_failure_has_a_schedule_that_shows_it_again)
     seen again = { 0 };
     options =
         (asx_explore_options){ .on_failure = on_failure, .ctx = &again, .schedule = s.schedule };
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.executions, 1);
     CHECK_EQ(result.totals.bugs, 1);
     CHECK_STR_EQ(again.text, s.text);
     CHECK_STR_EQ(again.schedule, s.schedule);
     options.schedule = "1 1 2 2"; /* one after the other */
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 0);
 }
 
@@ -247,10 +247,10 @@ ASX_TEST(of_all_failures_the_first_is_told_if_no_more_is_asked_for)
     seen all = { 0 }, first = { 0 };
     asx_explore_options options = { .on_failure = on_failure, .ctx = &all };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
     options.tell_first = true;
     options.ctx = &first;
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
     CHECK(result.complete);
     CHECK_EQ(result.totals.executions, 4);
     CHECK_EQ(result.totals.bugs, 2);
@@ -258,7 +258,7 @@ ASX_TEST(of_all_failures_the_first_is_told_if_no_more_is_asked_for)
     CHECK_STR_EQ(first.schedule, all.schedule);
     CHECK_STR_EQ(first.interleaving, all.interleaving);
     options.jobs = 2;
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 2);
     CHECK_EQ(first.failures, 2);
 }
@@ -274,13 +274,13 @@ ASX_TEST(a_schedule_names_tasks_of_tasks)
     seen s = { 0 };
     asx_explore_options options = { .seed = 5, .on_failure = on_failure, .ctx = &s };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, families_disagree, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(families_disagree, NULL, &options, &result), ASX_OK);
     CHECK(result.totals.bugs > 0 && result.totals.bugs < result.totals.executions);
     CHECK(strstr(s.schedule, "1.1") != NULL && strstr(s.schedule, "2.1") != NULL);
     CHECK(strstr(s.interleaving, "2.1 grandchild") != NULL);
     options.seed = 0;
     options.schedule = s.schedule;
-    CHECK_STATUS(asx_explore(&options, families_disagree, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(families_disagree, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_EQ(result.totals.bugs, 1);
 }
@@ -291,14 +291,14 @@ ASX_TEST(a_schedule_of_another_program_is_a_divergence)
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         asx_explore_options options = { .schedule = foreign[i] };
         asx_explore_result result;
-        CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+        CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
         CHECK_STATUS(result.status, ASX_E_DIVERGED);
     }
     static const char *const broken[] = { "1 x", "1.", "1.0", "1:", "1:2x", "99999999999", "-1" };
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         asx_explore_options options = { .schedule = broken[i] };
         asx_explore_result result;
-        CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_E_INVALID_ARGUMENT);
+        CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
     }
 }
 
@@ -320,7 +320,7 @@ static void crossed(asx_cx *cx, void *arg)
     (void)arg;
     memset(&left, 0, sizeof left);
     memset(&right, 0, sizeof right);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "l", left_right, &left), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "r", left_right, &right), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -331,7 +331,7 @@ ASX_TEST(a_deadlock_says_who_waits_for_whom)
     seen s = { 0 };
     asx_explore_options options = { .on_failure = on_failure, .ctx = &s };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, crossed, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(crossed, NULL, &options, &result), ASX_OK);
     CHECK(result.complete);
     CHECK_EQ(result.totals.executions, 3);
     CHECK_EQ(result.totals.deadlocks, 1);
@@ -342,7 +342,7 @@ ASX_TEST(a_deadlock_says_who_waits_for_whom)
     CHECK(strstr(s.text, "; cycle: ") != NULL);
     CHECK(strstr(s.text, "1 l -> 2 r") != NULL && strstr(s.text, "2 r -> 1 l") != NULL);
     options.stop_at_first = true;
-    CHECK_STATUS(asx_explore(&options, crossed, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(crossed, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.deadlocks, 1);
     CHECK(!result.complete || result.totals.executions == 3);
 }
@@ -353,8 +353,8 @@ static asx_status locks_both(asx_cx *cx, void *arg)
 {
     asx_mutex *first = arg;
     asx_mutex_guard a, b;
-    (void)asx_mutex_lock(first, cx, &a);
-    (void)asx_mutex_lock(first == mutexes ? &mutexes[1] : &mutexes[0], cx, &b);
+    (void)asx_mutex_lock(cx, first, &a);
+    (void)asx_mutex_lock(cx, first == mutexes ? &mutexes[1] : &mutexes[0], &b);
     (void)asx_mutex_unlock(&b);
     (void)asx_mutex_unlock(&a);
     return ASX_OK;
@@ -364,10 +364,10 @@ static void crossed_mutexes(asx_cx *cx, void *arg)
 {
     asx_region home, r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &home, NULL), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&home, "a", &mutexes[0]), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&home, "b", &mutexes[1]), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &home), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&home, &(asx_mutex_options){ .name = "a" }, &mutexes[0]), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&home, &(asx_mutex_options){ .name = "b" }, &mutexes[1]), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "l", locks_both, &mutexes[0]), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "r", locks_both, &mutexes[1]), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -379,7 +379,7 @@ ASX_TEST(a_deadlock_of_the_mutexes_of_the_runtime_says_so_too)
     seen s = { 0 };
     asx_explore_options options = { .on_failure = on_failure, .ctx = &s };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, crossed_mutexes, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(crossed_mutexes, NULL, &options, &result), ASX_OK);
     CHECK(result.complete);
     CHECK_EQ(result.totals.executions, 3);
     CHECK_EQ(result.totals.deadlocks, 1);
@@ -399,7 +399,7 @@ static void one_may_fail(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     x = 0;
-    if (asx_region_open(cx, &r, NULL) < 0)
+    if (asx_region_open(cx, NULL, &r) < 0)
         return;
     (void)asx_spawn(&r, "a", store_one, &x);
     (void)asx_spawn(&r, "b", fails, &x);
@@ -426,7 +426,7 @@ static void spins(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     x = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "spin", spin, &x), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
 }
@@ -436,7 +436,7 @@ ASX_TEST(an_execution_that_is_too_long_is_cut_off_and_said_so)
     seen s = { 0 };
     asx_explore_options options = { .steps_max = 50, .on_failure = on_failure, .ctx = &s };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, spins, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(spins, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_EQ(result.totals.too_long, 1);
     CHECK_EQ(result.totals.deadlocks, 0);
@@ -450,7 +450,7 @@ static asx_lab_mutex held;
 
 static asx_status goes_in(asx_cx *cx, const bool *own, asx_mutex_guard *guard)
 {
-    return *own ? asx_lab_mutex_lock(cx, &held) : asx_mutex_lock(&mutexes[0], cx, guard);
+    return *own ? asx_lab_mutex_lock(cx, &held) : asx_mutex_lock(cx, &mutexes[0], guard);
 }
 
 static asx_status panics_inside(asx_cx *cx, void *arg)
@@ -473,7 +473,7 @@ static void leaves_it_held(asx_cx *cx, void *arg)
 {
     asx_region r;
     memset(&held, 0, sizeof held);
-    CHECK_STATUS(asx_region_open(cx, &r, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
                  ASX_OK);
     CHECK_STATUS(asx_mutex_create(&r, NULL, &mutexes[0]), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", panics_inside, arg), ASX_OK);
@@ -492,7 +492,7 @@ ASX_TEST(what_a_failure_leaves_stuck_is_no_deadlock)
         seen s = { 0 };
         asx_explore_options options = { .mode = modes[i / 2], .on_failure = on_failure, .ctx = &s };
         asx_explore_result result;
-        CHECK_STATUS(asx_explore(&options, leaves_it_held, &own, &result), ASX_OK);
+        CHECK_STATUS(asx_explore(leaves_it_held, &own, &options, &result), ASX_OK);
         CHECK(result.complete);
         CHECK_EQ(result.totals.classes, 2);
         CHECK_EQ(result.totals.bugs, result.totals.executions);
@@ -509,7 +509,7 @@ static void waits_for_admission(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options options = { .tasks_max = 1, .admission = ASX_ADMISSION_WAIT };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", nothing, NULL), ASX_OK);
     (void)asx_spawn(&r, "b", nothing, NULL);
     (void)asx_region_close(&r, ASX_OK);
@@ -518,7 +518,7 @@ static void waits_for_admission(asx_cx *cx, void *arg)
 ASX_TEST(a_start_that_waits_for_room_is_explored)
 {
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(NULL, waits_for_admission, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(waits_for_admission, NULL, NULL, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK(result.unsupported == NULL);
     CHECK(result.complete);
@@ -537,7 +537,7 @@ static void two_starts_come_late(asx_cx *cx, void *arg)
     asx_region_options options = { .tasks_max = 1,
                                    .admission = ASX_ADMISSION_WAIT,
                                    .timeout_ns = times_out ? ASX_MS : 0 };
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     if (times_out)
         (void)asx_sleep(cx, 2 * ASX_MS);
     else
@@ -553,7 +553,7 @@ ASX_TEST(a_start_that_is_refused_takes_no_place)
         bool times_out = i != 0;
         asx_explore_result result;
         refused[0] = refused[1] = ASX_OK;
-        CHECK_STATUS(asx_explore(NULL, two_starts_come_late, &times_out, &result), ASX_OK);
+        CHECK_STATUS(asx_explore(two_starts_come_late, &times_out, NULL, &result), ASX_OK);
         CHECK_STATUS(result.status, ASX_OK);
         CHECK(result.complete);
         CHECK_EQ(result.totals.executions, 1);
@@ -570,7 +570,7 @@ static void not_the_same_twice(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     x = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", store_one, &x), ASX_OK);
     if (runs++ == 0)
         CHECK_STATUS(asx_spawn(&r, "b", store_one, &x), ASX_OK);
@@ -592,7 +592,7 @@ static void not_the_same_operations(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     x = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_spawn(&r, "a", stores_or_loads, &x), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -601,7 +601,7 @@ static void not_the_same_operations(asx_cx *cx, void *arg)
 static asx_status locks_once(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
-    CHECK_STATUS(asx_mutex_lock(arg, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, arg, &guard), ASX_OK);
     asx_mutex_unlock(&guard);
     return ASX_OK;
 }
@@ -612,7 +612,7 @@ static void not_the_same_object(asx_cx *cx, void *arg)
     asx_region r;
     asx_mutex locks[2];
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 2; i++)
         CHECK_STATUS(asx_mutex_create(&r, NULL, &locks[i]), ASX_OK);
     for (int i = 0; i < 3; i++)
@@ -627,7 +627,7 @@ static void not_the_same_cells(asx_cx *cx, void *arg)
     static int cells[3];
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_spawn(&r, "a", store_one, &cells[runs == 0 ? 0 : i]), ASX_OK);
     runs++;
@@ -639,7 +639,7 @@ static void is_noticed(asx_lab_fn fn, asx_explore_mode mode, uint32_t jobs)
     asx_explore_options options = { .mode = mode, .jobs = jobs };
     asx_explore_result result;
     runs = 0;
-    CHECK_STATUS(asx_explore(&options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_E_DIVERGED);
     CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_FAILED);
     CHECK(!result.complete);
@@ -661,9 +661,9 @@ ASX_TEST(arguments_are_looked_at)
 {
     asx_explore_options options = { .mode = (asx_explore_mode)99 };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_explore(NULL, NULL, NULL, &result), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_explore(NULL, lost_update, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(lost_update, NULL, NULL, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK(asx_explore_mode_str(ASX_EXPLORE_MODE_COUNT) == NULL);
     CHECK_STR_EQ(asx_explore_mode_str(ASX_EXPLORE_PCT), "pct");
 }
@@ -681,9 +681,9 @@ ASX_TEST(sampling_finds_the_bug_and_the_same_seed_finds_it_again)
                                         .on_failure = on_failure,
                                         .ctx = &first };
         asx_explore_result one, two;
-        CHECK_STATUS(asx_explore(&options, lost_update, NULL, &one), ASX_OK);
+        CHECK_STATUS(asx_explore(lost_update, NULL, &options, &one), ASX_OK);
         options.ctx = &second;
-        CHECK_STATUS(asx_explore(&options, lost_update, NULL, &two), ASX_OK);
+        CHECK_STATUS(asx_explore(lost_update, NULL, &options, &two), ASX_OK);
         CHECK_EQ(one.totals.bugs, 1);
         CHECK(!one.complete);
         CHECK_EQ(one.totals.executions, two.totals.executions);
@@ -702,19 +702,19 @@ ASX_TEST(limits_stop_an_exploration_before_it_is_complete)
     asx_explore_options options = { .executions_max = 2 };
     asx_explore_result result;
     uint64_t told = 0;
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.executions, 2);
     CHECK(!result.complete);
     options = (asx_explore_options){ .mode = ASX_EXPLORE_RANDOM,
                                      .executions_max = 1000000,
                                      .on_progress = stop_soon,
                                      .ctx = &told };
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.executions, told);
     options = (asx_explore_options){ .mode = ASX_EXPLORE_RANDOM,
                                      .executions_max = UINT64_MAX,
                                      .time_max_ns = 10 * ASX_MS };
-    CHECK_STATUS(asx_explore(&options, lost_update, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(lost_update, NULL, &options, &result), ASX_OK);
     CHECK(result.totals.elapsed_ns >= 10 * ASX_MS);
 }
 
@@ -733,12 +733,12 @@ ASX_TEST(slow_executions_end_soon_after_their_time)
                                     .time_max_ns = ASX_MS };
     asx_explore_result result;
     uint64_t count = 100;
-    CHECK_STATUS(asx_explore(&options, slow_in_the_end, &count, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(slow_in_the_end, &count, &options, &result), ASX_OK);
     CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_TIME);
     CHECK_EQ(result.totals.executions, 1);
     options.time_max_ns = 1500 * ASX_MS;
     count = 0;
-    CHECK_STATUS(asx_explore(&options, slow_in_the_end, &count, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(slow_in_the_end, &count, &options, &result), ASX_OK);
     CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_TIME);
     CHECK_LE(result.totals.executions, 100 + 151);
 }
@@ -822,7 +822,7 @@ ASX_TEST(what_an_execution_has_done_can_be_told_before_it_ends)
     asx_explore_options options = { .on_failure = on_failure, .ctx = &told };
     asx_explore_result result;
     asx_explore_look look;
-    CHECK_STATUS(asx_explore(&options, looks_at_itself, &looked, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(looks_at_itself, &looked, &options, &result), ASX_OK);
     CHECK_EQ(told.failures, 1);
     CHECK(looked.schedule[0] != '\0');
     CHECK_EQ(strncmp(told.schedule, looked.schedule, strlen(looked.schedule)), 0);

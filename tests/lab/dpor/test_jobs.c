@@ -18,7 +18,7 @@
 static asx_explore_result run(const asx_explore_options *options, asx_lab_fn fn)
 {
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, options, &result), ASX_OK);
     return result;
 }
 
@@ -56,7 +56,7 @@ static asx_status sends(asx_cx *cx, void *arg)
 {
     pipes *p = arg;
     for (int i = 0; i < 2; i++) {
-        asx_status st = asx_channel_send(&p->tx, cx, &i);
+        asx_status st = asx_channel_send(cx, &p->tx, &i);
         if (st < 0)
             return ASX_OK;
         (void)asx_lab_fetch_add(cx, &cell, 1);
@@ -69,7 +69,7 @@ static asx_status receives(asx_cx *cx, void *arg)
     pipes *p = arg;
     int message;
     for (int i = 0; i < 4; i++)
-        if (asx_channel_recv(&p->rx, cx, &message) < 0)
+        if (asx_channel_recv(cx, &p->rx, &message) < 0)
             return ASX_OK;
     return ASX_OK;
 }
@@ -87,18 +87,18 @@ static void channel_program(asx_cx *cx, bool with_cancel)
     pipes p;
     asx_region r;
     cell = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 2, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 2, NULL, &p.tx, &p.rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", sends, &p), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, sends, &p, &p.stubborn), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, sends, &p, NULL, &p.stubborn), ASX_OK);
     if (with_cancel)
         CHECK_STATUS(asx_spawn(&r, "c", cancels, &p), ASX_OK);
     else
         CHECK_STATUS(asx_spawn(&r, "r", receives, &p), ASX_OK);
     if (with_cancel) {
         int message;
-        (void)asx_channel_recv(&p.rx, cx, &message);
-        (void)asx_channel_recv(&p.rx, cx, &message);
+        (void)asx_channel_recv(cx, &p.rx, &message);
+        (void)asx_channel_recv(cx, &p.rx, &message);
         (void)asx_channel_receiver_drop(&p.rx);
     }
     (void)asx_region_close(&r, ASX_OK);
@@ -128,7 +128,7 @@ static asx_status checks(asx_cx *cx, void *arg)
 static asx_status has_a_scope(asx_cx *cx, void *arg)
 {
     asx_region own;
-    if (asx_region_open(cx, &own, NULL) == ASX_OK) {
+    if (asx_region_open(cx, NULL, &own) == ASX_OK) {
         (void)asx_spawn(&own, "b", checks, arg);
         (void)asx_region_close(&own, ASX_OK);
     }
@@ -148,7 +148,7 @@ static asx_status gives_up(asx_cx *cx, void *arg)
     pipes *p = arg;
     asx_send_permit permit;
     asx_channel_sender other;
-    if (asx_channel_try_reserve(&p->tx, cx, &permit) == ASX_OK)
+    if (asx_channel_try_reserve(cx, &p->tx, &permit) == ASX_OK)
         (void)asx_send_permit_abort(&permit);
     if (asx_channel_sender_clone(&p->tx, &other) == ASX_OK)
         (void)asx_channel_sender_drop(&other);
@@ -163,13 +163,13 @@ static void all_sorts(asx_cx *cx, void *arg)
     int message = 1;
     (void)arg;
     cell = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, &collect), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &p.tx, &p.rx), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, has_a_scope, &p, &p.stubborn), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &collect, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, has_a_scope, &p, NULL, &p.stubborn), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "c", cancels, &p), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "s", starts_another, &p), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "g", gives_up, &p), ASX_OK);
-    (void)asx_channel_try_send(&p.tx, cx, &message);
+    (void)asx_channel_try_send(cx, &p.tx, &message);
     (void)asx_region_close(&r, ASX_OK);
 }
 
@@ -236,8 +236,8 @@ static void far_cancel(asx_cx *cx, void *arg)
     if (ran_by != NULL)
         ran_by[getpid() % IDS]++;
     memset(went_on, 0, sizeof went_on);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &far, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &far), ASX_OK);
     for (int i = 0; i < many; i++)
         CHECK_STATUS(asx_spawn(&far, "t", goes_on, &went_on[i]), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "c", cancels_all, &far), ASX_OK);
@@ -306,8 +306,8 @@ static void counted_senders(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     ran_by[getpid() % IDS]++;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 2, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 2, NULL, &p.tx, &p.rx), ASX_OK);
     for (int i = 0; i < 4; i++)
         CHECK_STATUS(asx_spawn(&r, "s", sends, &p), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "r", receives, &p), ASX_OK);
@@ -385,9 +385,9 @@ ASX_TEST(a_test_that_ends_its_process_is_told)
 {
     asx_explore_result result;
     asx_explore_options options = { .jobs = 2 };
-    CHECK_STATUS(asx_explore(&options, ends_its_process, NULL, &result), ASX_E_SYSTEM);
+    CHECK_STATUS(asx_explore(ends_its_process, NULL, &options, &result), ASX_E_SYSTEM);
     options.jobs = 257;
-    CHECK_STATUS(asx_explore(&options, channels, NULL, &result), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore(channels, NULL, &options, &result), ASX_E_INVALID_ARGUMENT);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
@@ -421,7 +421,7 @@ static void adders(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     cell = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < 5; i++)
         CHECK_STATUS(asx_spawn(&r, "adder", adds, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -835,7 +835,7 @@ static asx_status touches(asx_cx *cx, void *arg)
 {
     pipes *p = arg;
     int message = 1;
-    (void)asx_channel_send(&p->tx, cx, &message);
+    (void)asx_channel_send(cx, &p->tx, &message);
     for (int i = 0; i < 4; i++)
         (void)asx_lab_fetch_add(cx, &elsewhere[i % 2], 1);
     return ASX_OK;
@@ -848,7 +848,7 @@ static void on_the_heap(asx_cx *cx, void *arg)
     pipes p;
     asx_region r;
     void *memory = NULL;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     if (arg == NULL && allocated == NULL) {
         block = malloc(20000);
         CHECK(block != NULL);
@@ -859,7 +859,7 @@ static void on_the_heap(asx_cx *cx, void *arg)
     elsewhere = arg != NULL ? memory : allocated;
     CHECK(elsewhere != NULL);
     elsewhere[0] = elsewhere[1] = 0;
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, &p.tx, &p.rx), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 4, NULL, &p.tx, &p.rx), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_spawn(&r, "t", touches, &p), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -949,7 +949,7 @@ static asx_status lock_once(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
     (void)arg;
-    if (asx_mutex_lock(&locked.mutex, cx, &guard) == ASX_OK)
+    if (asx_mutex_lock(cx, &locked.mutex, &guard) == ASX_OK)
         (void)asx_mutex_unlock(&guard);
     return ASX_OK;
 }
@@ -957,7 +957,7 @@ static asx_status lock_once(asx_cx *cx, void *arg)
 static asx_status lock_or_cancel(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
-    if (asx_mutex_try_lock(&locked.mutex, cx, &guard) == ASX_OK)
+    if (asx_mutex_try_lock(cx, &locked.mutex, &guard) == ASX_OK)
         (void)asx_mutex_unlock(&guard);
     else if (arg != NULL)
         (void)asx_task_cancel(&locked.owner, NULL);
@@ -968,9 +968,9 @@ static void cancel_if_locked(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&r, "m", &locked.mutex), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, NULL, lock_once, NULL, &locked.owner), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, &(asx_mutex_options){ .name = "m" }, &locked.mutex), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, lock_once, NULL, NULL, &locked.owner), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "tries", lock_or_cancel, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "cancels", lock_or_cancel, &locked), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);

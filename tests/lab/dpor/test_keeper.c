@@ -74,9 +74,9 @@ static asx_status sends_twice(asx_cx *cx, void *arg)
 {
     int message = 2;
     (void)arg;
-    CHECK_STATUS(asx_channel_send(&senders[0], cx, &message), ASX_OK);
+    CHECK_STATUS(asx_channel_send(cx, &senders[0], &message), ASX_OK);
     asx_lab_store(cx, &x, 0);
-    (void)asx_channel_try_send(&senders[0], cx, &message);
+    (void)asx_channel_try_send(cx, &senders[0], &message);
     return ASX_OK;
 }
 
@@ -86,14 +86,14 @@ static asx_status starts_and_sends(asx_cx *cx, void *arg)
     int message = 1;
     (void)arg;
     CHECK_STATUS(asx_spawn(&the_region, "more", stores_and_looks, NULL), ASX_OK);
-    return asx_channel_send(&senders[1], cx, &message);
+    return asx_channel_send(cx, &senders[1], &message);
 }
 
 static asx_status tries(asx_cx *cx, void *arg)
 {
     int message = 1;
     (void)arg;
-    (void)asx_channel_try_send(&senders[2], cx, &message);
+    (void)asx_channel_try_send(cx, &senders[2], &message);
     return ASX_OK;
 }
 
@@ -105,13 +105,13 @@ static void begins_again(asx_cx *cx, void *arg)
     asx_task handles[3];
     (void)arg;
     x = y = 0;
-    CHECK_STATUS(asx_region_open(cx, &the_region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&the_region, sizeof(int), 2, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &the_region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&the_region, sizeof(int), 2, NULL, &tx, &rx), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_channel_sender_clone(&tx, &senders[i]), ASX_OK);
     CHECK_STATUS(asx_channel_sender_drop(&tx), ASX_OK);
     for (int i = 0; i < 3; i++)
-        CHECK_STATUS(asx_spawn_task(&the_region, NULL, tasks[i], NULL, &handles[i]), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&the_region, tasks[i], NULL, NULL, &handles[i]), ASX_OK);
     for (int i = 0; i < 3; i++)
         (void)asx_join(cx, &handles[i], NULL);
     (void)asx_region_close(&the_region, ASX_OK);
@@ -121,11 +121,11 @@ static void begins_again(asx_cx *cx, void *arg)
 ASX_TEST_TIMEOUT(all_begin_again_whoever_was_spoken_to, 60)
 {
     asx_explore_result alone, both;
-    CHECK_STATUS(asx_explore(NULL, begins_again, NULL, &alone), ASX_OK);
+    CHECK_STATUS(asx_explore(begins_again, NULL, NULL, &alone), ASX_OK);
     CHECK(alone.complete);
     for (int i = 0; i < 60; i++) {
         asx_explore_options options = { .jobs = 2 };
-        CHECK_STATUS(asx_explore(&options, begins_again, NULL, &both), ASX_OK);
+        CHECK_STATUS(asx_explore(begins_again, NULL, &options, &both), ASX_OK);
         CHECK(both.complete);
         CHECK_EQ(both.totals.executions, alone.totals.executions);
     }
@@ -168,7 +168,7 @@ ASX_TEST_TIMEOUT(what_one_has_not_reported_is_missed, 60)
     asx_explore_options options = { .jobs = 2 };
     shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(s != MAP_FAILED);
-    asx_status st = asx_explore(&options, ends_the_other, s, &result);
+    asx_status st = asx_explore(ends_the_other, s, &options, &result);
     if (asx__load_relaxed(&s->ended) != 0)
         CHECK_STATUS(st, ASX_E_SYSTEM);
     CHECK_EQ(munmap(s, sizeof *s), 0);

@@ -118,7 +118,7 @@ static void two_adders(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     cell = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", add, NULL), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", add, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -129,27 +129,27 @@ ASX_TEST(a_bounded_exploration_says_why_it_is_not_complete)
 {
     asx_explore_result result;
     asx_explore_options options = { .delays = 1 };
-    CHECK_STATUS(asx_explore(&options, two_adders, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(two_adders, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.executions, 1);
     CHECK_EQ(result.totals.bugs, 0);
     CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_BOUND);
     CHECK(!result.complete && result.totals.left_out != 0);
     options.delays = 2;
-    CHECK_STATUS(asx_explore(&options, two_adders, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(two_adders, NULL, &options, &result), ASX_OK);
     CHECK(result.totals.bugs != 0);
     options.delays = 100;
-    CHECK_STATUS(asx_explore(&options, two_adders, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(two_adders, NULL, &options, &result), ASX_OK);
     CHECK(result.complete && result.totals.left_out == 0);
     CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_NONE);
     CHECK_EQ(result.totals.classes, 4);
     options = (asx_explore_options){ .executions_max = 2 };
-    CHECK_STATUS(asx_explore(&options, two_adders, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(two_adders, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_EXECUTIONS);
     options = (asx_explore_options){ .stop_at_first = true };
-    CHECK_STATUS(asx_explore(&options, two_adders, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(two_adders, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_FIRST);
     options = (asx_explore_options){ .mode = ASX_EXPLORE_POS };
-    CHECK_STATUS(asx_explore(&options, two_adders, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(two_adders, NULL, &options, &result), ASX_OK);
     CHECK_EQ(result.stopped, ASX_EXPLORE_STOP_SAMPLED);
     CHECK_EQ(result.totals.executions, 1000);
     CHECK_STR_EQ(asx_explore_stop_str(ASX_EXPLORE_STOP_TIME), "the time is over");
@@ -182,8 +182,8 @@ static void deadline_and_load(asx_cx *cx, void *arg)
     asx_spawn_options options = { .name = "t", .budget = &budget };
     asx_task task;
     budget.deadline = asx_now(cx) + ASX_MS;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&region, &options, check_and_store_twice, arg, &task), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&region, check_and_store_twice, arg, &options, &task), ASX_OK);
     CHECK_STATUS(asx_spawn(&region, "l", load_cell, arg), ASX_OK);
     (void)asx_region_close(&region, ASX_OK);
 }

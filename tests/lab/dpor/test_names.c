@@ -25,7 +25,7 @@ static void explore(asx_lab_fn fn, int between, asx_explore_clock clock, asx_exp
 {
     program p = { .between = between };
     asx_explore_options options = { .clock = clock };
-    CHECK_STATUS(asx_explore(&options, fn, &p, ret), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, &p, &options, ret), ASX_OK);
     CHECK_STATUS(ret->status, ASX_OK);
     CHECK_EQ(ret->totals.bugs, 0);
     CHECK_EQ(ret->totals.redundant, 0);
@@ -46,7 +46,7 @@ static void run(asx_cx *cx, program *p, asx_task_fn a, asx_task_fn b)
 static asx_status lock(asx_cx *cx, const asx_mutex *mutex)
 {
     asx_mutex_guard guard;
-    asx_status st = asx_mutex_lock(mutex, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, mutex, &guard);
     return st < 0 ? st : asx_mutex_unlock(&guard);
 }
 
@@ -56,11 +56,14 @@ static asx_status locks_1(asx_cx *cx, void *arg) { return lock(cx, &((program *)
 static void two_mutexes(asx_cx *cx, void *arg)
 {
     program *p = arg;
-    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
-    asx_lab_check(cx, asx_mutex_create(&p->region, "first", &p->mutex[0]) == ASX_OK);
+    asx_lab_check(cx, asx_region_open(cx, NULL, &p->region) == ASX_OK);
+    asx_lab_check(cx, asx_mutex_create(&p->region, &(asx_mutex_options){ .name = "first" },
+                                       &p->mutex[0]) == ASX_OK);
     for (int i = 0; i < p->between; i++)
-        asx_lab_check(cx, asx_mutex_create(&p->region, "other", &p->mutex[1]) == ASX_OK);
-    asx_lab_check(cx, asx_mutex_create(&p->region, "second", &p->mutex[1]) == ASX_OK);
+        asx_lab_check(cx, asx_mutex_create(&p->region, &(asx_mutex_options){ .name = "other" },
+                                           &p->mutex[1]) == ASX_OK);
+    asx_lab_check(cx, asx_mutex_create(&p->region, &(asx_mutex_options){ .name = "second" },
+                                       &p->mutex[1]) == ASX_OK);
     run(cx, p, locks_0, locks_1);
 }
 
@@ -77,7 +80,7 @@ ASX_TEST(two_mutexes_have_nothing_to_do_with_each_other_however_many_are_between
 
 static asx_status send(asx_cx *cx, program *p, int which)
 {
-    return asx_channel_send(&p->tx[which], cx, &which);
+    return asx_channel_send(cx, &p->tx[which], &which);
 }
 
 static asx_status sends_0(asx_cx *cx, void *arg) { return send(cx, arg, 0); }
@@ -88,12 +91,13 @@ static void two_channels(asx_cx *cx, void *arg)
 {
     program *p = arg;
     asx_mutex mutex;
-    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
-    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, &p->tx[0], &p->rx[0]) ==
+    asx_lab_check(cx, asx_region_open(cx, NULL, &p->region) == ASX_OK);
+    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, NULL, &p->tx[0], &p->rx[0]) ==
                           ASX_OK);
     for (int i = 0; i < p->between; i++)
-        asx_lab_check(cx, asx_mutex_create(&p->region, "other", &mutex) == ASX_OK);
-    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, &p->tx[1], &p->rx[1]) ==
+        asx_lab_check(cx, asx_mutex_create(&p->region, &(asx_mutex_options){ .name = "other" },
+                                           &mutex) == ASX_OK);
+    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, NULL, &p->tx[1], &p->rx[1]) ==
                           ASX_OK);
     run(cx, p, sends_0, sends_1);
 }
@@ -134,8 +138,8 @@ static int *new_cell(asx_cx *cx, const asx_region *region)
 static void two_cells(asx_cx *cx, void *arg)
 {
     program *p = arg;
-    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
-    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, &p->tx[0], &p->rx[0]) ==
+    asx_lab_check(cx, asx_region_open(cx, NULL, &p->region) == ASX_OK);
+    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, NULL, &p->tx[0], &p->rx[0]) ==
                           ASX_OK);
     p->cell[0] = new_cell(cx, &p->region);
     for (int i = 0; i < p->between; i++)
@@ -174,7 +178,7 @@ static asx_status shares_a_cell(asx_cx *cx, program *p)
     asx_region r;
     int cell = 0;
     shared s = { .p = p, .cell = &cell };
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     (void)asx_spawn(&r, "a", adds_and_sends, &s);
     (void)asx_spawn(&r, "b", adds_and_sends, &s);
     return asx_region_close(&r, st);
@@ -199,7 +203,7 @@ static asx_status shares_its_argument(asx_cx *cx, void *arg)
     copied *c = arg;
     asx_region r;
     shared s = { .p = c->p, .cell = &c->cell };
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     (void)asx_spawn(&r, "a", adds_and_sends, &s);
     (void)asx_spawn(&r, "b", adds_and_sends, &s);
     return asx_region_close(&r, st);
@@ -209,7 +213,7 @@ static asx_status gives_a_copy(asx_cx *cx, void *arg)
 {
     asx_region r;
     copied c = { .p = arg };
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     (void)asx_spawn_copy(&r, "copy", shares_its_argument, &c, sizeof c);
     return asx_region_close(&r, st);
 }
@@ -219,8 +223,8 @@ static void two_stacks(asx_cx *cx, void *arg)
     static const asx_task_fn how[] = { shares, looks_and_shares, gives_a_copy };
     program *p = arg;
     asx_task_fn fn = how[p->between];
-    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
-    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 4, &p->tx[0], &p->rx[0]) ==
+    asx_lab_check(cx, asx_region_open(cx, NULL, &p->region) == ASX_OK);
+    asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 4, NULL, &p->tx[0], &p->rx[0]) ==
                           ASX_OK);
     run(cx, p, fn, fn);
 }
@@ -236,7 +240,7 @@ ASX_TEST(a_cell_of_a_task_is_the_same_one_wherever_its_stack_and_its_argument_ar
         asx_explore_result result;
         if (seed >= 15)
             options.mode = ASX_EXPLORE_SOURCE;
-        CHECK_STATUS(asx_explore(&options, two_stacks, &p, &result), ASX_OK);
+        CHECK_STATUS(asx_explore(two_stacks, &p, &options, &result), ASX_OK);
         CHECK_STATUS(result.status, ASX_OK);
         CHECK_EQ(result.totals.classes, 24 * 2 * 2);
         CHECK_EQ(result.totals.redundant, 0);
@@ -251,10 +255,10 @@ static asx_status waits(asx_cx *cx, program *p, int which)
 {
     asx_region r;
     int message;
-    asx_status st = asx_region_open(cx, &r, &(asx_region_options){ .timeout_ns = 10 });
+    asx_status st = asx_region_open(cx, &(asx_region_options){ .timeout_ns = 10 }, &r);
     if (st < 0)
         return st;
-    st = asx_channel_recv(&p->rx[which], cx, &message);
+    st = asx_channel_recv(cx, &p->rx[which], &message);
     (void)asx_region_close(&r, st);
     return ASX_OK;
 }
@@ -265,7 +269,7 @@ static asx_status waits_twice(asx_cx *cx, void *arg)
     asx_status st = waits(cx, p, 0);
     for (int i = 0; i < p->between && st >= 0; i++) {
         asx_region r;
-        st = asx_region_open(cx, &r, NULL);
+        st = asx_region_open(cx, NULL, &r);
         if (st >= 0)
             st = asx_region_close(&r, ASX_OK);
     }
@@ -281,9 +285,10 @@ static asx_status sends_both(asx_cx *cx, void *arg)
 static void two_deadlines(asx_cx *cx, void *arg)
 {
     program *p = arg;
-    asx_lab_check(cx, asx_region_open(cx, &p->region, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_region_open(cx, NULL, &p->region) == ASX_OK);
     for (int i = 0; i < 2; i++)
-        asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, &p->tx[i], &p->rx[i]) ==
+        asx_lab_check(cx, asx_channel_create(&p->region, sizeof(int), 1, NULL, &p->tx[i],
+                                             &p->rx[i]) ==
                               ASX_OK);
     run(cx, p, waits_twice, sends_both);
 }
@@ -323,7 +328,7 @@ static asx_status adds(asx_cx *cx, void *arg)
 static asx_status sends_once(asx_cx *cx, void *arg)
 {
     int message = 1;
-    return asx_channel_send(&((roaming *)arg)->tx, cx, &message);
+    return asx_channel_send(cx, &((roaming *)arg)->tx, &message);
 }
 
 static void roams(asx_cx *cx, void *arg)
@@ -333,9 +338,9 @@ static void roams(asx_cx *cx, void *arg)
     asx_channel_receiver rx;
     asx_region r;
     *cell = 0;
-    asx_lab_check(cx, asx_region_open(cx, &r, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_region_open(cx, NULL, &r) == ASX_OK);
     if (o->sends)
-        asx_lab_check(cx, asx_channel_create(&r, sizeof(int), 1, &o->tx, &rx) == ASX_OK);
+        asx_lab_check(cx, asx_channel_create(&r, sizeof(int), 1, NULL, &o->tx, &rx) == ASX_OK);
     if (o->sends && !o->late)
         asx_lab_check(cx, asx_spawn(&r, "s", sends_once, o) == ASX_OK);
     asx_lab_check(cx, asx_spawn(&r, "a", adds, cell) == ASX_OK);
@@ -351,7 +356,7 @@ static asx_explore_result explore_roaming(const asx_explore_options *options, in
 {
     roaming o = { .from = from, .places = places, .sends = sends };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(options, roams, &o, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(roams, &o, options, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 0);
     return result;
 }
@@ -414,7 +419,7 @@ ASX_TEST(a_cell_that_moves_is_told_of_also_if_an_execution_in_vain_is_all_that_s
     asx_explore_options options = { .seed = 0 };
     asx_explore_result r;
     CHECK(memory != NULL);
-    CHECK_STATUS(asx_explore(&options, roams, &o, &r), ASX_OK);
+    CHECK_STATUS(asx_explore(roams, &o, &options, &r), ASX_OK);
     CHECK_STATUS(r.status, ASX_E_DIVERGED);
     CHECK(!r.complete && r.cell_moved);
     free(memory);

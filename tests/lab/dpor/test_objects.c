@@ -34,19 +34,24 @@ static void begin(asx_cx *cx, objects *o)
     int value = 0;
     o->ready = o->runs = o->got = o->leaders = 0;
     memset(o->task, 0, sizeof o->task);
-    CHECK_STATUS(asx_region_open(cx, &o->region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &o->region), ASX_OK);
     const asx_region *r = &o->region;
-    CHECK_STATUS(asx_mutex_create(r, "m", &o->mutex), ASX_OK);
-    CHECK_STATUS(asx_condition_create(r, "c", &o->condition), ASX_OK);
-    CHECK_STATUS(asx_notify_create(r, "n", &o->notify), ASX_OK);
-    CHECK_STATUS(asx_barrier_create(r, "b", 2, &o->barrier), ASX_OK);
-    CHECK_STATUS(asx_once_create(r, "o", &o->once), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(r, &(asx_mutex_options){ .name = "m" }, &o->mutex), ASX_OK);
+    CHECK_STATUS(asx_condition_create(r, &(asx_condition_options){ .name = "c" },
+                                      &o->condition), ASX_OK);
+    CHECK_STATUS(asx_notify_create(r, &(asx_notify_options){ .name = "n" }, &o->notify), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(r, 2, &(asx_barrier_options){ .name = "b" },
+                                    &o->barrier), ASX_OK);
+    CHECK_STATUS(asx_once_create(r, &(asx_once_options){ .name = "o" }, &o->once), ASX_OK);
     CHECK_STATUS(asx_oneshot_create(r, sizeof(int), NULL, &o->one_tx, &o->one_rx), ASX_OK);
-    CHECK_STATUS(asx_watch_create(r, "w", sizeof(int), &value, &o->watch), ASX_OK);
-    CHECK_STATUS(asx_broadcast_create(r, "t", sizeof(int), 2, &o->broadcast), ASX_OK);
+    CHECK_STATUS(asx_watch_create(r, sizeof(int), &value, &(asx_watch_options){ .name = "w" },
+                                  &o->watch), ASX_OK);
+    CHECK_STATUS(asx_broadcast_create(r, sizeof(int), 2, &(asx_broadcast_options){ .name = "t" },
+                                      &o->broadcast), ASX_OK);
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_broadcast_subscribe(&o->broadcast, &o->rx[i]), ASX_OK);
-    CHECK_STATUS(asx_mpmc_create(r, sizeof(int), (size_t)o->capacity, &o->many_tx, &o->many_rx),
+    CHECK_STATUS(asx_mpmc_create(r, sizeof(int), (size_t)o->capacity, NULL, &o->many_tx,
+                                 &o->many_rx),
                  ASX_OK);
 }
 
@@ -59,7 +64,7 @@ static asx_status end(asx_cx *cx, objects *o)
 static void spawn(objects *o, int i, const char *name, asx_task_fn fn)
 {
     asx_spawn_options options = { .name = name };
-    CHECK_STATUS(asx_spawn_task(&o->region, &options, fn, o, &o->task[i]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&o->region, fn, o, &options, &o->task[i]), ASX_OK);
 }
 
 static asx_status cancel_first(asx_cx *cx, void *arg)
@@ -74,11 +79,11 @@ static asx_status await_ready(asx_cx *cx, void *arg)
 {
     objects *o = arg;
     asx_mutex_guard guard;
-    asx_status st = asx_mutex_lock(&o->mutex, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, &o->mutex, &guard);
     if (st < 0)
         return st;
     while (st == ASX_OK && !o->ready)
-        st = asx_condition_wait(&o->condition, cx, &guard);
+        st = asx_condition_wait(cx, &o->condition, &guard);
     o->got += st == ASX_OK;
     (void)asx_mutex_unlock(&guard);
     return st;
@@ -88,7 +93,7 @@ static asx_status make_ready(asx_cx *cx, void *arg)
 {
     objects *o = arg;
     asx_mutex_guard guard;
-    asx_status st = asx_mutex_lock(&o->mutex, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, &o->mutex, &guard);
     if (st < 0)
         return st;
     o->ready = 1;
@@ -137,7 +142,7 @@ static asx_status make_ready_for_all(asx_cx *cx, void *arg)
 {
     objects *o = arg;
     asx_mutex_guard guard;
-    asx_status st = asx_mutex_lock(&o->mutex, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, &o->mutex, &guard);
     if (st < 0)
         return st;
     o->ready = 1;
@@ -188,7 +193,7 @@ ASX_TEST(a_cancel_ends_the_wait_for_a_condition)
 static asx_status wait_notified(asx_cx *cx, void *arg)
 {
     objects *o = arg;
-    asx_status st = asx_notify_wait(&o->notify, cx);
+    asx_status st = asx_notify_wait(cx, &o->notify);
     o->got += st == ASX_OK;
     return st;
 }
@@ -270,7 +275,7 @@ static asx_status arrive(asx_cx *cx, void *arg)
 {
     objects *o = arg;
     bool leads = false;
-    asx_status st = asx_barrier_wait(&o->barrier, cx, &leads);
+    asx_status st = asx_barrier_wait(cx, &o->barrier, &leads);
     o->got += st == ASX_OK;
     o->leaders += leads;
     return st;
@@ -327,7 +332,7 @@ static asx_status initialize(asx_cx *cx, void *arg)
 static asx_status call_once(asx_cx *cx, void *arg)
 {
     objects *o = arg;
-    return asx_once_call(&o->once, cx, initialize, o);
+    return asx_once_call(cx, &o->once, initialize, o);
 }
 
 static void three_call_once(asx_cx *cx, void *arg)
@@ -357,7 +362,7 @@ static asx_status fail_once(asx_cx *cx, void *arg)
 static asx_status call_failing_once(asx_cx *cx, void *arg)
 {
     objects *o = arg;
-    (void)asx_once_call(&o->once, cx, fail_once, o);
+    (void)asx_once_call(cx, &o->once, fail_once, o);
     return ASX_OK;
 }
 
@@ -411,7 +416,7 @@ static asx_status receive_one(asx_cx *cx, void *arg)
 {
     objects *o = arg;
     int value = 0;
-    asx_status st = asx_oneshot_recv(&o->one_rx, cx, &value);
+    asx_status st = asx_oneshot_recv(cx, &o->one_rx, &value);
     o->got += st == ASX_OK && value == 1;
     return st;
 }
@@ -445,7 +450,7 @@ static asx_status see_change(asx_cx *cx, void *arg)
     objects *o = arg;
     uint64_t seen = 1;
     int value = 0;
-    asx_status st = asx_watch_changed(&o->watch, cx, &seen, &value);
+    asx_status st = asx_watch_changed(cx, &o->watch, &seen, &value);
     o->got += st == ASX_OK && value == 1;
     return st;
 }
@@ -473,14 +478,14 @@ static asx_status send_many(asx_cx *cx, void *arg)
 {
     objects *o = arg;
     int value = 1;
-    return asx_mpmc_send(&o->many_tx, cx, &value);
+    return asx_mpmc_send(cx, &o->many_tx, &value);
 }
 
 static asx_status receive_many(asx_cx *cx, void *arg)
 {
     objects *o = arg;
     int value = 0;
-    asx_status st = asx_mpmc_recv(&o->many_rx, cx, &value);
+    asx_status st = asx_mpmc_recv(cx, &o->many_rx, &value);
     o->got += value;
     return st;
 }
@@ -575,10 +580,10 @@ static asx_status condition_call(asx_cx *cx, objects *o, unsigned code)
     asx_mutex_guard guard;
     switch (code) {
     case 0: {
-        asx_status st = asx_mutex_lock(&o->mutex, cx, &guard);
+        asx_status st = asx_mutex_lock(cx, &o->mutex, &guard);
         if (st < 0)
             return st;
-        st = asx_condition_wait(&o->condition, cx, &guard);
+        st = asx_condition_wait(cx, &o->condition, &guard);
         (void)asx_mutex_unlock(&guard);
         return st;
     }
@@ -596,7 +601,7 @@ static asx_status notify_call(asx_cx *cx, objects *o, unsigned code)
     bool done;
     switch (code) {
     case 0:
-        return asx_notify_wait(&o->notify, cx);
+        return asx_notify_wait(cx, &o->notify);
     case 1:
         return asx_notify_one(&o->notify);
     case 2:
@@ -604,7 +609,7 @@ static asx_status notify_call(asx_cx *cx, objects *o, unsigned code)
     case 3:
         return arrive(cx, o);
     case 4:
-        return asx_once_call(&o->once, cx, fail_once, o);
+        return asx_once_call(cx, &o->once, fail_once, o);
     default:
         return asx_once_is_done(&o->once, &done);
     }
@@ -619,7 +624,7 @@ static asx_status value_call(asx_cx *cx, objects *o, int self, unsigned code)
     case 0:
         return asx_watch_send(&o->watch, &value);
     case 1:
-        return asx_watch_changed(&o->watch, cx, &seen, &value);
+        return asx_watch_changed(cx, &o->watch, &seen, &value);
     case 2:
         return asx_watch_close(&o->watch);
     case 3:
@@ -627,9 +632,9 @@ static asx_status value_call(asx_cx *cx, objects *o, int self, unsigned code)
     case 4:
         return asx_broadcast_send(&o->broadcast, &value, self == 0 ? &count : NULL);
     case 5:
-        return asx_broadcast_recv(&o->rx[self], cx, &value, NULL);
+        return asx_broadcast_recv(cx, &o->rx[self], &value, NULL);
     case 6:
-        return asx_broadcast_try_recv(&o->rx[self == 2], &value, NULL);
+        return asx_broadcast_try_recv(cx, &o->rx[self == 2], &value, NULL);
     case 7:
         return asx_broadcast_close(&o->broadcast);
     default:
@@ -643,14 +648,14 @@ static asx_status many_call(asx_cx *cx, objects *o, unsigned code)
     switch (code) {
     case 0:
     case 1:
-        return asx_mpmc_send(&o->many_tx, cx, &value);
+        return asx_mpmc_send(cx, &o->many_tx, &value);
     case 2:
     case 3:
-        return asx_mpmc_recv(&o->many_rx, cx, &value);
+        return asx_mpmc_recv(cx, &o->many_rx, &value);
     case 4:
-        return asx_mpmc_try_send(&o->many_tx, cx, &value);
+        return asx_mpmc_try_send(cx, &o->many_tx, &value);
     case 5:
-        return asx_mpmc_try_recv(&o->many_rx, cx, &value);
+        return asx_mpmc_try_recv(cx, &o->many_rx, &value);
     case 6:
         return asx_mpmc_close(&o->many_tx);
     default:
@@ -665,9 +670,9 @@ static asx_status oneshot_call(asx_cx *cx, objects *o, unsigned code)
     case 0:
         return asx_oneshot_send(&o->one_tx, &value);
     case 1:
-        return asx_oneshot_recv(&o->one_rx, cx, &value);
+        return asx_oneshot_recv(cx, &o->one_rx, &value);
     case 2:
-        return asx_oneshot_try_recv(&o->one_rx, &value);
+        return asx_oneshot_try_recv(cx, &o->one_rx, &value);
     case 3:
         return asx_oneshot_sender_drop(&o->one_tx);
     case 4:
@@ -724,9 +729,9 @@ static void random_program(asx_cx *cx, void *arg)
     for (int i = 0; i < p->tasks; i++) {
         asx_spawn_options options = { .name = "t" };
         actors[i] = (actor){ p, i };
-        asx_status st = p->polls[i] ? asx_spawn_poll_task(&p->o.region, &options, act_polled,
-                                                          &actors[i], &p->o.task[i])
-                                    : asx_spawn_task(&p->o.region, &options, act, &actors[i],
+        asx_status st = p->polls[i] ? asx_spawn_poll_task(&p->o.region, act_polled, &actors[i],
+                                                          &options, &p->o.task[i])
+                                    : asx_spawn_task(&p->o.region, act, &actors[i], &options,
                                                      &p->o.task[i]);
         CHECK_STATUS(st, ASX_OK);
     }

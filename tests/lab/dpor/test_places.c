@@ -11,7 +11,7 @@ static asx_status open_there(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_region own;
-    if (asx_region_open_in(cx, &f->outer, &own, NULL) == ASX_OK)
+    if (asx_region_open_in(cx, &f->outer, NULL, &own) == ASX_OK)
         (void)asx_region_close(&own, ASX_OK);
     return ASX_OK;
 }
@@ -20,7 +20,7 @@ static asx_status open_with_finalizer(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_region own;
-    if (asx_region_open_in(cx, &f->outer, &own, NULL) == ASX_OK) {
+    if (asx_region_open_in(cx, &f->outer, NULL, &own) == ASX_OK) {
         (void)asx_defer(&own, nothing, f);
         (void)asx_region_close(&own, ASX_OK);
     }
@@ -41,7 +41,7 @@ static void room_for_one(asx_cx *cx, fixture *f, asx_task_fn a, asx_task_fn b)
 {
     asx_region_options one = { .policy = ASX_POLICY_COLLECT, .regions_max = 1,
                                .obligations_max = 1 };
-    CHECK_STATUS(asx_region_open(cx, &f->outer, &one), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &one, &f->outer), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->outer, "a", a, f), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->outer, "b", b, f), ASX_OK);
     (void)asx_region_close(&f->outer, ASX_OK);
@@ -91,7 +91,7 @@ static asx_status cancel_first(asx_cx *cx, void *arg)
 static void cancelled_in_room(asx_cx *cx, fixture *f, int owners, asx_task_fn cancel)
 {
     asx_region_options one = { .policy = ASX_POLICY_COLLECT, .regions_max = 1 };
-    CHECK_STATUS(asx_region_open(cx, &f->home, &one), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &one, &f->home), ASX_OK);
     for (int i = 0; i < owners; i++)
         start(f, i, f->owner);
     start(f, owners, cancel);
@@ -140,7 +140,7 @@ ASX_TEST(the_cancel_of_a_room_races_with_what_its_owner_opens_there)
 static asx_status open_at_home(asx_cx *cx, void *arg)
 {
     asx_region own;
-    if (asx_region_open_in(cx, &((fixture *)arg)->home, &own, NULL) == ASX_OK)
+    if (asx_region_open_in(cx, &((fixture *)arg)->home, NULL, &own) == ASX_OK)
         (void)asx_region_close(&own, ASX_OK);
     return ASX_OK;
 }
@@ -191,7 +191,7 @@ static void room_with_finalizer(asx_cx *cx, void *arg)
     fixture *f = arg;
     asx_region_options one = { .policy = ASX_POLICY_COLLECT, .tasks_max = 1 };
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &f->outer, &one), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &one, &f->outer), ASX_OK);
     CHECK_STATUS(asx_defer(&f->outer, nothing, f), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "s", start_there, f), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "s", start_there, f), ASX_OK);
@@ -266,8 +266,8 @@ static void fails_fast_and_linked(asx_cx *cx, void *arg)
     fixture *f = arg;
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
     start(f, 1, check_once);
-    CHECK_STATUS(asx_region_open(cx, &f->inner, NULL), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&f->inner, NULL, fail, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &f->inner), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->inner, fail, f, NULL, &f->task[0]), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->inner, "b", check_once, f), ASX_OK);
     (void)asx_task_link(&f->task[0], &f->task[1]);
     (void)asx_region_close(&f->inner, ASX_OK);
@@ -312,7 +312,7 @@ static asx_status start_in_own(asx_cx *cx, void *arg)
     fixture *f = arg;
     asx_region own;
     int done = 0;
-    if (asx_region_open_in(cx, &f->home, &own, NULL) < 0)
+    if (asx_region_open_in(cx, &f->home, NULL, &own) < 0)
         return ASX_OK;
     asx_lab_store(cx, &done, 1);
     (void)asx_spawn(&own, "late", nothing, f);
@@ -367,7 +367,7 @@ static asx_status stop_home(asx_cx *cx, void *arg)
 
 static void stopped(asx_cx *cx, fixture *f, const asx_region_options *options)
 {
-    CHECK_STATUS(asx_region_open(cx, &f->home, options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, options, &f->home), ASX_OK);
     start(f, 0, stop_home);
     start(f, 1, f->owner);
     (void)asx_region_close(&f->home, ASX_OK);
@@ -430,7 +430,7 @@ static void alone_with_a_deadline(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_region_options timed = { .policy = ASX_POLICY_COLLECT, .timeout_ns = ASX_MS };
-    CHECK_STATUS(asx_region_open(cx, &f->home, &timed), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &timed, &f->home), ASX_OK);
     asx_lab_store(cx, &f->x, 1);
     (void)asx_spawn(&f->home, "b", check_once, f);
     (void)asx_region_close(&f->home, ASX_OK);
@@ -485,7 +485,7 @@ static asx_status lock_of_inner(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
     (void)asx_lab_load(cx, &((fixture *)arg)->x);
-    if (asx_mutex_lock(&mutex, cx, &guard) == ASX_OK)
+    if (asx_mutex_lock(cx, &mutex, &guard) == ASX_OK)
         (void)asx_mutex_unlock(&guard);
     return ASX_OK;
 }
@@ -501,7 +501,7 @@ static void closed_around_a_lock(asx_cx *cx, void *arg)
     fixture *f = arg;
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
     CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&f->inner, "m", &mutex), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&f->inner, &(asx_mutex_options){ .name = "m" }, &mutex), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->inner, "a", store_once, f), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->home, "b", lock_of_inner, f), ASX_OK);
     (void)asx_region_close(&f->inner, ASX_OK);
@@ -513,8 +513,8 @@ static void joined_before_the_close(asx_cx *cx, void *arg)
     fixture *f = arg;
     CHECK_STATUS(open_region(cx, &f->home), ASX_OK);
     CHECK_STATUS(open_region(cx, &f->inner), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&f->inner, "m", &mutex), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&f->home, NULL, lock_of_inner, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&f->inner, &(asx_mutex_options){ .name = "m" }, &mutex), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->home, lock_of_inner, f, NULL, &f->task[0]), ASX_OK);
     CHECK_STATUS(asx_join(cx, &f->task[0], NULL), ASX_OK);
     (void)asx_region_close(&f->inner, ASX_OK);
     (void)asx_region_close(&f->home, ASX_OK);

@@ -100,7 +100,7 @@ static void explore(const known *k, asx_explore_mode mode, uint64_t seed)
     asx_explore_result result;
     asx_lab_fn fn = lab_program(k->name);
     CHECK(fn != NULL);
-    CHECK_STATUS(asx_explore(&options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK(result.complete);
     if (result.totals.classes != k->classes || result.totals.redundant != 0)
@@ -156,7 +156,7 @@ ASX_TEST(all_interleavings_have_as_many_classes)
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         asx_explore_options options = { .mode = ASX_EXPLORE_DFS };
         asx_explore_result result;
-        CHECK_STATUS(asx_explore(&options, lab_program(small[i].name), NULL, &result), ASX_OK);
+        CHECK_STATUS(asx_explore(lab_program(small[i].name), NULL, &options, &result), ASX_OK);
         CHECK(result.complete);
         CHECK_EQ(result.totals.classes, small[i].classes);
         CHECK(result.totals.executions > result.totals.classes);
@@ -169,9 +169,9 @@ ASX_TEST(memory_does_not_grow_with_the_number_of_executions)
 {
     asx_explore_options options = { .unchecked = true };
     asx_explore_result few, many;
-    CHECK_STATUS(asx_explore(&options, lab_program("fib_3"), NULL, &few), ASX_OK);
+    CHECK_STATUS(asx_explore(lab_program("fib_3"), NULL, &options, &few), ASX_OK);
     options.executions_max = asx_test_scale() == 1 ? 0 : 5000;
-    CHECK_STATUS(asx_explore(&options, lab_program("fib_5"), NULL, &many), ASX_OK);
+    CHECK_STATUS(asx_explore(lab_program("fib_5"), NULL, &options, &many), ASX_OK);
     CHECK(many.totals.executions > 2 * few.totals.executions);
     CHECK(many.totals.memory_bytes < 256 * 1024);
     CHECK(many.totals.memory_bytes < 8 * few.totals.memory_bytes);

@@ -52,7 +52,7 @@ static asx__foata record(asx_lab_fn fn, const char *schedule)
     asx_trace_reader reader;
     asx__foata f;
     all.bytes_len = 0;
-    CHECK_STATUS(asx_explore(&options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_EQ(result.totals.bugs, 1);
     CHECK_STATUS(asx_trace_reader_init(&reader, all.bytes, all.bytes_len), ASX_OK);
@@ -80,11 +80,11 @@ static void count(asx_lab_fn fn, size_t interleavings)
     static asx__foata forms[MOST];
     size_t len = 0;
     all.len = 0;
-    CHECK_STATUS(asx_explore(&every, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &every, &result), ASX_OK);
     CHECK(result.complete);
     CHECK_EQ(all.len, result.totals.executions);
     CHECK_EQ(all.len, interleavings);
-    CHECK_STATUS(asx_explore(&classes, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &classes, &result), ASX_OK);
     CHECK(result.complete);
     for (size_t i = 0; i < all.len; i++) {
         size_t as = 0;
@@ -110,7 +110,7 @@ static void two(asx_cx *cx, asx_task_fn a, asx_task_fn b, void *arg)
     memset(cells, 0, sizeof cells);
     memset(&mutex, 0, sizeof mutex);
     semaphore = (asx_lab_semaphore){ .units = 1 };
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", a, arg), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "b", b, arg), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);

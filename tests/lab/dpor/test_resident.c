@@ -55,7 +55,7 @@ ASX_TEST_TIMEOUT(what_is_resident_does_not_grow_with_the_number_of_executions, 1
         asx_explore_options options = { .executions_max = EXECUTIONS / asx_test_scale() + WARM,
                                         .unchecked = true, .on_progress = look, .ctx = &w };
         asx_explore_result result;
-        CHECK_STATUS(asx_explore(&options, lab_kinds[i].fn, &steps, &result), ASX_OK);
+        CHECK_STATUS(asx_explore(lab_kinds[i].fn, &steps, &options, &result), ASX_OK);
         CHECK_STATUS(result.status, ASX_OK);
         CHECK_EQ(result.totals.executions, options.executions_max);
         CHECK(w.warm > 0);

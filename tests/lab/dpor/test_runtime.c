@@ -26,14 +26,14 @@ static asx_status send_one(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     int message = 1;
-    return asx_channel_send(&f->tx, cx, &message);
+    return asx_channel_send(cx, &f->tx, &message);
 }
 
 static asx_status receive_one(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     int message;
-    return asx_channel_recv(&f->rx, cx, &message);
+    return asx_channel_recv(cx, &f->rx, &message);
 }
 
 static asx_status receive_two(asx_cx *cx, void *arg)
@@ -47,7 +47,7 @@ static asx_status look(asx_cx *cx, void *arg)
     fixture *f = arg;
     int message;
     (void)cx;
-    asx_status st = asx_channel_try_recv(&f->rx, &message);
+    asx_status st = asx_channel_try_recv(cx, &f->rx, &message);
     f->got += st == ASX_OK;
     return ASX_OK;
 }
@@ -56,8 +56,9 @@ static void begin(asx_cx *cx, fixture *f)
 {
     f->x = f->got = 0;
     f->seen = ASX_OK;
-    CHECK_STATUS(asx_region_open(cx, &f->region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&f->region, sizeof(int), (size_t)f->capacity, &f->tx, &f->rx),
+    CHECK_STATUS(asx_region_open(cx, NULL, &f->region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&f->region, sizeof(int), (size_t)f->capacity, NULL, &f->tx,
+                                    &f->rx),
                  ASX_OK);
 }
 
@@ -101,7 +102,7 @@ static asx_status send_three_and_drop(asx_cx *cx, void *arg)
     fixture *f = arg;
     for (int i = 0; i < 3; i++) {
         asx_send_permit permit;
-        asx_status st = asx_channel_reserve(&f->tx, cx, &permit);
+        asx_status st = asx_channel_reserve(cx, &f->tx, &permit);
         if (st < 0)
             return st;
         st = asx_send_permit_send(&permit, &i);
@@ -116,7 +117,7 @@ static asx_status receive_all(asx_cx *cx, void *arg)
     fixture *f = arg;
     int message;
     asx_status st;
-    while ((st = asx_channel_recv(&f->rx, cx, &message)) == ASX_OK)
+    while ((st = asx_channel_recv(cx, &f->rx, &message)) == ASX_OK)
         asx_lab_check(cx, message == f->got++);
     asx_lab_check(cx, st == ASX_E_DISCONNECTED);
     return ASX_OK;
@@ -144,7 +145,7 @@ static asx_status keep_a_permit(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_send_permit permit;
-    return asx_channel_reserve(&f->tx, cx, &permit);
+    return asx_channel_reserve(cx, &f->tx, &permit);
 }
 
 /* What a task leaves behind goes back when it ends, and lets others go on. */
@@ -168,7 +169,7 @@ static asx_status send_to_nobody(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     int message = 1;
-    f->seen = asx_channel_send(&f->tx, cx, &message);
+    f->seen = asx_channel_send(cx, &f->tx, &message);
     return ASX_OK;
 }
 
@@ -220,7 +221,7 @@ static asx_status wait_for_message(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     int message;
-    f->seen = asx_channel_recv(&f->rx, cx, &message);
+    f->seen = asx_channel_recv(cx, &f->rx, &message);
     return f->seen;
 }
 
@@ -236,7 +237,7 @@ static void cancel_and_send(asx_cx *cx, void *arg)
     fixture *f = arg;
     begin(cx, f);
     asx_spawn_options options = { .name = "w" };
-    CHECK_STATUS(asx_spawn_task(&f->region, &options, wait_for_message, f, &f->task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->region, wait_for_message, f, &options, &f->task), ASX_OK);
     asx_spawn(&f->region, "a", send_one, f);
     asx_spawn(&f->region, "b", cancel_it, f);
     asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
@@ -270,7 +271,7 @@ static void cancel_the_region(asx_cx *cx, void *arg)
     fixture *f = arg;
     asx_region inner;
     begin(cx, f);
-    CHECK_STATUS(asx_region_open(cx, &inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &inner), ASX_OK);
     asx_spawn(&inner, "a", check_twice, f);
     asx_spawn(&inner, "b", check_twice, f);
     asx_spawn(&f->region, "c", store_one, f);
@@ -314,7 +315,7 @@ static void join_of_the_cancelled(asx_cx *cx, void *arg)
     fixture *f = arg;
     begin(cx, f);
     asx_spawn_options options = { .name = "w" };
-    CHECK_STATUS(asx_spawn_task(&f->region, &options, wait_for_message, f, &f->task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->region, wait_for_message, f, &options, &f->task), ASX_OK);
     asx_spawn(&f->region, "b", cancel_it, f);
     (void)join_it(cx, f);
     asx_lab_check(cx, f->seen == ASX_OK);
@@ -345,7 +346,7 @@ ASX_TEST(a_fault_cancels_a_task_at_any_wait)
     for (int i = 0; i < 2; i++) {
         asx_explore_options options = { .mode = i == 0 ? ASX_EXPLORE_OPTIMAL : ASX_EXPLORE_DFS,
                                         .faults = ASX_EXPLORE_FAULT_CANCEL };
-        CHECK_STATUS(asx_explore(&options, one_waits, &f, &r[i]), ASX_OK);
+        CHECK_STATUS(asx_explore(one_waits, &f, &options, &r[i]), ASX_OK);
         CHECK_STATUS(r[i].status, ASX_OK);
         CHECK(r[i].complete);
     }
@@ -408,13 +409,13 @@ ASX_TEST(a_schedule_tells_when_the_clock_moves_and_can_be_replayed)
     kept k = { "" };
     asx_explore_options options = { .on_failure = keep, .ctx = &k };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, late_sender, &f, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(late_sender, &f, &options, &result), ASX_OK);
     CHECK_EQ(result.totals.bugs, 1);
     CHECK(strstr(k.schedule, "clock") != NULL);
     kept again = { "" };
     options.schedule = k.schedule;
     options.ctx = &again;
-    CHECK_STATUS(asx_explore(&options, late_sender, &f, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(late_sender, &f, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK_EQ(result.totals.bugs, 1);
     CHECK_STR_EQ(again.schedule, k.schedule);
@@ -425,7 +426,7 @@ static void region_with_a_timeout(asx_cx *cx, void *arg)
     fixture *f = arg;
     asx_region inner;
     begin(cx, f);
-    CHECK_STATUS(asx_region_open(cx, &inner, &(asx_region_options){ .timeout_ns = ASX_MS }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .timeout_ns = ASX_MS }, &inner),
                  ASX_OK);
     asx_spawn(&inner, "w", wait_for_message, f);
     asx_lab_check(cx, asx_region_close(&inner, ASX_OK) < 0);
@@ -445,7 +446,7 @@ static void timeout_and_message(asx_cx *cx, void *arg)
     asx_region inner;
     begin(cx, f);
     asx_spawn(&f->region, "a", send_one, f);
-    CHECK_STATUS(asx_region_open(cx, &inner, &(asx_region_options){ .timeout_ns = ASX_MS }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .timeout_ns = ASX_MS }, &inner),
                  ASX_OK);
     asx_spawn(&inner, "w", wait_for_message, f);
     asx_status st = asx_region_close(&inner, ASX_OK);
@@ -472,7 +473,7 @@ static asx_status read_it(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_rwlock_guard guard;
-    asx_status st = asx_rwlock_read(&rwlock, cx, &guard);
+    asx_status st = asx_rwlock_read(cx, &rwlock, &guard);
     if (st < 0)
         return st;
     f->got += f->x;
@@ -483,7 +484,7 @@ static asx_status write_it(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_rwlock_guard guard;
-    asx_status st = asx_rwlock_write(&rwlock, cx, &guard);
+    asx_status st = asx_rwlock_write(cx, &rwlock, &guard);
     if (st < 0)
         return st;
     f->x++;
@@ -494,7 +495,8 @@ static void readers_and_writer(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     begin(cx, f);
-    CHECK_STATUS(asx_rwlock_create(&f->region, "l", &rwlock), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&f->region, &(asx_rwlock_options){ .name = "l" },
+                                   &rwlock), ASX_OK);
     asx_spawn(&f->region, "r", read_it, f);
     asx_spawn(&f->region, "s", read_it, f);
     asx_spawn(&f->region, "w", write_it, f);
@@ -513,7 +515,7 @@ static asx_status lock_it(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_mutex_guard guard;
-    asx_status st = asx_mutex_lock(&mutex, cx, &guard);
+    asx_status st = asx_mutex_lock(cx, &mutex, &guard);
     if (st < 0)
         return st;
     f->x++;
@@ -524,7 +526,7 @@ static void three_lockers(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     begin(cx, f);
-    CHECK_STATUS(asx_mutex_create(&f->region, "m", &mutex), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&f->region, &(asx_mutex_options){ .name = "m" }, &mutex), ASX_OK);
     for (int i = 0; i < 3; i++)
         asx_spawn(&f->region, "l", lock_it, f);
     asx_lab_check(cx, asx_region_close(&f->region, ASX_OK) == ASX_OK);
@@ -557,7 +559,7 @@ static asx_status two_phases(asx_cx *cx, fixture *f, bool send)
 {
     asx_send_permit permit;
     int message = 2;
-    asx_status st = asx_channel_reserve(&f->tx, cx, &permit);
+    asx_status st = asx_channel_reserve(cx, &f->tx, &permit);
     if (st < 0)
         return st;
     return send ? asx_send_permit_send(&permit, &message) : asx_send_permit_abort(&permit);
@@ -567,7 +569,7 @@ static asx_status with_ack(asx_cx *cx, fixture *f, bool commit)
 {
     asx_ack ack;
     int message;
-    asx_status st = asx_channel_recv_with_ack(&f->rx, cx, &message, &ack);
+    asx_status st = asx_channel_recv_with_ack(cx, &f->rx, &message, &ack);
     if (st < 0)
         return st;
     return commit ? asx_ack_commit(&ack) : asx_ack_nack(&ack);
@@ -582,14 +584,14 @@ static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
     switch (code) {
     case 0:
     case 1:
-        return asx_channel_send(&f->tx, cx, &message);
+        return asx_channel_send(cx, &f->tx, &message);
     case 2:
     case 3:
-        return asx_channel_recv(&f->rx, cx, &message);
+        return asx_channel_recv(cx, &f->rx, &message);
     case 4:
-        return asx_channel_try_send(&f->tx, cx, &message);
+        return asx_channel_try_send(cx, &f->tx, &message);
     case 5:
-        return asx_channel_try_recv(&f->rx, &message);
+        return asx_channel_try_recv(cx, &f->rx, &message);
     case 6:
     case 7:
         return two_phases(cx, f, code == 6);
@@ -597,7 +599,7 @@ static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
     case 9:
         return with_ack(cx, f, code == 8);
     case 10:
-        return asx_channel_send_evict_oldest(&f->tx, cx, &message, NULL, &evicted);
+        return asx_channel_send_evict_oldest(cx, &f->tx, &message, NULL, &evicted);
     case 11:
         return asx_checkpoint(cx);
     case 12:
@@ -609,7 +611,7 @@ static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
     case 17:
         return asx_channel_receiver_drop(&f->rx);
     case 14:
-        return asx_mutex_lock(&mutex, cx, &guard); /* given back at the end */
+        return asx_mutex_lock(cx, &mutex, &guard); /* given back at the end */
     default:
         return self % 2 ? read_it(cx, f) : write_it(cx, f);
     }
@@ -630,12 +632,14 @@ static void random_program(asx_cx *cx, void *arg)
     program *p = arg;
     actor actors[TASKS_MOST];
     begin(cx, &p->f);
-    CHECK_STATUS(asx_mutex_create(&p->f.region, "m", &mutex), ASX_OK);
-    CHECK_STATUS(asx_rwlock_create(&p->f.region, "l", &rwlock), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&p->f.region, &(asx_mutex_options){ .name = "m" },
+                                  &mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&p->f.region, &(asx_rwlock_options){ .name = "l" },
+                                   &rwlock), ASX_OK);
     for (int i = 0; i < p->tasks; i++) {
         asx_spawn_options options = { .name = "t" };
         actors[i] = (actor){ p, i };
-        CHECK_STATUS(asx_spawn_task(&p->f.region, &options, act, &actors[i], &p->handle[i]),
+        CHECK_STATUS(asx_spawn_task(&p->f.region, act, &actors[i], &options, &p->handle[i]),
                      ASX_OK);
     }
     (void)asx_region_close(&p->f.region, ASX_OK);

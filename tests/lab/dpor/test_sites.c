@@ -23,7 +23,7 @@ static void explore_with(asx_lab_fn fn, uint32_t faults)
 {
     asx_explore_options options = { .stop_at_first = true, .on_failure = keep, .faults = faults };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK(lanes != NULL);
 }
@@ -68,23 +68,23 @@ static asx_status one_of_each(asx_cx *cx, void *arg)
     int message = 1;
     (void)arg;
     all.reserve = __LINE__ + 1;
-    CHECK_STATUS(asx_channel_reserve(&all.tx, cx, &permit), ASX_OK);
+    CHECK_STATUS(asx_channel_reserve(cx, &all.tx, &permit), ASX_OK);
     all.permit = __LINE__ + 1;
     CHECK_STATUS(asx_send_permit_send(&permit, &message), ASX_OK);
     all.ack = __LINE__ + 1;
-    CHECK_STATUS(asx_channel_recv_with_ack(&all.rx, cx, &message, &ack), ASX_OK);
+    CHECK_STATUS(asx_channel_recv_with_ack(cx, &all.rx, &message, &ack), ASX_OK);
     all.commit = __LINE__ + 1;
     CHECK_STATUS(asx_ack_commit(&ack), ASX_OK);
     all.lock = __LINE__ + 1;
-    CHECK_STATUS(asx_mutex_lock(&all.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &all.mutex, &guard), ASX_OK);
     all.unlock = __LINE__ + 1;
     CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
     all.read = __LINE__ + 1;
-    CHECK_STATUS(asx_rwlock_read(&all.rwlock, cx, &reads), ASX_OK);
+    CHECK_STATUS(asx_rwlock_read(cx, &all.rwlock, &reads), ASX_OK);
     all.read_unlock = __LINE__ + 1;
     CHECK_STATUS(asx_rwlock_unlock(&reads), ASX_OK);
     all.acquire = __LINE__ + 1;
-    CHECK_STATUS(asx_semaphore_acquire(&all.semaphore, cx, 1, &units), ASX_OK);
+    CHECK_STATUS(asx_semaphore_acquire(cx, &all.semaphore, 1, &units), ASX_OK);
     all.release = __LINE__ + 1;
     CHECK_STATUS(asx_semaphore_release(&units), ASX_OK);
     all.drop = __LINE__ + 1;
@@ -97,11 +97,12 @@ static void channels_and_locks(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &all.tx, &all.rx), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&r, "m", &all.mutex), ASX_OK);
-    CHECK_STATUS(asx_rwlock_create(&r, "rw", &all.rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&r, "s", 1, &all.semaphore), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &all.tx, &all.rx), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, &(asx_mutex_options){ .name = "m" }, &all.mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&r, &(asx_rwlock_options){ .name = "rw" }, &all.rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&r, 1, &(asx_semaphore_options){ .name = "s" },
+                                      &all.semaphore), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "each", one_of_each, NULL), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);
 }
@@ -131,12 +132,12 @@ static asx_status locks_a_pair(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     (void)arg;
     for (int i = 0; i < 2; i++) {
-        CHECK_STATUS(asx_mutex_lock(&pair[i], cx, &guard), ASX_OK);
+        CHECK_STATUS(asx_mutex_lock(cx, &pair[i], &guard), ASX_OK);
         CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
     }
-    CHECK_STATUS((asx_mutex_lock_at)(&single, cx, &guard, "elsewhere"), ASX_OK);
+    CHECK_STATUS((asx_mutex_lock_at)(cx, &single, &guard, "elsewhere"), ASX_OK);
     CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
-    CHECK_STATUS(asx_mutex_lock((&single), cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, (&single), &guard), ASX_OK);
     CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
     asx_lab_check(cx, arg != NULL);
     return ASX_OK;
@@ -146,10 +147,10 @@ static void pair_and_single(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&r, "0", &pair[0]), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&r, "1", &pair[1]), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&r, "s", &single), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, &(asx_mutex_options){ .name = "0" }, &pair[0]), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, &(asx_mutex_options){ .name = "1" }, &pair[1]), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, &(asx_mutex_options){ .name = "s" }, &single), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "locker", locks_a_pair, NULL), ASX_OK);
     (void)asx_region_close(&r, ASX_OK);
 }
@@ -195,9 +196,9 @@ static void tasks_and_time(asx_cx *cx, void *arg)
     asx_region r;
     asx_task task;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     tasks.start = __LINE__ + 1;
-    CHECK_STATUS(asx_spawn_task(&r, &options, sleeps, NULL, &task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, sleeps, NULL, &options, &task), ASX_OK);
     tasks.cancel = __LINE__ + 1;
     CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
     tasks.join = __LINE__ + 1;
@@ -227,10 +228,10 @@ static void waits_for_ever(asx_cx *cx, void *arg)
     asx_region r;
     int message;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &tx, &rx), ASX_OK);
     first_recv = __LINE__ + 1;
-    (void)asx_channel_recv(&rx, cx, &message);
+    (void)asx_channel_recv(cx, &rx, &message);
     (void)asx_region_close(&r, ASX_OK);
 }
 
@@ -250,11 +251,11 @@ static void without_a_line(asx_cx *cx, void *arg)
     asx_region r;
     int message = 1;
     (void)arg;
-    CHECK_STATUS((asx_region_open_at)(cx, &r, NULL, "-"), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &tx, &rx), ASX_OK);
-    CHECK_STATUS((asx_channel_send)(&tx, cx, &message), ASX_OK);
+    CHECK_STATUS((asx_region_open_at)(cx, NULL, &r, "-"), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS((asx_channel_send)(cx, &tx, &message), ASX_OK);
     asx_lab_enter("folder/somewhere.c:7"); /* as the macros do */
-    CHECK_STATUS(asx_lab_left((asx_channel_recv)(&rx, cx, &message)), ASX_OK);
+    CHECK_STATUS(asx_lab_left((asx_channel_recv)(cx, &rx, &message)), ASX_OK);
     asx_lab_check(cx, false);
     (void)asx_region_close(&r, ASX_OK);
 }
@@ -299,7 +300,7 @@ static asx_status makes_things(asx_cx *cx, void *arg)
     more.settle = __LINE__ + 1;
     CHECK_STATUS(asx_obligation_commit(&more.obligation), ASX_OK);
     more.once_call = __LINE__ + 1;
-    return asx_once_call(&more.once, cx, drops_it, NULL);
+    return asx_once_call(cx, &more.once, drops_it, NULL);
 }
 
 static void calls_in_calls(asx_cx *cx, void *arg)
@@ -307,10 +308,10 @@ static void calls_in_calls(asx_cx *cx, void *arg)
     asx_region_options options = { .obligations_max = 3 };
     asx_region outer, r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &outer, &options), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, &all.tx, &all.rx), ASX_OK);
-    CHECK_STATUS(asx_once_create(&r, "o", &more.once), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &outer), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&r, sizeof(int), 1, NULL, &all.tx, &all.rx), ASX_OK);
+    CHECK_STATUS(asx_once_create(&r, &(asx_once_options){ .name = "o" }, &more.once), ASX_OK);
     more.sets_up = __LINE__ + 1;
     (void)asx_obligation_reserve(&outer, ASX_OBLIGATION_KIND_PLAIN, &more.obligation);
     CHECK_STATUS(asx_spawn(&r, "maker", makes_things, NULL), ASX_OK);
@@ -342,7 +343,7 @@ static void is_woken(asx_cx *cx, void *arg)
     asx_region r;
     (void)arg;
     more.known.units = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "waiter", waits_outside, NULL), ASX_OK);
     (void)asx_lab_semaphore_acquire(cx, &more.known, 1);
     CHECK_STATUS(asx_checkpoint(cx), ASX_OK);
@@ -394,7 +395,7 @@ static void crowd(asx_cx *cx, void *arg)
     asx_region r;
     int sum = 0;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < CROWD; i++)
         CHECK_STATUS(asx_spawn(&r, "adder", crowd_adds, &sum), ASX_OK);
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
@@ -409,9 +410,9 @@ static void makes_a_mutex(asx_cx *cx, void *arg)
     asx_region r;
     asx_mutex m;
     (void)arg;
-    if (asx_region_open(cx, &r, NULL) < 0)
+    if (asx_region_open(cx, NULL, &r) < 0)
         return;
-    asx_status st = asx_mutex_create(&r, "m", &m); fault_line = __LINE__;
+    asx_status st = asx_mutex_create(&r, NULL, &m); fault_line = __LINE__;
     (void)asx_region_close(&r, ASX_OK);
     asx_lab_check(cx, st == ASX_OK);
 }
@@ -428,7 +429,7 @@ static void is_cancelled(asx_cx *cx, void *arg)
     asx_region r;
     asx_status st = ASX_OK;
     (void)arg;
-    if (asx_region_open(cx, &r, NULL) < 0)
+    if (asx_region_open(cx, NULL, &r) < 0)
         return;
     (void)asx_spawn(&r, "sleeper", sleeps_and_says, &st);
     (void)asx_region_close(&r, ASX_OK);

@@ -30,7 +30,7 @@ static void adders(asx_cx *cx, void *arg)
     program *p = arg;
     asx_region region;
     p->x = 0;
-    CHECK_STATUS(asx_region_open(cx, &region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     for (int i = 0; i < p->tasks; i++)
         CHECK_STATUS(asx_spawn(&region, "adder", add_one, p), ASX_OK);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_OK);
@@ -40,7 +40,7 @@ static uint64_t explore(program *p)
 {
     asx_explore_options options = { .executions_max = 24 };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, adders, p, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(adders, p, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     return result.totals.executions;
 }

@@ -29,14 +29,14 @@ static void begin(asx_cx *cx, fixture *f)
     f->winner = 0;
     f->seen = ASX_OK;
     memset(f->task, 0, sizeof f->task);
-    CHECK_STATUS(asx_region_open(cx, &f->region, NULL), ASX_OK);
-    CHECK_STATUS(asx_channel_create(&f->region, sizeof(int), 1, &f->tx, &f->rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &f->region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&f->region, sizeof(int), 1, NULL, &f->tx, &f->rx), ASX_OK);
 }
 
 static void spawn(fixture *f, int i, const char *name, asx_task_fn fn)
 {
     asx_spawn_options options = { .name = name };
-    CHECK_STATUS(asx_spawn_task(&f->region, &options, fn, f, &f->task[i]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->region, fn, f, &options, &f->task[i]), ASX_OK);
 }
 
 static void end(asx_cx *cx, fixture *f)
@@ -60,7 +60,7 @@ static asx_status load_x(asx_cx *cx, void *arg)
 static asx_status send_one(asx_cx *cx, void *arg)
 {
     int message = 1;
-    return asx_channel_send(&((fixture *)arg)->tx, cx, &message);
+    return asx_channel_send(cx, &((fixture *)arg)->tx, &message);
 }
 
 static asx_status check_twice(asx_cx *cx, void *arg)
@@ -77,7 +77,7 @@ static asx_poll receive_polled(asx_cx *cx, void *state)
 {
     fixture *f = state;
     int message;
-    asx_status st = asx_channel_recv(&f->rx, cx, &message);
+    asx_status st = asx_channel_recv(cx, &f->rx, &message);
     if (st == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     f->seen = st;
@@ -111,7 +111,7 @@ static void polled_and_cancelled(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     begin(cx, f);
-    CHECK_STATUS(asx_spawn_poll_task(&f->region, NULL, receive_polled, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&f->region, receive_polled, f, NULL, &f->task[0]), ASX_OK);
     spawn(f, 1, "s", send_one);
     spawn(f, 2, "c", cancel_first);
     (void)asx_region_close(&f->region, ASX_OK);
@@ -195,7 +195,7 @@ static asx_status wait_for_ever(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     int message;
-    return asx_channel_recv(&f->rx, cx, &message);
+    return asx_channel_recv(cx, &f->rx, &message);
 }
 
 static void race(asx_cx *cx, void *arg)
@@ -286,7 +286,7 @@ static asx_status opens_an_empty_scope(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_region scope;
-    f->seen = asx_region_open(cx, &scope, NULL);
+    f->seen = asx_region_open(cx, NULL, &scope);
     if (f->seen == ASX_OK)
         f->seen = asx_region_close(&scope, ASX_OK);
     return f->seen;
@@ -299,7 +299,7 @@ static void empty_scope_under_a_deadline(asx_cx *cx, void *arg)
     asx_spawn_options options = { .name = "t", .budget = &budget };
     begin(cx, f);
     budget.deadline = asx_now(cx) + ASX_MS;
-    CHECK_STATUS(asx_spawn_task(&f->region, &options, opens_an_empty_scope, f, &f->task[0]),
+    CHECK_STATUS(asx_spawn_task(&f->region, opens_an_empty_scope, f, &options, &f->task[0]),
                  ASX_OK);
     (void)asx_region_close(&f->region, ASX_OK);
 }
@@ -309,7 +309,7 @@ static void empty_scope_under_a_timeout(asx_cx *cx, void *arg)
     fixture *f = arg;
     asx_region timed;
     begin(cx, f);
-    CHECK_STATUS(asx_region_open(cx, &timed, &(asx_region_options){ .timeout_ns = ASX_MS }),
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .timeout_ns = ASX_MS }, &timed),
                  ASX_OK);
     CHECK_STATUS(asx_spawn(&timed, "t", opens_an_empty_scope, f), ASX_OK);
     (void)asx_region_close(&timed, ASX_OK);
@@ -329,7 +329,7 @@ static asx_status opens_a_timed_scope(asx_cx *cx, void *arg)
 {
     asx_region scope;
     (void)arg;
-    (void)asx_region_open(cx, &scope, &(asx_region_options){ .timeout_ns = ASX_MS });
+    (void)asx_region_open(cx, &(asx_region_options){ .timeout_ns = ASX_MS }, &scope);
     (void)asx_region_close(&scope, ASX_OK);
     return ASX_OK;
 }
@@ -384,7 +384,7 @@ static void finalizer(asx_cx *cx, void *arg)
     asx_region inner;
     begin(cx, f);
     spawn(f, 0, "l", load_x);
-    CHECK_STATUS(asx_region_open(cx, &inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &inner), ASX_OK);
     CHECK_STATUS(asx_defer(&inner, finalize, f), ASX_OK);
     CHECK_STATUS(asx_spawn(&inner, "s", store_x, f), ASX_OK);
     asx_lab_check(cx, asx_region_close(&inner, ASX_OK) == ASX_OK);
@@ -423,7 +423,7 @@ ASX_TEST(cleanups_are_operations_of_their_task)
 static asx_status leaves_open(asx_cx *cx, void *arg)
 {
     asx_region inner;
-    asx_status st = asx_region_open(cx, &inner, NULL);
+    asx_status st = asx_region_open(cx, NULL, &inner);
     if (st >= 0)
         st = asx_spawn(&inner, "w", check_twice, arg);
     return st;
@@ -452,9 +452,9 @@ static void linked(asx_cx *cx, void *arg)
     asx_region inner;
     asx_region_options collect = { .policy = ASX_POLICY_COLLECT };
     begin(cx, f);
-    CHECK_STATUS(asx_region_open(cx, &inner, &collect), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&inner, NULL, fail, f, &f->task[0]), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&inner, NULL, check_twice, f, &f->task[1]), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &collect, &inner), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&inner, fail, f, NULL, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&inner, check_twice, f, NULL, &f->task[1]), ASX_OK);
     CHECK_STATUS(asx_task_link(&f->task[0], &f->task[1]), ASX_OK);
     (void)asx_region_close(&inner, ASX_OK);
     (void)asx_region_close(&f->region, ASX_OK);
@@ -484,7 +484,7 @@ static void metered(asx_cx *cx, void *arg)
     asx_spawn_options options = { .budget = &budget };
     begin(cx, f);
     spawn(f, 1, "s", store_x);
-    CHECK_STATUS(asx_spawn_task(&f->region, &options, check_until_told, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->region, check_until_told, f, &options, &f->task[0]), ASX_OK);
     (void)asx_region_close(&f->region, ASX_OK);
     asx_lab_check(cx, f->got == 3);
 }
@@ -506,7 +506,7 @@ static asx_status starts_another_there(asx_cx *cx, void *arg)
 
 static asx_status checks_over_a_scope(asx_cx *cx, void *arg)
 {
-    if (asx_region_open(cx, &scope, NULL) < 0)
+    if (asx_region_open(cx, NULL, &scope) < 0)
         return ASX_E_CANCELLED;
     (void)asx_spawn(&scope, "u", starts_another_there, arg);
     for (int i = 0; i <= ((const fixture *)arg)->y; i++)
@@ -523,7 +523,7 @@ static void cancelled_over_a_scope(asx_cx *cx, void *arg)
     int quota = f->y;
     begin(cx, f);
     f->y = quota;
-    CHECK_STATUS(asx_spawn_task(&f->region, &options, checks_over_a_scope, f, &f->task[0]),
+    CHECK_STATUS(asx_spawn_task(&f->region, checks_over_a_scope, f, &options, &f->task[0]),
                  ASX_OK);
     (void)asx_region_close(&f->region, ASX_OK);
 }
@@ -556,7 +556,7 @@ static void costly(asx_cx *cx, void *arg)
     budget.cost_quota = 5;
     asx_spawn_options options = { .budget = &budget };
     begin(cx, f);
-    CHECK_STATUS(asx_spawn_task(&f->region, &options, spend, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->region, spend, f, &options, &f->task[0]), ASX_OK);
     spawn(f, 1, "s", store_x);
     (void)asx_region_close(&f->region, ASX_OK);
     asx_lab_check(cx, f->got == 2 && f->seen == ASX_E_CANCELLED);
@@ -575,7 +575,7 @@ static void deadline(asx_cx *cx, void *arg)
     budget.deadline = asx_now(cx) + ASX_MS;
     asx_spawn_options options = { .budget = &budget };
     begin(cx, f);
-    CHECK_STATUS(asx_spawn_task(&f->region, &options, wait_for_ever, f, &f->task[0]), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&f->region, wait_for_ever, f, &options, &f->task[0]), ASX_OK);
     (void)asx_region_close(&f->region, ASX_OK);
 }
 
@@ -669,11 +669,11 @@ static asx_status try_mutex(asx_cx *cx, void *arg)
     asx_mutex mutex;
     asx_mutex_guard guard;
     asx_region r;
-    asx_status st = asx_region_open(cx, &r, NULL);
+    asx_status st = asx_region_open(cx, NULL, &r);
     if (st == ASX_OK)
-        st = asx_mutex_create(&r, "m", &mutex);
+        st = asx_mutex_create(&r, &(asx_mutex_options){ .name = "m" }, &mutex);
     if (st == ASX_OK)
-        st = asx_mutex_lock(&mutex, cx, &guard);
+        st = asx_mutex_lock(cx, &mutex, &guard);
     if (st == ASX_OK)
         st = asx_mutex_unlock(&guard);
     f->got += st == ASX_OK;
@@ -687,7 +687,7 @@ static void without_memory(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     f->got = 0;
-    asx_status st = asx_region_open(cx, &f->region, NULL);
+    asx_status st = asx_region_open(cx, NULL, &f->region);
     if (st == ASX_OK)
         st = asx_spawn(&f->region, "m", try_mutex, f);
     asx_status closed = asx_region_close(&f->region, ASX_OK);
@@ -766,7 +766,7 @@ static asx_status receive_one(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     int message;
-    return asx_channel_recv(&f->rx, cx, &message);
+    return asx_channel_recv(cx, &f->rx, &message);
 }
 
 static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
@@ -832,14 +832,14 @@ static void random_program(asx_cx *cx, void *arg)
     actor actors[TASKS_MOST];
     memset(&p->f, 0, sizeof p->f);
     memset(p->task, 0, sizeof p->task);
-    (void)asx_region_open(cx, &p->f.region, NULL); /* also with faults: failures stick */
-    (void)asx_channel_create(&p->f.region, sizeof(int), 1, &p->f.tx, &p->f.rx);
+    (void)asx_region_open(cx, NULL, &p->f.region); /* also with faults: failures stick */
+    (void)asx_channel_create(&p->f.region, sizeof(int), 1, NULL, &p->f.tx, &p->f.rx);
     for (int i = 0; i < p->tasks; i++) {
         actors[i] = (actor){ p, i };
         if (p->polls[i])
-            (void)asx_spawn_poll_task(&p->f.region, NULL, act_polled, &actors[i], &p->task[i]);
+            (void)asx_spawn_poll_task(&p->f.region, act_polled, &actors[i], NULL, &p->task[i]);
         else
-            (void)asx_spawn_task(&p->f.region, NULL, act, &actors[i], &p->task[i]);
+            (void)asx_spawn_task(&p->f.region, act, &actors[i], NULL, &p->task[i]);
     }
     (void)asx_region_close(&p->f.region, ASX_OK);
 }
@@ -874,7 +874,7 @@ ASX_TEST_TIMEOUT(random_programs_of_tasks_agree_with_brute_force, 120)
         if (asx__rng_below(&rng, 8) == 0)
             options.faults = ASX_EXPLORE_FAULT_CANCEL;
         asx_explore_result all;
-        CHECK_STATUS(asx_explore(&options, random_program, &p, &all), ASX_OK);
+        CHECK_STATUS(asx_explore(random_program, &p, &options, &all), ASX_OK);
         if (all.status != ASX_OK)
             print_program(&p, &options);
         CHECK_STATUS(all.status, ASX_OK);
@@ -914,7 +914,7 @@ static asx_status link_send(asx_cx *cx, lossy *l, int packet)
 {
     if (asx_lab_choose(cx, 2) == 1)
         return ASX_OK; /* lost */
-    asx_status st = asx_lab_operate(cx, &link_device, &l->link, LINK_PUT, 0, NULL);
+    asx_status st = asx_lab_operate(cx, &l->link, &link_device, LINK_PUT, 0, NULL);
     l->packet = packet;
     l->sent++;
     return st;
@@ -932,7 +932,7 @@ static asx_status hear(asx_cx *cx, void *arg)
 {
     lossy *l = arg;
     uint64_t found = 0;
-    asx_status st = asx_lab_operate(cx, &link_device, &l->link, LINK_TAKE, 0, &found);
+    asx_status st = asx_lab_operate(cx, &l->link, &link_device, LINK_TAKE, 0, &found);
     CHECK_EQ(found, 1);
     l->received += l->packet;
     return st;
@@ -943,7 +943,7 @@ static void over_a_lossy_link(asx_cx *cx, void *arg)
     lossy *l = arg;
     asx_region r;
     memset(l, 0, sizeof *l);
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     asx_spawn(&r, "talk", talk, l);
     asx_spawn(&r, "hear", hear, l);
     (void)asx_region_close(&r, ASX_OK);
@@ -969,17 +969,17 @@ static asx_status misuse_of_a_device(asx_cx *cx, void *arg)
     asx_lab_device nothing = { "nothing", NULL, 0, NULL };
     uint64_t found = 7;
     (void)arg;
-    CHECK_STATUS(asx_lab_operate(NULL, &link_device, &object, LINK_PUT, 0, NULL),
+    CHECK_STATUS(asx_lab_operate(NULL, &object, &link_device, LINK_PUT, 0, NULL),
                  ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_operate(cx, NULL, &object, LINK_PUT, 0, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_operate(cx, &link_device, NULL, LINK_PUT, 0, NULL),
+    CHECK_STATUS(asx_lab_operate(cx, &object, NULL, LINK_PUT, 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_operate(cx, NULL, &link_device, LINK_PUT, 0, NULL),
                  ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_operate(cx, &link_device, &object, 2, 0, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_operate(cx, &nothing, &object, 0, 0, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_lab_operate(cx, &link_device, &object, LINK_TAKE, 0, &found),
+    CHECK_STATUS(asx_lab_operate(cx, &object, &link_device, 2, 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_operate(cx, &object, &nothing, 0, 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_operate(cx, &object, &link_device, LINK_TAKE, 0, &found),
                  ASX_E_WOULD_DEADLOCK);
     CHECK_EQ(found, 7);
-    CHECK_STATUS(asx_lab_operate(cx, &link_device, &object, LINK_PUT, 0, &found), ASX_OK);
+    CHECK_STATUS(asx_lab_operate(cx, &object, &link_device, LINK_PUT, 0, &found), ASX_OK);
     CHECK_EQ(found, 0);
     CHECK_EQ(object.state, 1);
     return ASX_OK;

@@ -31,7 +31,7 @@ typedef struct fixture {
 static void begin(asx_cx *cx, fixture *f)
 {
     f->there = f->go = f->x = f->polls = f->fired = f->got = 0;
-    CHECK_STATUS(asx_region_open(cx, &f->region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &f->region), ASX_OK);
 }
 
 static void end(asx_cx *cx, fixture *f)
@@ -122,7 +122,7 @@ static void poll_with(asx_cx *cx, fixture *f, asx_poll_fn poll, asx_task_fn othe
 {
     asx_join_result result = { 0 };
     begin(cx, f);
-    CHECK_STATUS(asx_spawn_poll_task(&f->region, NULL, poll, f, &f->task), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&f->region, poll, f, NULL, &f->task), ASX_OK);
     CHECK_STATUS(asx_spawn(&f->region, "c", other, f), ASX_OK);
     CHECK_STATUS(asx_join(cx, &f->task, &result), ASX_OK);
     end(cx, f);
@@ -394,7 +394,7 @@ static void set_again(void *arg)
 static asx_status wait_for_notify(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
-    f->got += asx_notify_wait(&f->notify, cx) == ASX_OK;
+    f->got += asx_notify_wait(cx, &f->notify) == ASX_OK;
     return ASX_OK;
 }
 
@@ -402,7 +402,7 @@ static asx_status acquire_unit(asx_cx *cx, void *arg)
 {
     fixture *f = arg;
     asx_semaphore_permit permit;
-    f->got += asx_semaphore_acquire(&f->semaphore, cx, 1, &permit) == ASX_OK;
+    f->got += asx_semaphore_acquire(cx, &f->semaphore, 1, &permit) == ASX_OK;
     return asx_semaphore_release(&permit);
 }
 
@@ -412,10 +412,12 @@ static void with_objects(asx_cx *cx, void *arg)
     current = &p->f;
     the_wheel = wheel_of(cx);
     begin(cx, &p->f);
-    CHECK_STATUS(asx_notify_create(&p->f.region, "n", &p->f.notify), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&p->f.region, "s", 0, &p->f.semaphore), ASX_OK);
+    CHECK_STATUS(asx_notify_create(&p->f.region, &(asx_notify_options){ .name = "n" },
+                                   &p->f.notify), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&p->f.region, 0, &(asx_semaphore_options){ .name = "s" },
+                                      &p->f.semaphore), ASX_OK);
     set(cx, ASX_MS, (asx_waker){ p->f.fires, asx_cx_runtime(cx) }, &p->f.timer);
-    CHECK_STATUS(asx_spawn_task(&p->f.region, NULL, p->task[0], &p->f, &p->f.task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&p->f.region, p->task[0], &p->f, NULL, &p->f.task), ASX_OK);
     if (p->task[1] != NULL)
         CHECK_STATUS(asx_spawn(&p->f.region, "t", p->task[1], &p->f), ASX_OK);
     end(cx, &p->f);
@@ -464,7 +466,7 @@ static void is_refused(plan *p, asx_explore_clock clock, const char *word)
 {
     asx_explore_options options = { .mode = ASX_EXPLORE_OPTIMAL, .clock = clock };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, with_objects, p, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(with_objects, p, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_E_NOT_SUPPORTED);
     CHECK_STR_EQ(result.unsupported, word);
     CHECK_EQ(result.totals.deadlocks + result.totals.bugs, 0);
@@ -656,11 +658,11 @@ static asx_status do_call(asx_cx *cx, int i, verb v, unsigned with)
             d->waker[next].wake(d->waker[next].arg);
         return ASX_OK;
     case WAIT_NOTIFIED:
-        return asx_notify_wait(&d->f.notify, cx);
+        return asx_notify_wait(cx, &d->f.notify);
     case NOTIFY:
         return asx_notify_one(&d->f.notify);
     case TAKE:
-        st = asx_semaphore_acquire(&d->f.semaphore, cx, 1, &permit);
+        st = asx_semaphore_acquire(cx, &d->f.semaphore, 1, &permit);
         return st < 0 ? st : asx_semaphore_release(&permit);
     case NAP:
         return asx_sleep(cx, (1 + with % 2) * ASX_MS);
@@ -726,11 +728,13 @@ static void run_drawn(asx_cx *cx, void *arg)
     memset(d->history, 0, sizeof d->history);
     memset(d->has_waker, 0, sizeof d->has_waker);
     memset(d->timers, 0, sizeof d->timers);
-    CHECK_STATUS(asx_region_open(cx, &d->f.region, &collect), ASX_OK);
-    CHECK_STATUS(asx_notify_create(&d->f.region, "n", &d->f.notify), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&d->f.region, "s", 0, &d->f.semaphore), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &collect, &d->f.region), ASX_OK);
+    CHECK_STATUS(asx_notify_create(&d->f.region, &(asx_notify_options){ .name = "n" },
+                                   &d->f.notify), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&d->f.region, 0, &(asx_semaphore_options){ .name = "s" },
+                                      &d->f.semaphore), ASX_OK);
     for (int i = 0; i < d->tasks; i++)
-        CHECK_STATUS(asx_spawn_task(&d->f.region, NULL, act, &numbers[i], &d->task[i]), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&d->f.region, act, &numbers[i], NULL, &d->task[i]), ASX_OK);
     (void)asx_region_close(&d->f.region, ASX_OK);
     if (watching)
         note_class(cx);

@@ -24,7 +24,7 @@ static void explore(asx_lab_fn fn, asx_explore_clock clock)
 {
     asx_explore_options options = { .clock = clock, .stop_at_first = true, .on_failure = keep };
     asx_explore_result result;
-    CHECK_STATUS(asx_explore(&options, fn, NULL, &result), ASX_OK);
+    CHECK_STATUS(asx_explore(fn, NULL, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     CHECK(lanes != NULL && text != NULL);
 }
@@ -52,10 +52,11 @@ static void run(asx_cx *cx, asx_task_fn a, asx_task_fn b)
 {
     asx_region r;
     all.cell = 0;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_mutex_create(&r, "m", &all.mutex), ASX_OK);
-    CHECK_STATUS(asx_rwlock_create(&r, "rw", &all.rwlock), ASX_OK);
-    CHECK_STATUS(asx_condition_create(&r, "c", &all.condition), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&r, &(asx_mutex_options){ .name = "m" }, &all.mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&r, &(asx_rwlock_options){ .name = "rw" }, &all.rwlock), ASX_OK);
+    CHECK_STATUS(asx_condition_create(&r, &(asx_condition_options){ .name = "c" },
+                                      &all.condition), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", a, NULL), ASX_OK);
     if (b != NULL)
         CHECK_STATUS(asx_spawn(&r, "b", b, NULL), ASX_OK);
@@ -69,8 +70,8 @@ static asx_status locks_then_writes(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     asx_rwlock_guard writes;
     (void)arg;
-    (void)asx_mutex_lock(&all.mutex, cx, &guard);
-    (void)asx_rwlock_write(&all.rwlock, cx, &writes);
+    (void)asx_mutex_lock(cx, &all.mutex, &guard);
+    (void)asx_rwlock_write(cx, &all.rwlock, &writes);
     (void)asx_rwlock_unlock(&writes);
     return asx_mutex_unlock(&guard);
 }
@@ -80,10 +81,10 @@ static asx_status reads_then_locks(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     asx_rwlock_guard reads;
     (void)arg;
-    (void)asx_rwlock_read(&all.rwlock, cx, &reads);
+    (void)asx_rwlock_read(cx, &all.rwlock, &reads);
     (void)asx_rwlock_unlock(&reads); /* that it was held before does not count */
-    (void)asx_rwlock_read(&all.rwlock, cx, &reads);
-    (void)asx_mutex_lock(&all.mutex, cx, &guard);
+    (void)asx_rwlock_read(cx, &all.rwlock, &reads);
+    (void)asx_mutex_lock(cx, &all.mutex, &guard);
     (void)asx_mutex_unlock(&guard);
     return asx_rwlock_unlock(&reads);
 }
@@ -108,8 +109,8 @@ static asx_status waits_in_vain(asx_cx *cx, void *arg)
 {
     asx_mutex_guard guard;
     (void)arg;
-    (void)asx_mutex_lock(&all.mutex, cx, &guard);
-    (void)asx_condition_wait(&all.condition, cx, &guard);
+    (void)asx_mutex_lock(cx, &all.mutex, &guard);
+    (void)asx_condition_wait(cx, &all.condition, &guard);
     return asx_mutex_unlock(&guard);
 }
 
@@ -204,7 +205,7 @@ static void has_a_deadline(asx_cx *cx, void *arg)
     asx_region_options options = { .timeout_ns = ASX_MS };
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     (void)asx_spawn(&r, "a", loads, NULL);
     asx_lab_check(cx, asx_region_close(&r, ASX_OK) == ASX_OK);
 }
@@ -224,7 +225,7 @@ static void shuts_down(asx_cx *cx, void *arg)
 {
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     for (int i = 0; i < others; i++)
         CHECK_STATUS(asx_spawn(&r, "a", loads, NULL), ASX_OK);
     shutdown_line = __LINE__ + 1;
@@ -240,7 +241,7 @@ ASX_TEST(what_is_not_explored_is_told_with_its_line)
         for (uint32_t jobs = 1; jobs <= 2; jobs++) {
             asx_explore_options options = { .jobs = jobs };
             asx_explore_result result;
-            CHECK_STATUS(asx_explore(&options, shuts_down, NULL, &result), ASX_OK);
+            CHECK_STATUS(asx_explore(shuts_down, NULL, &options, &result), ASX_OK);
             CHECK_STATUS(result.status, ASX_E_NOT_SUPPORTED);
             CHECK(!result.complete);
             CHECK_STR_EQ(result.unsupported, "cancel-request");

@@ -22,7 +22,7 @@ static void read_by(asx_cx *cx, asx_task_fn fn)
 {
     asx_region r;
     order = 0;
-    asx_region_open(cx, &r, NULL);
+    asx_region_open(cx, NULL, &r);
     asx_spawn(&r, "one", writes, (void *)1);
     asx_spawn(&r, "two", writes, (void *)2);
     asx_spawn(&r, "reader", fn, NULL);
@@ -203,7 +203,7 @@ ASX_LAB_TEST(shares_plainly)
 {
     asx_region r;
     plain = 0;
-    asx_region_open(cx, &r, NULL);
+    asx_region_open(cx, NULL, &r);
     asx_spawn(&r, "one", adds_plainly, NULL);
     asx_spawn(&r, "two", adds_plainly, NULL);
     asx_region_close(&r, ASX_OK);

@@ -31,7 +31,7 @@ static asx_status produce(asx_cx *cx, void *arg)
         if (seeds_draw(3) == 0)
             st = asx_sleep(cx, seeds_draw(20) * ASX_MS);
         if (st >= 0)
-            st = asx_channel_reserve(tx, cx, &permit);
+            st = asx_channel_reserve(cx, tx, &permit);
         if (st < 0)
             break;
         if (seeds_draw(8) == 0)
@@ -51,9 +51,9 @@ static asx_status consume(asx_cx *cx, void *arg)
         uint32_t message;
         asx_ack ack;
         if (seeds_draw(2) == 0) {
-            st = asx_channel_recv(&c->rx, cx, &message);
+            st = asx_channel_recv(cx, &c->rx, &message);
         } else {
-            st = asx_channel_recv_with_ack(&c->rx, cx, &message, &ack);
+            st = asx_channel_recv_with_ack(cx, &c->rx, &message, &ack);
             if (st >= 0)
                 st = seeds_draw(4) == 0 ? asx_ack_nack(&ack) : asx_ack_commit(&ack);
         }
@@ -114,20 +114,20 @@ static asx_status one_cell(asx_cx *cx, void *arg)
                                    .timeout_ns = (10 + seeds_draw(150)) * ASX_MS };
     (void)arg;
     memset(&c, 0, sizeof c);
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     if (st < 0)
         return st;
     (void)asx_defer(&r, noted, &closed);
-    st = asx_channel_create(&r, sizeof(uint32_t), 1 + seeds_draw(4), &c.tx[0], &c.rx);
+    st = asx_channel_create(&r, sizeof(uint32_t), 1 + seeds_draw(4), NULL, &c.tx[0], &c.rx);
     for (int i = 1; i < PRODUCERS && st >= 0; i++)
         st = asx_channel_sender_clone(&c.tx[0], &c.tx[i]);
     for (int i = 0; i < PRODUCERS && st >= 0; i++) {
         args[i] = (producer_arg){ &c, i };
-        st = asx_spawn_task(&r, NULL, produce, &args[i], &c.victims[i]);
+        st = asx_spawn_task(&r, produce, &args[i], NULL, &c.victims[i]);
         c.victims_len += st >= 0;
     }
     if (st >= 0)
-        st = asx_spawn_task(&r, NULL, consume, &c, &c.victims[PRODUCERS]);
+        st = asx_spawn_task(&r, consume, &c, NULL, &c.victims[PRODUCERS]);
     c.victims_len += st >= 0;
     if (st >= 0)
         st = asx_spawn(&r, "nap", nap, NULL);
@@ -143,7 +143,7 @@ static asx_status hundred(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     (void)arg;
-    asx_status st = asx_region_open(cx, &r, &options);
+    asx_status st = asx_region_open(cx, &options, &r);
     for (int i = 0; i < CELLS && st >= 0; i++)
         st = asx_spawn(&r, "cell", one_cell, NULL);
     return asx_region_close(&r, st);

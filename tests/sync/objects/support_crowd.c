@@ -53,9 +53,9 @@ void crowd_run(asx_cx *cx, const asx_region *region, struct crowd *crowd)
     for (unsigned i = 0; i < crowd->workers; i++) {
         workers[i] = (struct crowd_worker){ .crowd = crowd, .number = i };
         if (i % 2 == 0)
-            CHECK_STATUS(asx_spawn_task(region, NULL, work_fiber, &workers[i], &tasks[i]), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(region, work_fiber, &workers[i], NULL, &tasks[i]), ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_poll_task(region, NULL, work_poll, &workers[i], &tasks[i]),
+            CHECK_STATUS(asx_spawn_poll_task(region, work_poll, &workers[i], NULL, &tasks[i]),
                          ASX_OK);
     }
     for (unsigned i = 0; i < crowd->cancels; i++) {

@@ -3,17 +3,17 @@
 
 STEP_OP(op_lock)
 {
-    return asx_mutex_lock(&actor->run->mutex, cx, &actor->mutex[step->slot]);
+    return asx_mutex_lock(cx, &actor->run->mutex, &actor->mutex[step->slot]);
 }
 
 STEP_OP(op_try_lock)
 {
-    return asx_mutex_try_lock(&actor->run->mutex, cx, &actor->mutex[step->slot]);
+    return asx_mutex_try_lock(cx, &actor->run->mutex, &actor->mutex[step->slot]);
 }
 
 STEP_OP(op_recover)
 {
-    return asx_mutex_recover(&actor->run->mutex, cx, &actor->mutex[step->slot]);
+    return asx_mutex_recover(cx, &actor->run->mutex, &actor->mutex[step->slot]);
 }
 
 STEP_OP(op_unlock)
@@ -34,27 +34,27 @@ STEP_OP(op_mutex_waiters)
 
 STEP_OP(op_read)
 {
-    return asx_rwlock_read(&actor->run->rwlock, cx, &actor->rwlock[step->slot]);
+    return asx_rwlock_read(cx, &actor->run->rwlock, &actor->rwlock[step->slot]);
 }
 
 STEP_OP(op_write)
 {
-    return asx_rwlock_write(&actor->run->rwlock, cx, &actor->rwlock[step->slot]);
+    return asx_rwlock_write(cx, &actor->run->rwlock, &actor->rwlock[step->slot]);
 }
 
 STEP_OP(op_try_read)
 {
-    return asx_rwlock_try_read(&actor->run->rwlock, cx, &actor->rwlock[step->slot]);
+    return asx_rwlock_try_read(cx, &actor->run->rwlock, &actor->rwlock[step->slot]);
 }
 
 STEP_OP(op_try_write)
 {
-    return asx_rwlock_try_write(&actor->run->rwlock, cx, &actor->rwlock[step->slot]);
+    return asx_rwlock_try_write(cx, &actor->run->rwlock, &actor->rwlock[step->slot]);
 }
 
 STEP_OP(op_rw_recover)
 {
-    return asx_rwlock_recover(&actor->run->rwlock, cx, &actor->rwlock[step->slot]);
+    return asx_rwlock_recover(cx, &actor->run->rwlock, &actor->rwlock[step->slot]);
 }
 
 STEP_OP(op_rw_unlock)
@@ -75,13 +75,13 @@ STEP_OP(op_rw_waiters)
 
 STEP_OP(op_acquire)
 {
-    return asx_semaphore_acquire(&actor->run->semaphore, cx, (uint32_t)step->n,
+    return asx_semaphore_acquire(cx, &actor->run->semaphore, (uint32_t)step->n,
                                  &actor->permit[step->slot]);
 }
 
 STEP_OP(op_try_acquire)
 {
-    return asx_semaphore_try_acquire(&actor->run->semaphore, cx, (uint32_t)step->n,
+    return asx_semaphore_try_acquire(cx, &actor->run->semaphore, (uint32_t)step->n,
                                      &actor->permit[step->slot]);
 }
 

@@ -3,7 +3,7 @@
 
 STEP_OP(op_condition_wait)
 {
-    return asx_condition_wait(&actor->run->condition, cx, &actor->mutex[step->slot]);
+    return asx_condition_wait(cx, &actor->run->condition, &actor->mutex[step->slot]);
 }
 
 STEP_OP(op_signal)
@@ -23,7 +23,7 @@ STEP_OP(op_broadcast)
 STEP_OP(op_notify_wait)
 {
     (void)step;
-    return asx_notify_wait(&actor->run->notify, cx);
+    return asx_notify_wait(cx, &actor->run->notify);
 }
 
 STEP_OP(op_notify_one)
@@ -43,7 +43,7 @@ STEP_OP(op_notify_all)
 STEP_OP(op_barrier)
 {
     bool leader = step->n == 0;
-    asx_status st = asx_barrier_wait(&actor->run->barrier, cx, &leader);
+    asx_status st = asx_barrier_wait(cx, &actor->run->barrier, &leader);
     if (st == ASX_OK)
         CHECK_EQ(leader, step->n != 0);
     else
@@ -69,7 +69,7 @@ static asx_status initialize(asx_cx *cx, void *arg)
 STEP_OP(op_once)
 {
     struct initializer i = { actor->run, step->n };
-    return asx_once_call(&actor->run->once, cx, initialize, &i);
+    return asx_once_call(cx, &actor->run->once, initialize, &i);
 }
 
 STEP_OP(op_initializer)

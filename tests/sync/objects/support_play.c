@@ -179,10 +179,10 @@ static void spawn_actors(struct play_run *run)
         struct play_actor *a = &run->actors[i];
         asx_spawn_options options = { .name = names[i] };
         if (run->vehicles >> i & 1u)
-            CHECK_STATUS(asx_spawn_poll_task(&run->crowd, &options, act_poll, a, &run->tasks[i]),
+            CHECK_STATUS(asx_spawn_poll_task(&run->crowd, act_poll, a, &options, &run->tasks[i]),
                          ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_task(&run->crowd, &options, act_fiber, a, &run->tasks[i]),
+            CHECK_STATUS(asx_spawn_task(&run->crowd, act_fiber, a, &options, &run->tasks[i]),
                          ASX_OK);
     }
 }
@@ -198,9 +198,9 @@ static asx_status direct(asx_cx *cx, void *arg)
     asx_region_options options = { .name = "home", .leaks_allowed = true };
     asx_region *first = play->home_first ? &run->crowd : &run->home;
     asx_region *second = play->home_first ? &run->home : &run->crowd;
-    CHECK_STATUS(asx_region_open(cx, first, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, first), ASX_OK);
     options.policy = ASX_POLICY_COLLECT;
-    CHECK_STATUS(asx_region_open(cx, second, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, second), ASX_OK);
     play->setup(cx, run);
     run->start = asx_now(cx);
     spawn_actors(run);
@@ -249,7 +249,7 @@ static uint64_t run_seeded(uint64_t seed, asx_task_fn fn, void *arg)
 {
     asx_lab_options options = { .seed = seed };
     asx_lab_result result;
-    CHECK_STATUS(asx_lab_run(&options, fn, arg, &result), ASX_OK);
+    CHECK_STATUS(asx_lab_run(fn, arg, &options, &result), ASX_OK);
     CHECK_STATUS(result.status, ASX_OK);
     return result.digest;
 }

@@ -19,7 +19,7 @@ STEP_OP(op_oneshot_send)
 STEP_OP(op_oneshot_adopt)
 {
     (void)step;
-    return asx_oneshot_adopt(&actor->run->oneshot_tx, cx);
+    return asx_oneshot_adopt(cx, &actor->run->oneshot_tx);
 }
 
 STEP_OP(op_oneshot_drop_tx)
@@ -32,7 +32,7 @@ STEP_OP(op_oneshot_drop_tx)
 STEP_OP(op_oneshot_recv)
 {
     uint64_t got = NOTHING;
-    asx_status st = asx_oneshot_recv(&actor->run->oneshot_rx, cx, &got);
+    asx_status st = asx_oneshot_recv(cx, &actor->run->oneshot_rx, &got);
     return gave(st, got, step->n);
 }
 
@@ -40,7 +40,7 @@ STEP_OP(op_oneshot_try_recv)
 {
     uint64_t got = NOTHING;
     (void)cx;
-    asx_status st = asx_oneshot_try_recv(&actor->run->oneshot_rx, &got);
+    asx_status st = asx_oneshot_try_recv(cx, &actor->run->oneshot_rx, &got);
     return gave(st, got, step->n);
 }
 
@@ -77,7 +77,7 @@ static asx_status heard(asx_status st, uint64_t got, uint64_t missed, uint64_t w
 STEP_OP(op_broadcast_recv)
 {
     uint64_t got = NOTHING, missed = NOTHING;
-    asx_status st = asx_broadcast_recv(&actor->receiver, cx, &got, &missed);
+    asx_status st = asx_broadcast_recv(cx, &actor->receiver, &got, &missed);
     return heard(st, got, missed, step->n);
 }
 
@@ -85,7 +85,7 @@ STEP_OP(op_broadcast_try_recv)
 {
     uint64_t got = NOTHING, missed = NOTHING;
     (void)cx;
-    asx_status st = asx_broadcast_try_recv(&actor->receiver, &got, &missed);
+    asx_status st = asx_broadcast_try_recv(cx, &actor->receiver, &got, &missed);
     return heard(st, got, missed, step->n);
 }
 
@@ -120,7 +120,7 @@ STEP_OP(op_watch_get)
 STEP_OP(op_watch_changed)
 {
     uint64_t got = NOTHING, before = actor->seen;
-    asx_status st = asx_watch_changed(&actor->run->watch, cx, &actor->seen, &got);
+    asx_status st = asx_watch_changed(cx, &actor->run->watch, &actor->seen, &got);
     CHECK_EQ(st == ASX_OK, actor->seen != before);
     return gave(st, got, step->n);
 }

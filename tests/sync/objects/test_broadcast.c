@@ -4,7 +4,9 @@
 static void with_broadcast(asx_cx *cx, struct play_run *run)
 {
     (void)cx;
-    CHECK_STATUS(asx_broadcast_create(&run->home, "subject", sizeof(uint64_t), 3, &run->broadcast),
+    CHECK_STATUS(asx_broadcast_create(&run->home, sizeof(uint64_t), 3,
+                                      &(asx_broadcast_options){ .name = "subject" },
+                                      &run->broadcast),
                  ASX_OK);
 }
 
@@ -112,7 +114,7 @@ static asx_status receives(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     uint64_t got;
-    s->last = asx_broadcast_recv(&s->receiver, cx, &got, NULL);
+    s->last = asx_broadcast_recv(cx, &s->receiver, &got, NULL);
     return ASX_OK;
 }
 
@@ -121,12 +123,12 @@ static asx_status shared(asx_cx *cx, void *arg)
     struct stage s;
     uint64_t got;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &s.region, NULL), ASX_OK);
-    CHECK_STATUS(asx_broadcast_create(&s.region, NULL, 8, 1, &s.broadcast), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.region), ASX_OK);
+    CHECK_STATUS(asx_broadcast_create(&s.region, 8, 1, NULL, &s.broadcast), ASX_OK);
     CHECK_STATUS(asx_broadcast_subscribe(&s.broadcast, &s.receiver), ASX_OK);
     CHECK_STATUS(asx_spawn(&s.region, NULL, receives, &s), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
-    CHECK_STATUS(asx_broadcast_recv(&s.receiver, cx, &got, NULL), ASX_E_BUSY);
+    CHECK_STATUS(asx_broadcast_recv(cx, &s.receiver, &got, NULL), ASX_E_BUSY);
     asx_broadcast_receiver copy = s.receiver;
     CHECK_STATUS(asx_broadcast_receiver_drop(&copy), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
@@ -161,7 +163,7 @@ static asx_status listen(asx_cx *cx, struct listener *l)
 {
     for (;;) {
         uint64_t got = 0, missed = 0;
-        asx_status st = news_recv(&l->receiver, cx, &got, &missed);
+        asx_status st = news_recv(cx, &l->receiver, &got, &missed);
         if (st == ASX_E_LAGGED) {
             CHECK(missed > 0);
             l->missed += missed;
@@ -206,8 +208,8 @@ static asx_status crowd_program(asx_cx *cx, void *arg)
     struct listener listeners[LISTENERS];
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(news_create(&r, KEPT, &c.broadcast), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(news_create(&r, KEPT, NULL, &c.broadcast), ASX_OK);
     for (unsigned i = 0; i < LISTENERS; i++) {
         listeners[i] = (struct listener){ .crowd = &c };
         CHECK_STATUS(asx_broadcast_subscribe(&c.broadcast, &listeners[i].receiver), ASX_OK);

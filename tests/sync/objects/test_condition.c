@@ -7,7 +7,8 @@ static void with_condition(asx_cx *cx, struct play_run *run)
 {
     (void)cx;
     CHECK_STATUS(asx_mutex_create(&run->home, NULL, &run->mutex), ASX_OK);
-    CHECK_STATUS(asx_condition_create(&run->home, "subject", &run->condition), ASX_OK);
+    CHECK_STATUS(asx_condition_create(&run->home, &(asx_condition_options){ .name = "subject" },
+                                      &run->condition), ASX_OK);
 }
 
 ASX_TEST(a_wait_gives_the_mutex_up_and_a_signal_gives_it_back)
@@ -144,8 +145,8 @@ static void open_stage(asx_cx *cx, struct stage *s)
 {
     memset(s, 0, sizeof *s);
     s->last = ASX_E_NOT_FOUND;
-    CHECK_STATUS(asx_region_open(cx, &s->outer, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &s->inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s->outer), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s->inner), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&s->outer, NULL, &s->mutex), ASX_OK);
     CHECK_STATUS(asx_condition_create(&s->inner, NULL, &s->condition), ASX_OK);
 }
@@ -153,10 +154,10 @@ static void open_stage(asx_cx *cx, struct stage *s)
 static asx_status waits(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
-    s->last = asx_condition_wait(&s->condition, cx, &s->guard);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &s->guard), ASX_OK);
+    s->last = asx_condition_wait(cx, &s->condition, &s->guard);
     asx_mutex_guard again;
-    CHECK_STATUS(asx_mutex_try_lock(&s->mutex, cx, &again), ASX_E_WOULD_DEADLOCK);
+    CHECK_STATUS(asx_mutex_try_lock(cx, &s->mutex, &again), ASX_E_WOULD_DEADLOCK);
     return asx_mutex_unlock(&s->guard);
 }
 
@@ -164,14 +165,14 @@ static asx_poll waits_poll(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     if (!s->locked) {
-        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+        CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &s->guard), ASX_OK);
         s->locked = true;
     }
-    s->last = asx_condition_wait(&s->condition, cx, &s->guard);
+    s->last = asx_condition_wait(cx, &s->condition, &s->guard);
     if (s->last == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     asx_mutex_guard again;
-    CHECK_STATUS(asx_mutex_try_lock(&s->mutex, cx, &again), ASX_E_WOULD_DEADLOCK);
+    CHECK_STATUS(asx_mutex_try_lock(cx, &s->mutex, &again), ASX_E_WOULD_DEADLOCK);
     CHECK_STATUS(asx_mutex_unlock(&s->guard), ASX_OK);
     return ASX_POLL_READY;
 }
@@ -188,7 +189,7 @@ static asx_status condition_goes(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_spawn(&s.outer, NULL, waits, &s), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     if (held)
-        CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &mine), ASX_OK);
+        CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &mine), ASX_OK);
     CHECK_STATUS(asx_region_close(&s.inner, ASX_OK), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     if (held) {
@@ -212,8 +213,8 @@ ASX_TEST(who_waits_in_a_condition_that_goes_has_the_mutex)
 static asx_status waits_in_vain(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
-    s->last = asx_condition_wait(&s->condition, cx, &s->guard);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &s->guard), ASX_OK);
+    s->last = asx_condition_wait(cx, &s->condition, &s->guard);
     CHECK_STATUS(asx_mutex_unlock(&s->guard), ASX_E_REGION_CLOSED);
     return ASX_OK;
 }
@@ -222,9 +223,9 @@ static asx_poll waits_in_vain_poll(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     if (!s->locked)
-        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+        CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &s->guard), ASX_OK);
     s->locked = true;
-    s->last = asx_condition_wait(&s->condition, cx, &s->guard);
+    s->last = asx_condition_wait(cx, &s->condition, &s->guard);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -232,8 +233,8 @@ static asx_status mutex_goes(asx_cx *cx, void *arg)
 {
     struct stage s;
     memset(&s, 0, sizeof s);
-    CHECK_STATUS(asx_region_open(cx, &s.outer, NULL), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &s.inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.outer), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.inner), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&s.inner, NULL, &s.mutex), ASX_OK);
     CHECK_STATUS(asx_condition_create(&s.outer, NULL, &s.condition), ASX_OK);
     if (*(bool *)arg)
@@ -262,15 +263,15 @@ static asx_poll leaves(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     if (s->runs++ == 0) {
-        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
-        CHECK_STATUS(asx_condition_wait(&s->condition, cx, &s->guard), ASX_E_WOULD_BLOCK);
-        CHECK_STATUS(asx_condition_wait(&s->condition, cx, &s->guard), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &s->guard), ASX_OK);
+        CHECK_STATUS(asx_condition_wait(cx, &s->condition, &s->guard), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_condition_wait(cx, &s->condition, &s->guard), ASX_E_WOULD_BLOCK);
         CHECK_STATUS(asx_mutex_unlock(&s->guard), ASX_E_BUSY);
         return ASX_POLL_PENDING;
     }
     if (s->runs == 2)
         return ASX_POLL_PENDING; /* the grant goes */
-    s->last = s->locked ? asx_condition_wait(&s->condition, cx, &s->guard)
+    s->last = s->locked ? asx_condition_wait(cx, &s->condition, &s->guard)
                         : asx_mutex_unlock(&s->guard);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
@@ -284,9 +285,9 @@ static asx_status grant_not_taken(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn_poll(&s.outer, NULL, leaves, &s), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     CHECK_STATUS(asx_condition_signal(&s.condition), ASX_OK);
-    CHECK_STATUS(asx_mutex_try_lock(&s.mutex, cx, &mine), ASX_E_BUSY); /* granted */
+    CHECK_STATUS(asx_mutex_try_lock(cx, &s.mutex, &mine), ASX_E_BUSY); /* granted */
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
-    CHECK_STATUS(asx_mutex_try_lock(&s.mutex, cx, &mine), ASX_OK);
+    CHECK_STATUS(asx_mutex_try_lock(cx, &s.mutex, &mine), ASX_OK);
     CHECK_STATUS(asx_mutex_unlock(&mine), ASX_OK);
     if (s.locked) { /* it waits again */
         CHECK_STATUS(s.last, ASX_E_WOULD_BLOCK);
@@ -311,8 +312,8 @@ static asx_poll unlocks_when_told(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     if (s->runs++ == 0) {
-        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
-        CHECK_STATUS(asx_condition_wait(&s->condition, cx, &s->guard), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &s->guard), ASX_OK);
+        CHECK_STATUS(asx_condition_wait(cx, &s->condition, &s->guard), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
     }
     CHECK_STATUS(asx_checkpoint(cx), ASX_E_CANCELLED);
@@ -326,9 +327,9 @@ static asx_status unlocked_when_told(asx_cx *cx, void *arg)
     asx_mutex_guard mine;
     (void)arg;
     open_stage(cx, &s);
-    CHECK_STATUS(asx_spawn_poll_task(&s.outer, NULL, unlocks_when_told, &s, &s.task), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.outer, unlocks_when_told, &s, NULL, &s.task), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &mine), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &mine), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&s.task, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     CHECK_STATUS(s.last, ASX_OK);
@@ -346,7 +347,7 @@ static asx_status waits_with_a_copy(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     asx_mutex_guard copy = s->guard;
-    s->last = asx_condition_wait(&s->condition, cx, &copy);
+    s->last = asx_condition_wait(cx, &s->condition, &copy);
     return ASX_OK;
 }
 
@@ -355,7 +356,7 @@ static asx_status not_its_guard(asx_cx *cx, void *arg)
     struct stage s;
     (void)arg;
     open_stage(cx, &s);
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &s.guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &s.guard), ASX_OK);
     CHECK_STATUS(asx_spawn(&s.inner, NULL, waits_with_a_copy, &s), ASX_OK);
     CHECK_STATUS(asx_region_close(&s.inner, ASX_OK), ASX_OK);
     CHECK_STATUS(s.last, ASX_E_NOT_OWNER);
@@ -395,14 +396,14 @@ static asx_status exchange(asx_cx *cx, struct side *s)
     asx_status st;
     for (;;) {
         if (!s->locked) {
-            st = asx_mutex_lock(&b->mutex, cx, &s->guard);
+            st = asx_mutex_lock(cx, &b->mutex, &s->guard);
             if (st < 0)
                 return st;
             s->locked = true;
         }
         while (s->waits ||
                (!over(s) && (s->puts ? b->in - b->out == ROOM : b->in == b->out))) {
-            st = asx_condition_wait(&b->changed, cx, &s->guard);
+            st = asx_condition_wait(cx, &b->changed, &s->guard);
             s->waits = st == ASX_E_WOULD_BLOCK;
             if (s->waits)
                 return st;
@@ -439,7 +440,7 @@ static asx_status buffer_program(asx_cx *cx, void *arg)
     struct side sides[2 * SIDES];
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&r, NULL, &b.mutex), ASX_OK);
     CHECK_STATUS(asx_condition_create(&r, NULL, &b.changed), ASX_OK);
     for (unsigned i = 0; i < 2 * SIDES; i++) {
@@ -477,9 +478,9 @@ static asx_status waits_once(asx_cx *cx, void *arg)
 {
     forced_stage *s = arg;
     asx_mutex_guard guard;
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &guard), ASX_OK);
     s->waiting++;
-    CHECK_STATUS(asx_condition_wait(&s->condition, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_condition_wait(cx, &s->condition, &guard), ASX_OK);
     s->came_back++;
     return asx_mutex_unlock(&guard);
 }
@@ -492,16 +493,16 @@ static asx_status signals_the_doomed(asx_cx *cx, void *arg)
     asx_region_options options = { .policy = ASX_POLICY_COLLECT, .cleanup_time_ns = CLEANUP_NS };
     asx_mutex_guard mine;
     s->rt = asx_cx_runtime(cx);
-    CHECK_STATUS(asx_region_open(cx, &s->region, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &s->region), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&s->region, NULL, &s->mutex), ASX_OK);
     CHECK_STATUS(asx_condition_create(&s->region, NULL, &s->condition), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&s->region, NULL, waits_once, s, &s->first), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&s->region, waits_once, s, NULL, &s->first), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     CHECK_STATUS(asx_spawn(&s->region, "second", waits_once, s), ASX_OK);
     CHECK_STATUS(asx_spawn(&s->region, "third", waits_once, s), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     CHECK_EQ(s->waiting, 3);
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &mine), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &mine), ASX_OK);
     CHECK_STATUS(asx_condition_signal(&s->condition), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&s->first, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, CLEANUP_NS + CLEANUP_NS / 16), ASX_OK);
@@ -544,8 +545,8 @@ static asx_poll fickle(asx_cx *cx, void *arg)
     fickle_stage *s = arg;
     if (s->runs++ > 0)
         return ASX_POLL_READY;
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
-    CHECK_STATUS(asx_condition_wait(&s->condition, cx, &s->guard), ASX_E_WOULD_BLOCK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &s->guard), ASX_OK);
+    CHECK_STATUS(asx_condition_wait(cx, &s->condition, &s->guard), ASX_E_WOULD_BLOCK);
     return ASX_POLL_PENDING;
 }
 
@@ -553,8 +554,8 @@ static asx_status steady(asx_cx *cx, void *arg)
 {
     fickle_stage *s = arg;
     asx_mutex_guard guard;
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_OK);
-    CHECK_STATUS(asx_condition_wait(&s->condition, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &guard), ASX_OK);
+    CHECK_STATUS(asx_condition_wait(cx, &s->condition, &guard), ASX_OK);
     s->came_back++;
     return asx_mutex_unlock(&guard);
 }
@@ -564,7 +565,7 @@ static asx_status signals_the_fickle(asx_cx *cx, void *arg)
     fickle_stage s = { .runs = 0 };
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&r, NULL, &s.mutex), ASX_OK);
     CHECK_STATUS(asx_condition_create(&r, NULL, &s.condition), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, "fickle", fickle, &s), ASX_OK);

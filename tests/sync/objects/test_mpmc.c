@@ -23,8 +23,7 @@ static void make(struct play_run *run, size_t capacity)
 {
     memset(&s, 0, sizeof s);
     asx_channel_options options = { "subject", on_drop, &s };
-    CHECK_STATUS(asx_mpmc_create_with(&run->home, sizeof(uint64_t), capacity, &options, &s.tx,
-                                      &s.rx),
+    CHECK_STATUS(asx_mpmc_create(&run->home, sizeof(uint64_t), capacity, &options, &s.tx, &s.rx),
                  ASX_OK);
 }
 
@@ -44,13 +43,13 @@ static void ring_of_two(asx_cx *cx, struct play_run *run)
 static STEP_OP(op_send)
 {
     (void)actor;
-    return asx_mpmc_send(&s.tx, cx, &step->n);
+    return asx_mpmc_send(cx, &s.tx, &step->n);
 }
 
 static STEP_OP(op_try_send)
 {
     (void)actor;
-    return asx_mpmc_try_send(&s.tx, cx, &step->n);
+    return asx_mpmc_try_send(cx, &s.tx, &step->n);
 }
 
 static asx_status got(asx_status st, uint64_t message, const struct play_step *step)
@@ -64,7 +63,7 @@ static STEP_OP(op_recv)
 {
     uint64_t message = 0;
     (void)actor;
-    asx_status st = asx_mpmc_recv(&s.rx, cx, &message);
+    asx_status st = asx_mpmc_recv(cx, &s.rx, &message);
     return got(st, message, step);
 }
 
@@ -72,7 +71,7 @@ static STEP_OP(op_try_recv)
 {
     uint64_t message = 0;
     (void)actor;
-    asx_status st = asx_mpmc_try_recv(&s.rx, cx, &message);
+    asx_status st = asx_mpmc_try_recv(cx, &s.rx, &message);
     return got(st, message, step);
 }
 
@@ -104,14 +103,14 @@ static STEP_OP(op_clone)
 static STEP_OP(op_send2)
 {
     (void)actor;
-    return asx_mpmc_send(&s.tx2, cx, &step->n);
+    return asx_mpmc_send(cx, &s.tx2, &step->n);
 }
 
 static STEP_OP(op_recv2)
 {
     uint64_t message = 0;
     (void)actor;
-    asx_status st = asx_mpmc_recv(&s.rx2, cx, &message);
+    asx_status st = asx_mpmc_recv(cx, &s.rx2, &message);
     return got(st, message, step);
 }
 

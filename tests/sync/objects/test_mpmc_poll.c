@@ -28,11 +28,10 @@ static void open_stage(asx_cx *cx, stage *s, size_t capacity)
 {
     asx_channel_options options = { "stage", on_drop, s };
     memset(s, 0, sizeof *s);
-    CHECK_STATUS(asx_region_open(cx, &s->home, NULL), ASX_OK);
-    CHECK_STATUS(asx_mpmc_create_with(&s->home, sizeof s->message, capacity, &options, &s->tx,
-                                      &s->rx),
+    CHECK_STATUS(asx_region_open(cx, NULL, &s->home), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(&s->home, sizeof s->message, capacity, &options, &s->tx, &s->rx),
                  ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &s->crowd, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s->crowd), ASX_OK);
 }
 
 static asx_status close_stage(stage *s)
@@ -46,7 +45,7 @@ static asx_poll receives(asx_cx *cx, void *arg)
     stage *s = arg;
     if (s->runs++ > 0 && s->give_up)
         return ASX_POLL_READY;
-    s->last = asx_mpmc_recv(&s->rx, cx, &s->message);
+    s->last = asx_mpmc_recv(cx, &s->rx, &s->message);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -56,13 +55,13 @@ static asx_poll sends(asx_cx *cx, void *arg)
     if (s->runs++ > 0 && s->give_up)
         return ASX_POLL_READY;
     s->message++;
-    s->last = asx_mpmc_send(&s->tx, cx, &s->message);
+    s->last = asx_mpmc_send(cx, &s->tx, &s->message);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
 static void spawn(stage *s, asx_poll_fn fn)
 {
-    CHECK_STATUS(asx_spawn_poll_task(&s->crowd, NULL, fn, s, &s->task), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s->crowd, fn, s, NULL, &s->task), ASX_OK);
 }
 
 static uint64_t queued(const stage *s)
@@ -82,21 +81,21 @@ static asx_status gives_back(asx_cx *cx, void *arg)
     s.give_up = true;
     spawn(&s, receives);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_send(&s.tx, cx, &message), ASX_OK); /* to the poll task */
+    CHECK_STATUS(asx_mpmc_send(cx, &s.tx, &message), ASX_OK); /* to the poll task */
     if ((uintptr_t)arg > 0) {
         message = 22;
-        CHECK_STATUS(asx_mpmc_send(&s.tx, cx, &message), ASX_OK);
+        CHECK_STATUS(asx_mpmc_send(cx, &s.tx, &message), ASX_OK);
     }
     CHECK_STATUS(asx_mpmc_close(&s.tx), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_EQ(queued(&s), (uintptr_t)arg > 0 ? 2 : 1);
-    CHECK_STATUS(asx_mpmc_recv(&s.rx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_recv(cx, &s.rx, &message), ASX_OK);
     CHECK_EQ(message, 11); /* before what was sent later */
     if ((uintptr_t)arg > 0) {
-        CHECK_STATUS(asx_mpmc_try_recv(&s.rx, cx, &message), ASX_OK);
+        CHECK_STATUS(asx_mpmc_try_recv(cx, &s.rx, &message), ASX_OK);
         CHECK_EQ(message, 22);
     }
-    CHECK_STATUS(asx_mpmc_recv(&s.rx, cx, &message), ASX_E_CLOSED);
+    CHECK_STATUS(asx_mpmc_recv(cx, &s.rx, &message), ASX_E_CLOSED);
     CHECK_EQ(s.runs, 2);
     CHECK_EQ(s.dropped, 0);
     return close_stage(&s);
@@ -112,7 +111,7 @@ static asx_status waits_for_one(asx_cx *cx, void *arg)
 {
     stage *s = arg;
     uint64_t message = 0;
-    CHECK_STATUS(asx_mpmc_recv(&s->rx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_recv(cx, &s->rx, &message), ASX_OK);
     CHECK_EQ(message, 11);
     s->last = ASX_E_BUSY; /* it was here */
     return ASX_OK;
@@ -129,7 +128,7 @@ static asx_status passes_on(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_spawn(&s.crowd, NULL, waits_for_one, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_send(&s.tx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_send(cx, &s.tx, &message), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(s.last, ASX_E_BUSY);
     return close_stage(&s);
@@ -151,7 +150,7 @@ static asx_poll returns_later(asx_cx *cx, void *arg)
     returner *r = arg;
     uint64_t message;
     if (r->runs++ == 0) {
-        CHECK_STATUS(asx_mpmc_recv(&r->s->rx, cx, &message), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_mpmc_recv(cx, &r->s->rx, &message), ASX_E_WOULD_BLOCK);
         return ASX_POLL_PENDING;
     }
     return ASX_POLL_READY;
@@ -164,19 +163,19 @@ static asx_status in_order(asx_cx *cx, void *arg)
     asx_task first, second;
     (void)arg;
     open_stage(cx, &s, 0);
-    CHECK_STATUS(asx_spawn_poll_task(&s.crowd, NULL, returns_later, &a, &first), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.crowd, returns_later, &a, NULL, &first), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&s.crowd, NULL, returns_later, &b, &second), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.crowd, returns_later, &b, NULL, &second), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     for (uint64_t i = 1; i <= 2; i++)
-        CHECK_STATUS(asx_mpmc_send(&s.tx, cx, &i), ASX_OK);
+        CHECK_STATUS(asx_mpmc_send(cx, &s.tx, &i), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&second, NULL), ASX_OK); /* it goes first now */
     CHECK_STATUS(asx_join(cx, &second, NULL), ASX_OK);
     CHECK_STATUS(asx_join(cx, &first, NULL), ASX_OK);
     CHECK_EQ(queued(&s), 2);
     for (uint64_t i = 1; i <= 2; i++) {
         uint64_t message = 0;
-        CHECK_STATUS(asx_mpmc_recv(&s.rx, cx, &message), ASX_OK);
+        CHECK_STATUS(asx_mpmc_recv(cx, &s.rx, &message), ASX_OK);
         CHECK_EQ(message, i);
     }
     return close_stage(&s);
@@ -195,13 +194,13 @@ static asx_status dropped_with_the_receiver(asx_cx *cx, void *arg)
     open_stage(cx, &s, 0);
     spawn(&s, receives);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_send(&s.tx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_send(cx, &s.tx, &message), ASX_OK);
     if (!home) {
         CHECK_STATUS(asx_mpmc_receiver_drop(&s.rx), ASX_OK);
         CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
         CHECK_STATUS(s.last, ASX_E_STALE_HANDLE);
         CHECK_EQ(s.dropped, 1);
-        CHECK_STATUS(asx_mpmc_send(&s.tx, cx, &message), ASX_E_DISCONNECTED);
+        CHECK_STATUS(asx_mpmc_send(cx, &s.tx, &message), ASX_E_DISCONNECTED);
         return close_stage(&s);
     }
     /* The crowd is inside of home: leave it to be closed with it. */
@@ -233,7 +232,7 @@ static asx_status sender_gives_up(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_task_cancel(&s.task, NULL), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_EQ(s.runs, 2);
-    CHECK_STATUS(asx_mpmc_try_recv(&s.rx, cx, &message), ASX_E_EMPTY);
+    CHECK_STATUS(asx_mpmc_try_recv(cx, &s.rx, &message), ASX_E_EMPTY);
     return close_stage(&s);
 }
 
@@ -251,7 +250,7 @@ static asx_status sender_is_done(asx_cx *cx, void *arg)
     s.give_up = gives_up;
     spawn(&s, sends);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_recv(&s.rx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_recv(cx, &s.rx, &message), ASX_OK);
     CHECK_EQ(message, 1);
     CHECK_STATUS(asx_mpmc_close(&s.tx), ASX_OK);
     CHECK_STATUS(asx_mpmc_sender_drop(&s.tx), ASX_OK);
@@ -275,17 +274,17 @@ static asx_poll sends_again(asx_cx *cx, void *arg)
     stage *s = arg;
     uint64_t other = 0;
     if (s->runs++ > 0) {
-        s->last = asx_mpmc_send(&s->tx, cx, &s->message);
+        s->last = asx_mpmc_send(cx, &s->tx, &s->message);
         return ASX_POLL_READY;
     }
     s->message = 1;
-    CHECK_STATUS(asx_mpmc_send(&s->tx, cx, &s->message), ASX_E_WOULD_BLOCK);
+    CHECK_STATUS(asx_mpmc_send(cx, &s->tx, &s->message), ASX_E_WOULD_BLOCK);
     s->message = 3;
-    CHECK_STATUS(asx_mpmc_send(&s->tx, cx, &s->message), ASX_E_WOULD_BLOCK);
-    CHECK_STATUS(asx_mpmc_try_recv(&s->rx, cx, &other), ASX_OK); /* from itself */
+    CHECK_STATUS(asx_mpmc_send(cx, &s->tx, &s->message), ASX_E_WOULD_BLOCK);
+    CHECK_STATUS(asx_mpmc_try_recv(cx, &s->rx, &other), ASX_OK); /* from itself */
     CHECK_EQ(other, 3);
-    CHECK_STATUS(asx_mpmc_send(&s->tx, cx, &s->message), ASX_OK);
-    CHECK_STATUS(asx_mpmc_send(&s->tx, cx, &s->message), ASX_E_BUSY); /* one wait at a time */
+    CHECK_STATUS(asx_mpmc_send(cx, &s->tx, &s->message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_send(cx, &s->tx, &s->message), ASX_E_BUSY); /* one wait at a time */
     return ASX_POLL_PENDING;
 }
 
@@ -294,10 +293,10 @@ static asx_poll sends_other(asx_cx *cx, void *arg)
     stage *s = arg;
     if (s->runs++ == 0) {
         s->message = 1;
-        CHECK_STATUS(asx_mpmc_send(&s->tx, cx, &s->message), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_mpmc_send(cx, &s->tx, &s->message), ASX_E_WOULD_BLOCK);
         s->message = 3;
     }
-    s->last = asx_mpmc_send(&s->tx, cx, &s->message);
+    s->last = asx_mpmc_send(cx, &s->tx, &s->message);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -313,9 +312,9 @@ static asx_status keeps_its_place(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     spawn(&t, sends);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_recv(&s.rx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_recv(cx, &s.rx, &message), ASX_OK);
     CHECK_EQ(message, 3);
-    CHECK_STATUS(asx_mpmc_recv(&s.rx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_recv(cx, &s.rx, &message), ASX_OK);
     CHECK_EQ(message, 101);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(s.last, ASX_OK);
@@ -336,7 +335,7 @@ static asx_status own_message(asx_cx *cx, void *arg)
     spawn(&s, sends_again);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_EQ(s.runs, 2); /* it was woken by itself; now it waits to send no more */
-    CHECK_STATUS(asx_mpmc_try_recv(&s.rx, cx, &message), ASX_E_EMPTY);
+    CHECK_STATUS(asx_mpmc_try_recv(cx, &s.rx, &message), ASX_E_EMPTY);
     return close_stage(&s);
 }
 
@@ -369,7 +368,7 @@ static asx_status send_all(asx_cx *cx, actor *a)
     crowd *c = a->c;
     for (; a->next < EACH; a->next++) {
         a->message = a->number * 100 + a->next;
-        asx_status st = asx_mpmc_send(&c->tx, cx, &a->message);
+        asx_status st = asx_mpmc_send(cx, &c->tx, &a->message);
         if (st < 0)
             return st == ASX_E_CLOSED ? ASX_OK : st;
         atomic_fetch_add(&c->admitted[a->number][a->next], 1);
@@ -381,7 +380,7 @@ static asx_status receive_all(asx_cx *cx, actor *a)
 {
     crowd *c = a->c;
     for (;;) {
-        asx_status st = asx_mpmc_recv(&c->rx, cx, &a->message);
+        asx_status st = asx_mpmc_recv(cx, &c->rx, &a->message);
         if (st == ASX_E_CLOSED)
             atomic_fetch_add(&c->closed_seen, 1);
         if (st < 0)
@@ -429,10 +428,10 @@ static void start(const asx_region *r, crowd *c, actor *actors, bool mixed)
         *a = (actor){ .c = c, .number = sender ? i : i - SENDERS };
         asx_task *task = sender ? &c->senders[i] : &c->receivers[i - SENDERS];
         if (mixed && i % 2 == 1)
-            CHECK_STATUS(asx_spawn_poll_task(r, NULL, sender ? send_poll : receive_poll, a, task),
+            CHECK_STATUS(asx_spawn_poll_task(r, sender ? send_poll : receive_poll, a, NULL, task),
                          ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_task(r, NULL, sender ? send_fiber : receive_fiber, a, task),
+            CHECK_STATUS(asx_spawn_task(r, sender ? send_fiber : receive_fiber, a, NULL, task),
                          ASX_OK);
     }
 }
@@ -450,8 +449,8 @@ static asx_status crowd_program(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     memset(&c, 0, sizeof c);
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_mpmc_create(&r, sizeof(uint64_t), p->capacity, &c.tx, &c.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(&r, sizeof(uint64_t), p->capacity, NULL, &c.tx, &c.rx), ASX_OK);
     start(&r, &c, actors, p->mixed);
     for (unsigned i = 0; p->cancels && i < 2; i++) {
         CHECK_STATUS(asx_yield(cx), ASX_OK);
@@ -534,7 +533,7 @@ static asx_poll waits_squeezed(asx_cx *cx, void *arg)
     squeeze *q = arg;
     if (q->s.runs++ == 0)
         q->left = q->amount;
-    q->polled = asx_mpmc_send(&q->s.tx, cx, q->message);
+    q->polled = asx_mpmc_send(cx, &q->s.tx, q->message);
     if (q->polled == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     return ASX_POLL_READY;
@@ -547,10 +546,10 @@ static asx_status squeezed(asx_cx *cx, void *arg)
     asx_mpmc_receiver clone;
     asx_stats stats;
     static char message[sizeof q->message];
-    CHECK_STATUS(asx_region_open(cx, &q->s.crowd, &options), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &q->s.home, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &q->s.crowd), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &q->s.home), ASX_OK);
     q->left = q->amount;
-    asx_status st = asx_mpmc_create(&q->s.home, sizeof message, 0, &q->s.tx, &q->s.rx);
+    asx_status st = asx_mpmc_create(&q->s.home, sizeof message, 0, NULL, &q->s.tx, &q->s.rx);
     q->left = SIZE_MAX / 2;
     CHECK_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
     q->created = st == ASX_OK;
@@ -571,8 +570,8 @@ static asx_status squeezed(asx_cx *cx, void *arg)
         CHECK_STATUS(q->cloned, ASX_E_RESOURCE_EXHAUSTED);
     q->left = SIZE_MAX / 2;
     if (q->polled == ASX_E_WOULD_BLOCK)
-        CHECK_STATUS(asx_mpmc_recv(&q->s.rx, cx, message), ASX_OK);
-    CHECK_STATUS(asx_mpmc_try_recv(&q->s.rx, cx, message), ASX_E_EMPTY);
+        CHECK_STATUS(asx_mpmc_recv(cx, &q->s.rx, message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_try_recv(cx, &q->s.rx, message), ASX_E_EMPTY);
     (void)asx_region_close(&q->s.home, ASX_OK);
     return asx_region_close(&q->s.crowd, ASX_OK);
 }
@@ -617,13 +616,13 @@ static asx_status sizes(asx_cx *cx, void *arg)
     wide a = { "far and wide" }, b;
     asx_mpmc_info info;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(words_create(&r, 2, &tx, &rx), ASX_OK);
-    CHECK_STATUS(words_send(&tx, cx, 5), ASX_OK);
-    CHECK_STATUS(words_try_send(&tx, cx, 6), ASX_OK);
-    CHECK_STATUS(words_recv(&rx, cx, &word), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(words_create(&r, 2, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS(words_send(cx, &tx, 5), ASX_OK);
+    CHECK_STATUS(words_try_send(cx, &tx, 6), ASX_OK);
+    CHECK_STATUS(words_recv(cx, &rx, &word), ASX_OK);
     CHECK_EQ(word, 5);
-    CHECK_STATUS(words_try_recv(&rx, cx, &word), ASX_OK);
+    CHECK_STATUS(words_try_recv(cx, &rx, &word), ASX_OK);
     CHECK_EQ(word, 6);
     for (unsigned i = 0; i < 40; i++) /* more than the first table holds */
         CHECK_STATUS(asx_mpmc_sender_clone(&tx, &clones[i]), ASX_OK);
@@ -633,12 +632,12 @@ static asx_status sizes(asx_cx *cx, void *arg)
     CHECK_EQ(info.receivers, 2);
     for (unsigned i = 0; i < 40; i++)
         CHECK_STATUS(asx_mpmc_sender_drop(&clones[39 - i]), ASX_OK);
-    CHECK_STATUS(words_send(&clones[7], cx, 5), ASX_E_STALE_HANDLE);
+    CHECK_STATUS(words_send(cx, &clones[7], 5), ASX_E_STALE_HANDLE);
     CHECK_STATUS(asx_mpmc_sender_clone(&tx, &clones[0]), ASX_OK);
-    CHECK_STATUS(words_send(&clones[7], cx, 5), ASX_E_STALE_HANDLE);
-    CHECK_STATUS(asx_mpmc_create(&r, sizeof a, 1, &tx, &rx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_send(&tx, cx, &a), ASX_OK);
-    CHECK_STATUS(asx_mpmc_recv(&rx, cx, &b), ASX_OK);
+    CHECK_STATUS(words_send(cx, &clones[7], 5), ASX_E_STALE_HANDLE);
+    CHECK_STATUS(asx_mpmc_create(&r, sizeof a, 1, NULL, &tx, &rx), ASX_OK);
+    CHECK_STATUS(asx_mpmc_send(cx, &tx, &a), ASX_OK);
+    CHECK_STATUS(asx_mpmc_recv(cx, &rx, &b), ASX_OK);
     CHECK_STR_EQ(b.text, "far and wide");
     return asx_region_close(&r, ASX_OK);
 }

@@ -53,7 +53,7 @@ static asx_status send_three(asx_cx *cx, void *arg)
 {
     ends *e = arg;
     for (int i = 1; i <= 3; i++)
-        CHECK_STATUS(asx_mpmc_send(&e->tx, cx, &i), ASX_OK);
+        CHECK_STATUS(asx_mpmc_send(cx, &e->tx, &i), ASX_OK);
     return ASX_OK;
 }
 
@@ -61,7 +61,7 @@ static asx_status receive_one(asx_cx *cx, void *arg)
 {
     ends *e = arg;
     int message = 0;
-    CHECK_STATUS(asx_mpmc_recv(&e->rx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_recv(cx, &e->rx, &message), ASX_OK);
     CHECK_EQ(message, 7);
     return ASX_OK;
 }
@@ -72,20 +72,20 @@ static asx_status scene(asx_cx *cx, void *arg)
     ends e;
     int message;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_mpmc_create(&r, sizeof(int), 2, &e.tx, &e.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(&r, sizeof(int), 2, NULL, &e.tx, &e.rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, NULL, send_three, &e), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK); /* two in the ring, one waits */
     CHECK_STATUS(asx_mpmc_close(&e.tx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_recv(&e.rx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_recv(cx, &e.rx, &message), ASX_OK);
     CHECK_STATUS(asx_mpmc_sender_drop(&e.tx), ASX_OK);
-    CHECK_STATUS(asx_mpmc_recv(&e.rx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_recv(cx, &e.rx, &message), ASX_OK);
     CHECK_STATUS(asx_mpmc_receiver_drop(&e.rx), ASX_OK); /* the third is discarded */
-    CHECK_STATUS(asx_mpmc_create(&r, sizeof(int), 0, &e.tx, &e.rx), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(&r, sizeof(int), 0, NULL, &e.tx, &e.rx), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, NULL, receive_one, &e), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     message = 7;
-    CHECK_STATUS(asx_mpmc_send(&e.tx, cx, &message), ASX_OK);
+    CHECK_STATUS(asx_mpmc_send(cx, &e.tx, &message), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
 
@@ -115,10 +115,10 @@ static asx_status discards(asx_cx *cx, void *arg)
     asx_close_report report;
     asx_channel_options options = { .name = "left" };
     uint64_t wanted = *(uint64_t *)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_mpmc_create_with(&r, sizeof(int), 4, &options, &e.tx, &e.rx), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_mpmc_create(&r, sizeof(int), 4, &options, &e.tx, &e.rx), ASX_OK);
     for (uint64_t i = 0; i < wanted; i++)
-        CHECK_STATUS(asx_mpmc_send(&e.tx, cx, &(int){ 1 }), ASX_OK);
+        CHECK_STATUS(asx_mpmc_send(cx, &e.tx, &(int){ 1 }), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
     uint64_t named = 0;
     for (size_t i = 0; i < report.item_count; i++)

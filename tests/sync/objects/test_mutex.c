@@ -7,7 +7,8 @@
 static void with_mutex(asx_cx *cx, struct play_run *run)
 {
     (void)cx;
-    CHECK_STATUS(asx_mutex_create(&run->home, "subject", &run->mutex), ASX_OK);
+    CHECK_STATUS(asx_mutex_create(&run->home, &(asx_mutex_options){ .name = "subject" },
+                                  &run->mutex), ASX_OK);
 }
 
 ASX_TEST(waiters_get_the_mutex_in_the_order_of_arrival)
@@ -164,7 +165,7 @@ static void open_stage(asx_cx *cx, struct stage *s)
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     memset(s, 0, sizeof *s);
     s->last = ASX_E_NOT_FOUND;
-    CHECK_STATUS(asx_region_open(cx, &s->region, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &s->region), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&s->region, NULL, &s->mutex), ASX_OK);
 }
 
@@ -179,7 +180,7 @@ static asx_status locks_and_unlocks(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     asx_mutex_guard guard;
-    s->last = asx_mutex_lock(&s->mutex, cx, &guard);
+    s->last = asx_mutex_lock(cx, &s->mutex, &guard);
     return s->last == ASX_OK ? asx_mutex_unlock(&guard) : s->last;
 }
 
@@ -188,7 +189,7 @@ static asx_poll polls_lock(asx_cx *cx, void *arg)
     struct stage *s = arg;
     asx_mutex_guard guard;
     s->runs++;
-    s->last = asx_mutex_lock(&s->mutex, cx, &guard);
+    s->last = asx_mutex_lock(cx, &s->mutex, &guard);
     if (s->last == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     if (s->last == ASX_OK)
@@ -202,11 +203,11 @@ static asx_status cancel_meets_hand_over(asx_cx *cx, void *arg)
     struct stage s, behind;
     bool poll = *(bool *)arg;
     open_stage(cx, &s);
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &s.guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &s.guard), ASX_OK);
     if (poll)
-        CHECK_STATUS(asx_spawn_poll_task(&s.region, NULL, polls_lock, &s, &s.task), ASX_OK);
+        CHECK_STATUS(asx_spawn_poll_task(&s.region, polls_lock, &s, NULL, &s.task), ASX_OK);
     else
-        CHECK_STATUS(asx_spawn_task(&s.region, NULL, locks_and_unlocks, &s, &s.task), ASX_OK);
+        CHECK_STATUS(asx_spawn_task(&s.region, locks_and_unlocks, &s, NULL, &s.task), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     behind = s;
     CHECK_STATUS(asx_spawn(&s.region, "behind", locks_and_unlocks, &behind), ASX_OK);
@@ -240,9 +241,9 @@ static asx_poll asks_once(asx_cx *cx, void *arg)
     struct stage *s = arg;
     asx_mutex_guard guard;
     if (s->runs++ == 0) {
-        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_E_WOULD_BLOCK);
-        CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_E_WOULD_BLOCK);
-        CHECK_STATUS(asx_mutex_recover(&s->mutex, cx, &guard), ASX_E_BUSY); /* one wait at a time */
+        CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &guard), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &guard), ASX_E_WOULD_BLOCK);
+        CHECK_STATUS(asx_mutex_recover(cx, &s->mutex, &guard), ASX_E_BUSY); /* one wait at a time */
         CHECK_EQ(info_of(s).waiters, 1);
         return ASX_POLL_PENDING;
     }
@@ -254,7 +255,7 @@ static asx_status grant_not_taken(asx_cx *cx, void *arg)
     struct stage s, behind;
     (void)arg;
     open_stage(cx, &s);
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &s.guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &s.guard), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&s.region, "forgets", asks_once, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     behind = s;
@@ -279,14 +280,14 @@ static asx_status grant_outlives_mutex(asx_cx *cx, void *arg)
     struct stage s;
     asx_region outside;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &outside, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &outside), ASX_OK);
     open_stage(cx, &s);
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &s.guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &s.guard), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&outside, "granted", polls_lock, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_mutex_unlock(&s.guard), ASX_OK);
     CHECK_STATUS(asx_region_close(&s.region, ASX_OK), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &s.region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.region), ASX_OK);
     asx_mutex other;
     CHECK_STATUS(asx_mutex_create(&s.region, NULL, &other), ASX_OK);
     CHECK(other.mutex_ != s.mutex.mutex_); /* the record is still pointed to */
@@ -294,7 +295,7 @@ static asx_status grant_outlives_mutex(asx_cx *cx, void *arg)
     CHECK_STATUS(s.last, ASX_E_REGION_CLOSED);
     CHECK_STATUS(asx_mutex_create(&s.region, NULL, &other), ASX_OK);
     CHECK_PTR_EQ(other.mutex_, s.mutex.mutex_); /* and now it is not */
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &s.guard), ASX_E_REGION_CLOSED);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &s.guard), ASX_E_REGION_CLOSED);
     CHECK_STATUS(asx_region_close(&s.region, ASX_OK), ASX_OK);
     return asx_region_close(&outside, ASX_OK);
 }
@@ -307,7 +308,7 @@ ASX_TEST(a_record_waits_for_its_grants)
 static asx_status deaf_holder(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &s->guard), ASX_OK);
     while (asx_yield(cx) != ASX_E_NOT_FOUND)
         s->runs++;
     return ASX_OK;
@@ -319,13 +320,13 @@ static asx_status force_poisons(asx_cx *cx, void *arg)
     asx_mutex_guard guard;
     (void)arg;
     open_stage(cx, &s);
-    CHECK_STATUS(asx_spawn_task(&s.region, NULL, deaf_holder, &s, &s.task), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&s.region, deaf_holder, &s, NULL, &s.task), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&s.task, NULL), ASX_OK);
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &guard), ASX_E_POISONED);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &guard), ASX_E_POISONED);
     CHECK(info_of(&s).poisoned);
     CHECK_STATUS(asx_mutex_unlock(&s.guard), ASX_E_OBLIGATION_ALREADY_RESOLVED);
-    CHECK_STATUS(asx_mutex_recover(&s.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_recover(cx, &s.mutex, &guard), ASX_OK);
     CHECK(!info_of(&s).poisoned);
     CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
     return asx_region_close(&s.region, ASX_OK);
@@ -347,7 +348,7 @@ static asx_status recovers(asx_cx *cx, void *arg)
 {
     struct behind *b = arg;
     asx_mutex_guard guard;
-    CHECK_STATUS(asx_mutex_recover(&b->mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_recover(cx, &b->mutex, &guard), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     return asx_mutex_unlock(&guard);
 }
@@ -356,7 +357,7 @@ static asx_status locks_behind(asx_cx *cx, void *arg)
 {
     struct behind *b = arg;
     asx_mutex_guard guard;
-    b->last = asx_mutex_lock(&b->mutex, cx, &guard);
+    b->last = asx_mutex_lock(cx, &b->mutex, &guard);
     b->at = asx_now(cx);
     return ASX_OK;
 }
@@ -365,7 +366,7 @@ static asx_status panics_with_it(asx_cx *cx, void *arg)
 {
     struct behind *b = arg;
     asx_mutex_guard guard;
-    CHECK_STATUS(asx_mutex_lock(&b->mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &b->mutex, &guard), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     asx_panic(cx, "with the mutex");
 }
@@ -376,7 +377,7 @@ static asx_status poison_reaches_all(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&r, NULL, &b.mutex), ASX_OK);
     asx_time start = asx_now(cx);
     CHECK_STATUS(asx_spawn(&r, NULL, panics_with_it, &b), ASX_OK);
@@ -400,11 +401,11 @@ static asx_status forced_before_it_ran(asx_cx *cx, void *arg)
     asx_close_report report;
     (void)arg;
     open_stage(cx, &s);
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &s.guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &s.guard), ASX_OK);
     asx_region inner;
     asx_region_options options = { .cleanup_time_ns = 1, .policy = ASX_POLICY_COLLECT };
-    CHECK_STATUS(asx_region_open(cx, &inner, &options), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&inner, NULL, locks_and_unlocks, &s, &s.task), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &inner), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&inner, locks_and_unlocks, &s, NULL, &s.task), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_EQ(info_of(&s).waiters, 1);
     CHECK_STATUS(asx_mutex_unlock(&s.guard), ASX_OK);
@@ -427,18 +428,18 @@ static asx_status cancels_itself(asx_cx *cx, void *arg)
     struct stage *s = arg;
     asx_task self;
     asx_task_state state;
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &s->guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &s->guard), ASX_OK);
     CHECK_STATUS(asx_cx_task(cx, &self), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&self, NULL), ASX_OK);
     CHECK_STATUS(asx_mutex_unlock(&s->guard), ASX_OK);
     CHECK_STATUS(asx_task_get_state(&self, &state), ASX_OK);
     CHECK_EQ(state, ASX_TASK_CANCEL_REQUESTED); /* nothing has told it */
     asx_mutex_guard guard;
-    CHECK_STATUS(asx_mutex_try_lock(&s->mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_try_lock(cx, &s->mutex, &guard), ASX_OK);
     CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
     CHECK_STATUS(asx_task_get_state(&self, &state), ASX_OK);
     CHECK_EQ(state, ASX_TASK_CANCEL_REQUESTED);
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &guard), ASX_E_CANCELLED);
     return ASX_E_CANCELLED;
 }
 
@@ -464,7 +465,7 @@ static asx_status finalizer_locks(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     asx_mutex_guard guard;
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &guard), ASX_OK);
     s->runs++;
     return asx_mutex_unlock(&guard);
 }
@@ -474,9 +475,9 @@ static asx_status cleanup_locks(asx_cx *cx, void *arg)
     struct stage *s = arg;
     asx_mutex_guard guard;
     s->runs++;
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_E_WRONG_CONTEXT); /* it would wait */
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &guard), ASX_E_WRONG_CONTEXT); /* it would wait */
     CHECK_STATUS(asx_mutex_unlock(&s->guard), ASX_OK);
-    CHECK_STATUS(asx_mutex_lock(&s->mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s->mutex, &guard), ASX_OK);
     return ASX_OK; /* and forgets it */
 }
 
@@ -492,14 +493,14 @@ static asx_status uses_at_the_end(asx_cx *cx, void *arg)
     (void)arg;
     open_stage(cx, &s);
     CHECK_STATUS(asx_defer(&s.region, finalizer_locks, &s), ASX_OK);
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &s.guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &s.guard), ASX_OK);
     CHECK_STATUS(asx_spawn(&s.region, NULL, panics_with_cleanup, &s), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_EQ(s.runs, 1);
     CHECK(info_of(&s).poisoned); /* by what the cleanup of a panic forgot */
     CHECK_EQ(info_of(&s).held, 0);
     asx_mutex_guard guard;
-    CHECK_STATUS(asx_mutex_recover(&s.mutex, cx, &guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_recover(cx, &s.mutex, &guard), ASX_OK);
     CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
     CHECK_STATUS(asx_region_close(&s.region, ASX_OK), ASX_E_PANICKED);
     CHECK_EQ(s.runs, 2);
@@ -519,7 +520,7 @@ static asx_status names_what_it_waits_for(asx_cx *cx, void *arg)
     asx_close_report report;
     (void)arg;
     open_stage(cx, &s);
-    CHECK_STATUS(asx_mutex_lock(&s.mutex, cx, &s.guard), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &s.mutex, &s.guard), ASX_OK);
     CHECK_STATUS(asx_spawn(&s.region, "stuck", locks_and_unlocks, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_report(&s.region, &report), ASX_OK);
@@ -568,11 +569,11 @@ static void poor_free(void *ctx, void *memory, size_t size)
 static asx_status fills(asx_cx *cx, void *arg)
 {
     struct poor *p = arg;
-    CHECK_STATUS(asx_notify_wait(&p->notify, cx), ASX_OK);
+    CHECK_STATUS(asx_notify_wait(cx, &p->notify), ASX_OK);
     asx_status st = asx_mask_begin(cx, 0);
     CHECK(st == ASX_OK || st == ASX_E_RESOURCE_EXHAUSTED);
     p->filled += st == ASX_OK;
-    return asx_notify_wait(&p->notify, cx);
+    return asx_notify_wait(cx, &p->notify);
 }
 
 static void use_in_turn(asx_cx *cx, struct poor *p, asx_status *results)
@@ -580,13 +581,13 @@ static void use_in_turn(asx_cx *cx, struct poor *p, asx_status *results)
     asx_mutex_guard mutex;
     asx_rwlock_guard rwlock;
     asx_semaphore_permit permit;
-    results[0] = asx_mutex_lock(&p->mutex, cx, &mutex);
+    results[0] = asx_mutex_lock(cx, &p->mutex, &mutex);
     if (results[0] == ASX_OK)
         CHECK_STATUS(asx_mutex_unlock(&mutex), ASX_OK);
-    results[1] = asx_rwlock_write(&p->rwlock, cx, &rwlock);
+    results[1] = asx_rwlock_write(cx, &p->rwlock, &rwlock);
     if (results[1] == ASX_OK)
         CHECK_STATUS(asx_rwlock_unlock(&rwlock), ASX_OK);
-    results[2] = asx_semaphore_acquire(&p->semaphore, cx, 1, &permit);
+    results[2] = asx_semaphore_acquire(cx, &p->semaphore, 1, &permit);
     if (results[2] == ASX_OK)
         CHECK_STATUS(asx_semaphore_release(&permit), ASX_OK);
 }
@@ -612,14 +613,14 @@ static asx_status hand_over_without_memory(asx_cx *cx, void *arg)
     asx_rwlock_guard rwlock;
     asx_semaphore_permit permit;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&r, NULL, &p.mutex), ASX_OK);
     CHECK_STATUS(asx_rwlock_create(&r, NULL, &p.rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&r, NULL, 1, &p.semaphore), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&r, 1, NULL, &p.semaphore), ASX_OK);
     CHECK_STATUS(asx_notify_create(&r, NULL, &p.notify), ASX_OK);
-    CHECK_STATUS(asx_mutex_lock(&p.mutex, cx, &mutex), ASX_OK);
-    CHECK_STATUS(asx_rwlock_read(&p.rwlock, cx, &rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_acquire(&p.semaphore, cx, 1, &permit), ASX_OK);
+    CHECK_STATUS(asx_mutex_lock(cx, &p.mutex, &mutex), ASX_OK);
+    CHECK_STATUS(asx_rwlock_read(cx, &p.rwlock, &rwlock), ASX_OK);
+    CHECK_STATUS(asx_semaphore_acquire(cx, &p.semaphore, 1, &permit), ASX_OK);
     for (unsigned i = 0; i < FILLERS; i++)
         CHECK_STATUS(asx_spawn(&r, NULL, fills, &p), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "poor", poor_waiter, &p), ASX_OK);
@@ -667,7 +668,7 @@ struct owners {
 static asx_status own(asx_cx *cx, struct crowd_worker *w)
 {
     struct owners *o = (struct owners *)w->crowd;
-    asx_status st = asx_mutex_lock(&o->mutex, cx, &w->mutex);
+    asx_status st = asx_mutex_lock(cx, &o->mutex, &w->mutex);
     if (st == ASX_OK)
         CHECK_EQ(o->inside++, 0);
     return st;
@@ -687,7 +688,7 @@ static asx_status owners_program(asx_cx *cx, void *arg)
                                    .enter = own, .leave = disown } };
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&r, NULL, &o.mutex), ASX_OK);
     crowd_run(cx, &r, &o.crowd);
     asx_lock_info info;

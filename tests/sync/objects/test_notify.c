@@ -4,7 +4,8 @@
 static void with_notify(asx_cx *cx, struct play_run *run)
 {
     (void)cx;
-    CHECK_STATUS(asx_notify_create(&run->home, "subject", &run->notify), ASX_OK);
+    CHECK_STATUS(asx_notify_create(&run->home, &(asx_notify_options){ .name = "subject" },
+                                   &run->notify), ASX_OK);
 }
 
 ASX_TEST(one_notification_is_stored_and_no_more)
@@ -79,7 +80,7 @@ struct stage {
 static asx_poll polls(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
-    s->last = asx_notify_wait(&s->notify, cx);
+    s->last = asx_notify_wait(cx, &s->notify);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -90,9 +91,9 @@ static asx_status cancel_meets_grant(asx_cx *cx, void *arg)
     struct stage s = { .last = ASX_OK };
     asx_region_options options = { .timeout_ns = ASX_SEC };
     bool all = *(bool *)arg;
-    CHECK_STATUS(asx_region_open(cx, &s.region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.region), ASX_OK);
     CHECK_STATUS(asx_notify_create(&s.region, NULL, &s.notify), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&s.region, NULL, polls, &s, &s.task), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.region, polls, &s, NULL, &s.task), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(all ? asx_notify_all(&s.notify) : asx_notify_one(&s.notify), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&s.task, NULL), ASX_OK);
@@ -100,7 +101,7 @@ static asx_status cancel_meets_grant(asx_cx *cx, void *arg)
     CHECK_STATUS(s.last, ASX_E_CANCELLED);
     asx_region timed;
     struct stage again = s;
-    CHECK_STATUS(asx_region_open(cx, &timed, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &timed), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&timed, NULL, polls, &again), ASX_OK);
     CHECK_STATUS(asx_region_close(&timed, ASX_OK), all ? ASX_E_TIMEOUT : ASX_OK);
     CHECK_STATUS(again.last, all ? ASX_E_CANCELLED : ASX_OK);
@@ -120,7 +121,8 @@ ASX_TEST(what_was_on_its_way_to_one_passes_on)
 static void with_barrier(asx_cx *cx, struct play_run *run)
 {
     (void)cx;
-    CHECK_STATUS(asx_barrier_create(&run->home, "subject", 3, &run->barrier), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(&run->home, 3, &(asx_barrier_options){ .name = "subject" },
+                                    &run->barrier), ASX_OK);
 }
 
 ASX_TEST(all_go_on_when_the_last_arrives_who_leads_and_again)
@@ -169,12 +171,12 @@ static asx_poll asks_twice(asx_cx *cx, void *arg)
 {
     struct crowd *c = arg;
     bool leader = true;
-    asx_status st = asx_barrier_wait(&c->barrier, cx, &leader);
+    asx_status st = asx_barrier_wait(cx, &c->barrier, &leader);
     if (st == ASX_OK) {
         CHECK(!leader);
         return ASX_POLL_READY;
     }
-    CHECK_STATUS(asx_barrier_wait(&c->barrier, cx, &leader), ASX_E_WOULD_BLOCK);
+    CHECK_STATUS(asx_barrier_wait(cx, &c->barrier, &leader), ASX_E_WOULD_BLOCK);
     c->leaders++;
     return ASX_POLL_PENDING;
 }
@@ -185,12 +187,12 @@ static asx_status counted_once(asx_cx *cx, void *arg)
     asx_region r;
     bool leader = false;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_barrier_create(&r, NULL, 2, &c.barrier), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(&r, 2, NULL, &c.barrier), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&r, NULL, asks_twice, &c), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     CHECK_EQ(c.leaders, 1); /* it waits */
-    CHECK_STATUS(asx_barrier_wait(&c.barrier, cx, &leader), ASX_OK);
+    CHECK_STATUS(asx_barrier_wait(cx, &c.barrier, &leader), ASX_OK);
     CHECK(leader);
     return asx_region_close(&r, ASX_OK);
 }
@@ -210,7 +212,7 @@ static asx_status step(asx_cx *cx, struct member *m)
     struct crowd *c = m->crowd;
     while (c->round[m->number] < ROUNDS) {
         bool leader;
-        asx_status st = asx_barrier_wait(&c->barrier, cx, &leader);
+        asx_status st = asx_barrier_wait(cx, &c->barrier, &leader);
         if (st < 0)
             return st;
         c->leaders += leader;
@@ -240,8 +242,8 @@ static asx_status rounds(asx_cx *cx, void *arg)
     struct member members[PARTIES];
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_barrier_create(&r, NULL, PARTIES, &c.barrier), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(&r, PARTIES, NULL, &c.barrier), ASX_OK);
     for (unsigned i = 0; i < PARTIES; i++) {
         members[i] = (struct member){ &c, i };
         if (i % 2 == 0)

@@ -7,7 +7,8 @@ static void with_once(asx_cx *cx, struct play_run *run)
 {
     (void)cx;
     run->initializer = ASX_OK;
-    CHECK_STATUS(asx_once_create(&run->home, "subject", &run->once), ASX_OK);
+    CHECK_STATUS(asx_once_create(&run->home, &(asx_once_options){ .name = "subject" },
+                                 &run->once), ASX_OK);
 }
 
 static void ran_once(struct play_run *run)
@@ -70,7 +71,7 @@ STEP_OP(op_once_panics)
 {
     (void)step;
     play_does_not_return(actor);
-    return asx_once_call(&actor->run->once, cx, panics_inside, NULL);
+    return asx_once_call(cx, &actor->run->once, panics_inside, NULL);
 }
 
 static void ran_and_told(struct play_run *run)
@@ -115,14 +116,14 @@ static asx_status calls_itself(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     s->calls++;
-    s->inner = asx_once_call(&s->once, cx, calls_itself, s);
+    s->inner = asx_once_call(cx, &s->once, calls_itself, s);
     return ASX_OK;
 }
 
 static asx_poll polls_itself(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
-    s->last = asx_once_call(&s->once, cx, calls_itself, s);
+    s->last = asx_once_call(cx, &s->once, calls_itself, s);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -131,9 +132,9 @@ static asx_status inside(asx_cx *cx, void *arg)
     struct stage s;
     (void)arg;
     memset(&s, 0, sizeof s);
-    CHECK_STATUS(asx_region_open(cx, &s.region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.region), ASX_OK);
     CHECK_STATUS(asx_once_create(&s.region, NULL, &s.once), ASX_OK);
-    CHECK_STATUS(asx_once_call(&s.once, cx, calls_itself, &s), ASX_OK);
+    CHECK_STATUS(asx_once_call(cx, &s.once, calls_itself, &s), ASX_OK);
     CHECK_STATUS(s.inner, ASX_E_WOULD_DEADLOCK);
     CHECK_EQ(s.calls, 1);
     CHECK_STATUS(asx_once_create(&s.region, NULL, &s.once), ASX_OK);
@@ -160,7 +161,7 @@ static asx_status never_ready(asx_cx *cx, void *arg)
 static asx_poll gives_up(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
-    asx_status st = asx_once_call(&s->once, cx, never_ready, s);
+    asx_status st = asx_once_call(cx, &s->once, never_ready, s);
     CHECK_STATUS(st, ASX_E_WOULD_BLOCK);
     return ASX_POLL_READY;
 }
@@ -179,15 +180,15 @@ static asx_status runner_ends(asx_cx *cx, void *arg)
     (void)arg;
     memset(&s, 0, sizeof s);
     asx_region inner;
-    CHECK_STATUS(asx_region_open(cx, &s.region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.region), ASX_OK);
     CHECK_STATUS(asx_once_create(&s.region, NULL, &s.once), ASX_OK);
-    CHECK_STATUS(asx_region_open(cx, &inner, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &inner), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&inner, NULL, gives_up, &s), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&inner, ASX_OK, NULL, &report), ASX_OK);
     CHECK(report_names(&report, "guard", "Aborted", "test_once.c:"));
     asx_close_report_deinit(&report);
-    CHECK_STATUS(asx_once_call(&s.once, cx, quick, &s), ASX_OK);
-    CHECK_STATUS(asx_once_call(&s.once, cx, quick, &s), ASX_OK);
+    CHECK_STATUS(asx_once_call(cx, &s.once, quick, &s), ASX_OK);
+    CHECK_STATUS(asx_once_call(cx, &s.once, quick, &s), ASX_OK);
     CHECK_EQ(s.calls, 2);
     return asx_region_close(&s.region, ASX_OK);
 }
@@ -202,7 +203,7 @@ static asx_poll goes_on_elsewhere(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     if (s->inner == ASX_OK) {
-        s->last = asx_once_call(&s->once, cx, never_ready, s);
+        s->last = asx_once_call(cx, &s->once, never_ready, s);
         if (s->last == ASX_E_WOULD_BLOCK)
             return ASX_POLL_PENDING;
         CHECK_STATUS(s->last, ASX_E_CANCELLED);
@@ -218,13 +219,13 @@ static asx_status left_at_once(asx_cx *cx, void *arg)
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     (void)arg;
     memset(&s, 0, sizeof s);
-    CHECK_STATUS(asx_region_open(cx, &s.region, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &s.region), ASX_OK);
     CHECK_STATUS(asx_once_create(&s.region, NULL, &s.once), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&s.region, NULL, goes_on_elsewhere, &s, &s.task), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.region, goes_on_elsewhere, &s, NULL, &s.task), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&s.task, NULL), ASX_OK);
     asx_time before = asx_now(cx);
-    CHECK_STATUS(asx_once_call(&s.once, cx, quick, &s), ASX_OK);
+    CHECK_STATUS(asx_once_call(cx, &s.once, quick, &s), ASX_OK);
     CHECK_EQ(asx_now(cx), before);
     CHECK_EQ(s.calls, 2);
     return asx_region_close(&s.region, ASX_OK);
@@ -275,14 +276,14 @@ static asx_status may_fail(asx_cx *cx, void *arg)
 
 static asx_status call_fiber(asx_cx *cx, void *arg)
 {
-    asx_status st = asx_once_call(&((struct try_ *)arg)->crowd->once, cx, may_fail, arg);
+    asx_status st = asx_once_call(cx, &((struct try_ *)arg)->crowd->once, may_fail, arg);
     return st == ASX_E_NOT_FOUND ? ASX_OK : st;
 }
 
 static asx_poll call_poll(asx_cx *cx, void *arg)
 {
     struct try_ *t = arg;
-    asx_status st = asx_once_call(&t->crowd->once, cx, may_fail, arg);
+    asx_status st = asx_once_call(cx, &t->crowd->once, may_fail, arg);
     if (st == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     if (t->begun) { /* cancelled: it was not called again */
@@ -299,14 +300,14 @@ static asx_status callers(asx_cx *cx, void *arg)
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_once_create(&r, NULL, &c.once), ASX_OK);
     for (unsigned i = 0; i < CALLERS; i++) {
         tries[i] = (struct try_){ .crowd = &c };
         if (i % 2 == 0)
-            CHECK_STATUS(asx_spawn_task(&r, NULL, call_fiber, &tries[i], &c.tasks[i]), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&r, call_fiber, &tries[i], NULL, &c.tasks[i]), ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_poll_task(&r, NULL, call_poll, &tries[i], &c.tasks[i]), ASX_OK);
+            CHECK_STATUS(asx_spawn_poll_task(&r, call_poll, &tries[i], NULL, &c.tasks[i]), ASX_OK);
     }
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&c.tasks[0], NULL), ASX_OK);

@@ -200,7 +200,7 @@ static asx_status ask_and_answer(asx_cx *cx, const asx_region *r, size_t size, b
     CHECK_STATUS(asx_oneshot_create(r, size, NULL, &tx, &rx), ASX_OK);
     if (answered) {
         CHECK_STATUS(asx_oneshot_send(&tx, value), ASX_OK);
-        CHECK_STATUS(asx_oneshot_recv(&rx, cx, got), ASX_OK);
+        CHECK_STATUS(asx_oneshot_recv(cx, &rx, got), ASX_OK);
         CHECK_MEM_EQ(value, got, size);
     } else {
         CHECK_STATUS(asx_oneshot_receiver_drop(&rx), ASX_OK);
@@ -216,13 +216,13 @@ static asx_status many_requests(asx_cx *cx, void *arg)
     asx_region r;
     asx_mutex mutex;
     asx_mutex_guard guard;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&r, NULL, &mutex), ASX_OK);
     uint64_t after_first = 0;
     for (unsigned round = 0; round < 1000; round++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             ask_and_answer(cx, &r, sizes[i], (round + i) % 3 != 0);
-        CHECK_STATUS(asx_mutex_lock(&mutex, cx, &guard), ASX_OK);
+        CHECK_STATUS(asx_mutex_lock(cx, &mutex, &guard), ASX_OK);
         CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
         if (round == 0)
             after_first = counted->requests;
@@ -251,7 +251,7 @@ static asx_status ceiling(asx_cx *cx, void *arg)
     asx_oneshot_sender tx;
     asx_oneshot_receiver rx;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_oneshot_create(&r, 8, NULL, &tx, &rx), ASX_OK);
     asx_stats stats;
     CHECK_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
@@ -292,7 +292,7 @@ struct question {
 static asx_status answerer(asx_cx *cx, void *arg)
 {
     struct question *q = arg;
-    CHECK_STATUS(asx_oneshot_adopt(&q->tx, cx), ASX_OK);
+    CHECK_STATUS(asx_oneshot_adopt(cx, &q->tx), ASX_OK);
     asx_status st = asx_yield(cx);
     if (st < 0 || q->silent)
         return ASX_OK;
@@ -305,7 +305,7 @@ static asx_poll asker_poll(asx_cx *cx, void *arg)
 {
     struct question *q = arg;
     uint64_t got;
-    q->got = answer_recv(&q->rx, cx, &got);
+    q->got = answer_recv(cx, &q->rx, &got);
     if (q->got == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     if (q->got == ASX_OK)
@@ -326,15 +326,15 @@ static asx_status questions(asx_cx *cx, void *arg)
     asx_task tasks[ASKERS];
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     for (unsigned i = 0; i < ASKERS; i++) {
         q[i] = (struct question){ .number = i, .silent = i % 4 == 3, .got = ASX_E_NOT_FOUND };
-        CHECK_STATUS(answer_create(&r, &q[i].tx, &q[i].rx), ASX_OK);
+        CHECK_STATUS(answer_create(&r, NULL, &q[i].tx, &q[i].rx), ASX_OK);
         CHECK_STATUS(asx_spawn(&r, NULL, answerer, &q[i]), ASX_OK);
         if (i % 2 == 0)
-            CHECK_STATUS(asx_spawn_task(&r, NULL, asker, &q[i], &tasks[i]), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&r, asker, &q[i], NULL, &tasks[i]), ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_poll_task(&r, NULL, asker_poll, &q[i], &tasks[i]), ASX_OK);
+            CHECK_STATUS(asx_spawn_poll_task(&r, asker_poll, &q[i], NULL, &tasks[i]), ASX_OK);
     }
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&tasks[0], NULL), ASX_OK);

@@ -73,12 +73,12 @@ static asx_status lock_or_unlock(asx_cx *cx, struct random_actor *a)
     struct world *w = a->world;
     if (a->locked) {
         asx_mutex_guard unused;
-        CHECK_STATUS(asx_mutex_try_lock(&w->mutex, cx, &unused), ASX_E_WOULD_DEADLOCK);
+        CHECK_STATUS(asx_mutex_try_lock(cx, &w->mutex, &unused), ASX_E_WOULD_DEADLOCK);
         leave(a);
         return asx_mutex_unlock(&a->mutex);
     }
-    asx_status st = a->op % 2 == 0 ? asx_mutex_lock(&w->mutex, cx, &a->mutex)
-                                   : asx_mutex_recover(&w->mutex, cx, &a->mutex);
+    asx_status st = a->op % 2 == 0 ? asx_mutex_lock(cx, &w->mutex, &a->mutex)
+                                   : asx_mutex_recover(cx, &w->mutex, &a->mutex);
     MAY(st, ASX_E_POISONED);
     if (st == ASX_OK)
         enter(a);
@@ -94,7 +94,7 @@ static asx_status wait_or_signal(asx_cx *cx, struct random_actor *a)
                                           : asx_condition_broadcast(&w->condition);
     if (!a->again)
         w->inside = 0;
-    asx_status st = asx_condition_wait(&w->condition, cx, &a->mutex);
+    asx_status st = asx_condition_wait(cx, &w->condition, &a->mutex);
     MAY(st, ASX_E_POISONED);
     if (st != ASX_E_WOULD_BLOCK)
         enter(a);
@@ -108,9 +108,9 @@ static asx_status read_or_write(asx_cx *cx, struct random_actor *a)
         a->reads = a->writes = false;
         return asx_rwlock_unlock(&a->rwlock);
     }
-    asx_status st = a->op % 3 == 0   ? asx_rwlock_write(&w->rwlock, cx, &a->rwlock)
-                    : a->op % 3 == 1 ? asx_rwlock_read(&w->rwlock, cx, &a->rwlock)
-                                     : asx_rwlock_recover(&w->rwlock, cx, &a->rwlock);
+    asx_status st = a->op % 3 == 0   ? asx_rwlock_write(cx, &w->rwlock, &a->rwlock)
+                    : a->op % 3 == 1 ? asx_rwlock_read(cx, &w->rwlock, &a->rwlock)
+                                     : asx_rwlock_recover(cx, &w->rwlock, &a->rwlock);
     MAY(st, ASX_E_POISONED);
     if (st == ASX_OK)
         *(a->op % 3 == 1 ? &a->reads : &a->writes) = true;
@@ -125,7 +125,7 @@ static asx_status borrow_or_return(asx_cx *cx, struct random_actor *a)
         a->permitted = false;
         return asx_semaphore_release(&a->permit);
     }
-    asx_status st = asx_semaphore_acquire(&a->world->semaphore, cx, 1 + a->op % PERMITS,
+    asx_status st = asx_semaphore_acquire(cx, &a->world->semaphore, 1 + a->op % PERMITS,
                                           &a->permit);
     MAY(st, ASX_OK);
     a->permitted = st == ASX_OK;
@@ -150,16 +150,16 @@ static asx_status ask_or_answer(asx_cx *cx, struct random_actor *a)
     asx_status st;
     switch (a->op % 4) {
     case 0:
-        st = asx_oneshot_adopt(&w->tx, cx);
+        st = asx_oneshot_adopt(cx, &w->tx);
         break;
     case 1:
         st = asx_oneshot_send(&w->tx, &value);
         break;
     case 2:
-        st = asx_oneshot_recv(&w->rx, cx, &value);
+        st = asx_oneshot_recv(cx, &w->rx, &value);
         break;
     default: /* a new one, when the old one has served */
-        st = asx_oneshot_try_recv(&w->rx, &value);
+        st = asx_oneshot_try_recv(cx, &w->rx, &value);
         if (st == ASX_E_DISCONNECTED || st == ASX_E_STALE_HANDLE)
             st = asx_oneshot_create(&w->home, sizeof value, NULL, &w->tx, &w->rx);
         break;
@@ -173,9 +173,9 @@ static asx_status hear_and_tell(asx_cx *cx, struct random_actor *a)
     struct world *w = a->world;
     uint64_t value = a->step, missed;
     asx_status st = a->op % 4 == 0   ? asx_broadcast_send(&w->broadcast, &value, NULL)
-                    : a->op % 4 == 1 ? asx_broadcast_recv(&a->receiver, cx, &value, &missed)
+                    : a->op % 4 == 1 ? asx_broadcast_recv(cx, &a->receiver, &value, &missed)
                     : a->op % 4 == 2 ? asx_watch_send(&w->watch, &value)
-                                     : asx_watch_changed(&w->watch, cx, &a->seen, &value);
+                                     : asx_watch_changed(cx, &w->watch, &a->seen, &value);
     MAY(st, ASX_E_LAGGED);
     return st;
 }
@@ -185,15 +185,15 @@ static asx_status meet(asx_cx *cx, struct random_actor *a)
     struct world *w = a->world;
     switch (a->op % 5) {
     case 0:
-        return asx_notify_wait(&w->notify, cx);
+        return asx_notify_wait(cx, &w->notify);
     case 1:
         return asx_notify_one(&w->notify);
     case 2:
         return asx_notify_all(&w->notify);
     case 3:
-        return asx_barrier_wait(&w->barrier, cx, NULL);
+        return asx_barrier_wait(cx, &w->barrier, NULL);
     default: {
-        asx_status st = asx_once_call(&w->once, cx, initialize, w);
+        asx_status st = asx_once_call(cx, &w->once, initialize, w);
         MAY(st, ASX_E_NOT_FOUND);
         return st == ASX_E_NOT_FOUND ? ASX_OK : st;
     }
@@ -221,7 +221,7 @@ static asx_status helper(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_broadcast_send(&w->broadcast, &i, NULL), ASX_OK);
         st = asx_oneshot_send(&w->tx, &i);
         MAY(st, ASX_E_DISCONNECTED, ASX_E_STALE_HANDLE);
-        st = i % 8 == 0 ? asx_barrier_wait(&w->barrier, cx, NULL) : ASX_OK;
+        st = i % 8 == 0 ? asx_barrier_wait(cx, &w->barrier, NULL) : ASX_OK;
         if (st == ASX_OK)
             st = asx_sleep(cx, 100 * ASX_US);
     }
@@ -291,16 +291,16 @@ static asx_poll random_poll(asx_cx *cx, void *arg)
 static void open_world(asx_cx *cx, struct world *w)
 {
     uint64_t zero = 0;
-    CHECK_STATUS(asx_region_open(cx, &w->home, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &w->home), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&w->home, NULL, &w->mutex), ASX_OK);
     CHECK_STATUS(asx_rwlock_create(&w->home, NULL, &w->rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&w->home, NULL, PERMITS, &w->semaphore), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&w->home, PERMITS, NULL, &w->semaphore), ASX_OK);
     CHECK_STATUS(asx_condition_create(&w->home, NULL, &w->condition), ASX_OK);
     CHECK_STATUS(asx_notify_create(&w->home, NULL, &w->notify), ASX_OK);
-    CHECK_STATUS(asx_barrier_create(&w->home, NULL, 2, &w->barrier), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(&w->home, 2, NULL, &w->barrier), ASX_OK);
     CHECK_STATUS(asx_once_create(&w->home, NULL, &w->once), ASX_OK);
-    CHECK_STATUS(asx_broadcast_create(&w->home, NULL, 8, 2, &w->broadcast), ASX_OK);
-    CHECK_STATUS(asx_watch_create(&w->home, NULL, 8, &zero, &w->watch), ASX_OK);
+    CHECK_STATUS(asx_broadcast_create(&w->home, 8, 2, NULL, &w->broadcast), ASX_OK);
+    CHECK_STATUS(asx_watch_create(&w->home, 8, &zero, NULL, &w->watch), ASX_OK);
     CHECK_STATUS(asx_oneshot_create(&w->home, 8, NULL, &w->tx, &w->rx), ASX_OK);
 }
 
@@ -316,9 +316,9 @@ static void look_around(asx_cx *cx, struct world *w)
     CHECK_STATUS(asx_semaphore_info(&w->semaphore, &info), ASX_OK);
     CHECK_EQ(info.available, PERMITS);
     CHECK_EQ(info.waiters, 0);
-    CHECK_STATUS(asx_mutex_recover(&w->mutex, cx, &mutex), ASX_OK);
+    CHECK_STATUS(asx_mutex_recover(cx, &w->mutex, &mutex), ASX_OK);
     CHECK_STATUS(asx_mutex_unlock(&mutex), ASX_OK);
-    CHECK_STATUS(asx_rwlock_recover(&w->rwlock, cx, &rwlock), ASX_OK);
+    CHECK_STATUS(asx_rwlock_recover(cx, &w->rwlock, &rwlock), ASX_OK);
     CHECK_STATUS(asx_rwlock_unlock(&rwlock), ASX_OK);
 }
 
@@ -330,16 +330,16 @@ static asx_status random_program(asx_cx *cx, void *arg)
     uint64_t *seed = arg;
     memset(&w, 0, sizeof w);
     open_world(cx, &w);
-    CHECK_STATUS(asx_region_open(cx, &crowd, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &crowd), ASX_OK);
     for (unsigned i = 0; i < ACTORS; i++) {
         struct random_actor *a = &w.actors[i];
         a->world = &w;
         asx__rng_seed(&a->rng, *seed * ACTORS + i);
         CHECK_STATUS(asx_broadcast_subscribe(&w.broadcast, &a->receiver), ASX_OK);
         if (i % 2 == 0)
-            CHECK_STATUS(asx_spawn_task(&crowd, NULL, random_fiber, a, &w.tasks[i]), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&crowd, random_fiber, a, NULL, &w.tasks[i]), ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_poll_task(&crowd, NULL, random_poll, a, &w.tasks[i]), ASX_OK);
+            CHECK_STATUS(asx_spawn_poll_task(&crowd, random_poll, a, NULL, &w.tasks[i]), ASX_OK);
     }
     CHECK_STATUS(asx_spawn(&crowd, NULL, helper, &w), ASX_OK);
     asx_status st = asx_region_close(&crowd, ASX_OK);
@@ -353,11 +353,11 @@ ASX_TEST_TIMEOUT(random_programs_leave_nothing_held_and_nobody_waiting, 60)
     for (uint64_t seed = 1; seed <= 400; seed++) {
         asx_lab_options options = { .seed = seed };
         asx_lab_result result, again;
-        CHECK_STATUS(asx_lab_run(&options, random_program, &seed, &result), ASX_OK);
+        CHECK_STATUS(asx_lab_run(random_program, &seed, &options, &result), ASX_OK);
         CHECK_STATUS(result.status, ASX_OK);
         if (seed % 20 != 0)
             continue;
-        CHECK_STATUS(asx_lab_run(&options, random_program, &seed, &again), ASX_OK);
+        CHECK_STATUS(asx_lab_run(random_program, &seed, &options, &again), ASX_OK);
         CHECK_EQ(again.digest, result.digest);
     }
 }

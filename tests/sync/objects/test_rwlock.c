@@ -4,7 +4,8 @@
 static void with_rwlock(asx_cx *cx, struct play_run *run)
 {
     (void)cx;
-    CHECK_STATUS(asx_rwlock_create(&run->home, "subject", &run->rwlock), ASX_OK);
+    CHECK_STATUS(asx_rwlock_create(&run->home, &(asx_rwlock_options){ .name = "subject" },
+                                   &run->rwlock), ASX_OK);
 }
 
 ASX_TEST(readers_share_and_a_writer_is_alone)
@@ -157,7 +158,7 @@ static asx_poll polls_write(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     asx_rwlock_guard guard;
-    s->last = asx_rwlock_write(&s->lock, cx, &guard);
+    s->last = asx_rwlock_write(cx, &s->lock, &guard);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -165,7 +166,7 @@ static asx_status reads(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     asx_rwlock_guard guard;
-    s->last = asx_rwlock_read(&s->lock, cx, &guard);
+    s->last = asx_rwlock_read(cx, &s->lock, &guard);
     return s->last < 0 ? s->last : asx_rwlock_unlock(&guard);
 }
 
@@ -175,10 +176,10 @@ static asx_status grant_passes_on(asx_cx *cx, void *arg)
     asx_rwlock_guard guard;
     asx_lock_info info;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &s.region, NULL), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.region), ASX_OK);
     CHECK_STATUS(asx_rwlock_create(&s.region, NULL, &s.lock), ASX_OK);
-    CHECK_STATUS(asx_rwlock_read(&s.lock, cx, &guard), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&s.region, NULL, polls_write, &s, &s.task), ASX_OK);
+    CHECK_STATUS(asx_rwlock_read(cx, &s.lock, &guard), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.region, polls_write, &s, NULL, &s.task), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     behind = s;
     CHECK_STATUS(asx_spawn(&s.region, NULL, reads, &behind), ASX_OK);
@@ -218,8 +219,8 @@ static bool writes(const struct crowd_worker *w)
 static asx_status enter(asx_cx *cx, struct crowd_worker *w)
 {
     struct library *l = (struct library *)w->crowd;
-    asx_status st = writes(w) ? asx_rwlock_write(&l->lock, cx, &w->rwlock)
-                              : asx_rwlock_read(&l->lock, cx, &w->rwlock);
+    asx_status st = writes(w) ? asx_rwlock_write(cx, &l->lock, &w->rwlock)
+                              : asx_rwlock_read(cx, &l->lock, &w->rwlock);
     if (st < 0)
         return st;
     CHECK_EQ(l->writers, 0);
@@ -244,7 +245,7 @@ static asx_status library_program(asx_cx *cx, void *arg)
                                     .enter = enter, .leave = leave } };
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
     CHECK_STATUS(asx_rwlock_create(&r, NULL, &l.lock), ASX_OK);
     crowd_run(cx, &r, &l.crowd);
     asx_lock_info info;

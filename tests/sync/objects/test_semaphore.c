@@ -4,7 +4,8 @@
 static void with_three(asx_cx *cx, struct play_run *run)
 {
     (void)cx;
-    CHECK_STATUS(asx_semaphore_create(&run->home, "subject", 3, &run->semaphore), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&run->home, 3, &(asx_semaphore_options){ .name = "subject" },
+                                      &run->semaphore), ASX_OK);
 }
 
 ASX_TEST(permits_come_back_and_go_to_the_first_who_waits)
@@ -132,7 +133,7 @@ static asx_poll changes_its_mind(asx_cx *cx, void *arg)
     struct stage *s = arg;
     asx_semaphore_permit permit;
     uint32_t n = s->runs++ == 0 ? 2 : 1;
-    s->last = asx_semaphore_acquire(&s->semaphore, cx, n, &permit);
+    s->last = asx_semaphore_acquire(cx, &s->semaphore, n, &permit);
     if (s->last == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     asx_lock_info info;
@@ -147,8 +148,8 @@ static asx_status other_number(asx_cx *cx, void *arg)
     struct stage s = { .runs = 0 };
     asx_lock_info info;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &s.region, NULL), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&s.region, NULL, 0, &s.semaphore), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.region), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&s.region, 0, NULL, &s.semaphore), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&s.region, NULL, changes_its_mind, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_semaphore_add(&s.semaphore, 2), ASX_OK);
@@ -170,7 +171,7 @@ static asx_poll asks(asx_cx *cx, void *arg)
 {
     struct stage *s = arg;
     asx_semaphore_permit permit;
-    s->last = asx_semaphore_acquire(&s->semaphore, cx, 2, &permit);
+    s->last = asx_semaphore_acquire(cx, &s->semaphore, 2, &permit);
     return s->last == ASX_E_WOULD_BLOCK ? ASX_POLL_PENDING : ASX_POLL_READY;
 }
 
@@ -179,9 +180,9 @@ static asx_status cancel_meets_grant(asx_cx *cx, void *arg)
     struct stage s = { .runs = 0 };
     asx_lock_info info;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &s.region, NULL), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&s.region, NULL, 1, &s.semaphore), ASX_OK);
-    CHECK_STATUS(asx_spawn_poll_task(&s.region, NULL, asks, &s, &s.task), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &s.region), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&s.region, 1, NULL, &s.semaphore), ASX_OK);
+    CHECK_STATUS(asx_spawn_poll_task(&s.region, asks, &s, NULL, &s.task), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_semaphore_add(&s.semaphore, 1), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&s.task, NULL), ASX_OK);
@@ -205,16 +206,16 @@ static asx_status ceiling(asx_cx *cx, void *arg)
     asx_semaphore semaphore;
     asx_semaphore_permit first, second;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&r, NULL, 5, &semaphore), ASX_OK);
-    CHECK_STATUS(asx_semaphore_acquire(&semaphore, cx, 1, &first), ASX_OK);
-    CHECK_STATUS(asx_semaphore_acquire(&semaphore, cx, 1, &second), ASX_E_RESOURCE_EXHAUSTED);
-    CHECK_STATUS(asx_semaphore_try_acquire(&semaphore, cx, 1, &second), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&r, 5, NULL, &semaphore), ASX_OK);
+    CHECK_STATUS(asx_semaphore_acquire(cx, &semaphore, 1, &first), ASX_OK);
+    CHECK_STATUS(asx_semaphore_acquire(cx, &semaphore, 1, &second), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_semaphore_try_acquire(cx, &semaphore, 1, &second), ASX_E_RESOURCE_EXHAUSTED);
     asx_lock_info info;
     CHECK_STATUS(asx_semaphore_info(&semaphore, &info), ASX_OK);
     CHECK_EQ(info.available, 4);
     CHECK_STATUS(asx_semaphore_release(&first), ASX_OK);
-    CHECK_STATUS(asx_semaphore_acquire(&semaphore, cx, 5, &second), ASX_OK);
+    CHECK_STATUS(asx_semaphore_acquire(cx, &semaphore, 5, &second), ASX_OK);
     CHECK_STATUS(asx_semaphore_release(&second), ASX_OK);
     return asx_region_close(&r, ASX_OK);
 }
@@ -246,7 +247,7 @@ static uint32_t wants(const struct crowd_worker *w)
 static asx_status take(asx_cx *cx, struct crowd_worker *w)
 {
     struct pool *p = (struct pool *)w->crowd;
-    asx_status st = asx_semaphore_acquire(&p->semaphore, cx, wants(w), &w->permit);
+    asx_status st = asx_semaphore_acquire(cx, &p->semaphore, wants(w), &w->permit);
     if (st < 0)
         return st;
     p->out += wants(w);
@@ -271,8 +272,8 @@ static asx_status pool_program(asx_cx *cx, void *arg)
                                  .enter = take, .leave = give } };
     asx_region r;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
-    CHECK_STATUS(asx_region_open(cx, &r, &options), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&r, NULL, PERMITS, &p.semaphore), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &r), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&r, PERMITS, NULL, &p.semaphore), ASX_OK);
     crowd_run(cx, &r, &p.crowd);
     asx_lock_info info;
     CHECK_STATUS(asx_semaphore_info(&p.semaphore, &info), ASX_OK);

@@ -60,16 +60,16 @@ static void open_crowd(asx_cx *cx, struct crowd *c)
 {
     uint64_t zero = 0;
     asx_region_options options = { .policy = ASX_POLICY_COLLECT };
-    CHECK_STATUS(asx_region_open(cx, &c->region, &options), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, &options, &c->region), ASX_OK);
     CHECK_STATUS(asx_mutex_create(&c->region, NULL, &c->mutex), ASX_OK);
     CHECK_STATUS(asx_rwlock_create(&c->region, NULL, &c->rwlock), ASX_OK);
-    CHECK_STATUS(asx_semaphore_create(&c->region, NULL, 3, &c->semaphore), ASX_OK);
+    CHECK_STATUS(asx_semaphore_create(&c->region, 3, NULL, &c->semaphore), ASX_OK);
     CHECK_STATUS(asx_condition_create(&c->region, NULL, &c->condition), ASX_OK);
     CHECK_STATUS(asx_notify_create(&c->region, NULL, &c->notify), ASX_OK);
-    CHECK_STATUS(asx_barrier_create(&c->region, NULL, TASKS, &c->barrier), ASX_OK);
+    CHECK_STATUS(asx_barrier_create(&c->region, TASKS, NULL, &c->barrier), ASX_OK);
     CHECK_STATUS(asx_once_create(&c->region, NULL, &c->once), ASX_OK);
-    CHECK_STATUS(asx_broadcast_create(&c->region, NULL, 8, 16, &c->broadcast), ASX_OK);
-    CHECK_STATUS(asx_watch_create(&c->region, NULL, 8, &zero, &c->watch), ASX_OK);
+    CHECK_STATUS(asx_broadcast_create(&c->region, 8, 16, NULL, &c->broadcast), ASX_OK);
+    CHECK_STATUS(asx_watch_create(&c->region, 8, &zero, NULL, &c->watch), ASX_OK);
 }
 
 static void spawn_crowd(struct crowd *c, work_fn work)
@@ -80,9 +80,9 @@ static void spawn_crowd(struct crowd *c, work_fn work)
         m->work = work;
         m->number = i;
         if (i % 2 == 0)
-            CHECK_STATUS(asx_spawn_task(&c->region, NULL, member_fiber, m, &c->tasks[i]), ASX_OK);
+            CHECK_STATUS(asx_spawn_task(&c->region, member_fiber, m, NULL, &c->tasks[i]), ASX_OK);
         else
-            CHECK_STATUS(asx_spawn_poll_task(&c->region, NULL, member_poll, m, &c->tasks[i]),
+            CHECK_STATUS(asx_spawn_poll_task(&c->region, member_poll, m, NULL, &c->tasks[i]),
                          ASX_OK);
     }
 }
@@ -106,7 +106,7 @@ static asx_status counts(asx_cx *cx, struct member *m)
 {
     struct crowd *c = m->crowd;
     for (; m->round < ROUNDS; m->round++) {
-        asx_status st = asx_mutex_lock(&c->mutex, cx, &m->mutex);
+        asx_status st = asx_mutex_lock(cx, &c->mutex, &m->mutex);
         if (st < 0)
             return st;
         CHECK_EQ(c->plain, c->twin);
@@ -149,8 +149,8 @@ static asx_status reads_or_writes(asx_cx *cx, struct member *m)
     struct crowd *c = m->crowd;
     for (; m->round < ROUNDS; m->round++) {
         bool writes = (m->round + m->number) % 4 == 0;
-        asx_status st = writes ? asx_rwlock_write(&c->rwlock, cx, &m->rwlock)
-                               : asx_rwlock_read(&c->rwlock, cx, &m->rwlock);
+        asx_status st = writes ? asx_rwlock_write(cx, &c->rwlock, &m->rwlock)
+                               : asx_rwlock_read(cx, &c->rwlock, &m->rwlock);
         if (st < 0)
             return st;
         CHECK_EQ(c->plain, c->twin);
@@ -186,7 +186,7 @@ static asx_status borrows(asx_cx *cx, struct member *m)
     struct crowd *c = m->crowd;
     for (; m->round < ROUNDS; m->round++) {
         uint32_t n = 1 + (m->round + m->number) % 3;
-        asx_status st = asx_semaphore_acquire(&c->semaphore, cx, n, &m->permit);
+        asx_status st = asx_semaphore_acquire(cx, &c->semaphore, n, &m->permit);
         if (st < 0)
             return st;
         CHECK_LE(atomic_fetch_add(&c->inside, n) + n, 3u);
@@ -226,14 +226,14 @@ static asx_status exchanges(asx_cx *cx, struct member *m)
     asx_status st;
     for (; m->round < ROUNDS; m->round++, m->state = 0) {
         if (m->state == 0) {
-            st = asx_mutex_lock(&c->mutex, cx, &m->mutex);
+            st = asx_mutex_lock(cx, &c->mutex, &m->mutex);
             if (st < 0)
                 return st;
             m->state = 1;
         }
         while (m->state == 2 || (puts ? c->in - c->out == 2 : c->in == c->out)) {
             m->state = 2;
-            st = asx_condition_wait(&c->condition, cx, &m->mutex);
+            st = asx_condition_wait(cx, &c->condition, &m->mutex);
             if (st < 0)
                 return st;
             m->state = 1;
@@ -269,7 +269,7 @@ static asx_status passes_on(asx_cx *cx, struct member *m)
 {
     struct crowd *c = m->crowd;
     for (; m->round < ROUNDS; m->round++) {
-        asx_status st = asx_notify_wait(&c->notify, cx);
+        asx_status st = asx_notify_wait(cx, &c->notify);
         if (st < 0)
             return st;
         c->plain++;
@@ -301,7 +301,7 @@ static asx_status meets(asx_cx *cx, struct member *m)
     struct crowd *c = m->crowd;
     for (; m->round < 2 * ROUNDS; m->round++) {
         bool leader = false;
-        asx_status st = asx_barrier_wait(&c->barrier, cx, &leader);
+        asx_status st = asx_barrier_wait(cx, &c->barrier, &leader);
         if (st < 0)
             return st;
         if (m->round % 2 == 0 && leader)
@@ -342,7 +342,7 @@ static asx_status needs(asx_cx *cx, struct member *m)
 {
     asx_status st;
     do
-        st = asx_once_call(&m->crowd->once, cx, initialize, m->crowd);
+        st = asx_once_call(cx, &m->crowd->once, initialize, m->crowd);
     while (st == ASX_E_NOT_FOUND);
     if (st == ASX_OK)
         CHECK_EQ(m->crowd->plain, 7);
@@ -374,13 +374,13 @@ static asx_status asks_and_answers(asx_cx *cx, struct member *m)
     struct member *asker = &m->crowd->members[m->number & ~1u];
     uint64_t got = 0;
     if (m == asker) {
-        asx_status st = asx_oneshot_recv(&m->rx, cx, &got);
+        asx_status st = asx_oneshot_recv(cx, &m->rx, &got);
         if (st < 0)
             return st;
         CHECK_EQ(got, m->seen * 2);
         return ASX_OK;
     }
-    CHECK_STATUS(asx_oneshot_adopt(&asker->tx, cx), ASX_OK);
+    CHECK_STATUS(asx_oneshot_adopt(cx, &asker->tx), ASX_OK);
     asker->seen = m->number;
     got = asker->seen * 2;
     return asx_oneshot_send(&asker->tx, &got);
@@ -423,8 +423,8 @@ static asx_status speaks_or_listens(asx_cx *cx, struct member *m)
     for (;;) {
         uint64_t got = 0, missed = 0;
         asx_status st = m->number % 4 < 2
-                            ? asx_broadcast_recv(&m->receiver, cx, &got, &missed)
-                            : asx_watch_changed(&c->watch, cx, &m->seen, &got);
+                            ? asx_broadcast_recv(cx, &m->receiver, &got, &missed)
+                            : asx_watch_changed(cx, &c->watch, &m->seen, &got);
         if (st < 0 && st != ASX_E_LAGGED)
             return st == ASX_E_DISCONNECTED ? ASX_OK : st;
         CHECK(st == ASX_E_LAGGED || got > m->heard || m->seen == 1);

@@ -5,7 +5,8 @@ static void with_watch(asx_cx *cx, struct play_run *run)
 {
     uint64_t first = 10;
     (void)cx;
-    CHECK_STATUS(asx_watch_create(&run->home, "subject", sizeof first, &first, &run->watch),
+    CHECK_STATUS(asx_watch_create(&run->home, sizeof first, &first,
+                                  &(asx_watch_options){ .name = "subject" }, &run->watch),
                  ASX_OK);
 }
 
@@ -99,7 +100,7 @@ static asx_status follow(asx_cx *cx, struct watcher *w)
     for (;;) {
         pair now;
         uint64_t before = w->seen;
-        asx_status st = pairs_changed(&w->crowd->watch, cx, &w->seen, &now);
+        asx_status st = pairs_changed(cx, &w->crowd->watch, &w->seen, &now);
         if (st < 0)
             return st == ASX_E_DISCONNECTED ? ASX_OK : st;
         CHECK(w->seen > before);
@@ -140,8 +141,8 @@ static asx_status crowd_program(asx_cx *cx, void *arg)
     struct watcher watchers[WATCHERS];
     asx_region r;
     (void)arg;
-    CHECK_STATUS(asx_region_open(cx, &r, NULL), ASX_OK);
-    CHECK_STATUS(pairs_create(&r, (pair){ 0, 0 }, &c.watch), ASX_OK);
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(pairs_create(&r, (pair){ 0, 0 }, NULL, &c.watch), ASX_OK);
     for (unsigned i = 0; i < WATCHERS; i++) {
         watchers[i] = (struct watcher){ .crowd = &c };
         if (i % 2 == 0)
