@@ -26,7 +26,7 @@ add_executable(asx_tool "${PROJECT_SOURCE_DIR}/src/cli/main.c" $<TARGET_OBJECTS:
 set_target_properties(asx_tool PROPERTIES
   OUTPUT_NAME asx
   RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
-target_link_libraries(asx_tool PRIVATE asx_static asx_internal)
+target_link_libraries(asx_tool PRIVATE asx_lab_static asx_internal)
 
 # Scenarios beside the identifiers of the specification.
 add_test(NAME scenarios COMMAND asx_tool conformance --timeout 120

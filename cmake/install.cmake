@@ -1,18 +1,16 @@
-# Headers, both libraries, the main of lab tests, the tool, the pkg-config files and the CMake
-# package.
-# Every path in them is relative to where they lie, so a tree may be moved.
+# Headers, the libraries of both kinds, the main of lab tests, the tool, the pkg-config files and the
+# CMake package. Every path in them is relative to where they lie, so a tree may be moved.
 if(NOT ASX_LIBRARY_EXISTS)
   return()
 endif()
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/asx")
-set(targets asx_static)
+set(targets asx_static asx_lab_static asx_lab_main)
 if(ASX_SHARED)
-  list(APPEND targets asx_shared)
+  list(APPEND targets asx_shared asx_lab_shared)
 endif()
 install(TARGETS ${targets} EXPORT asxTargets)
-install(TARGETS asx_lab_main EXPORT asxTargets)
 install(EXPORT asxTargets NAMESPACE asx:: DESTINATION "${package_dir}")
 if(TARGET asx_tool)
   install(TARGETS asx_tool)
@@ -36,7 +34,8 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR
   BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE lib_below)
 file(RELATIVE_PATH pc_up "/p/${lib_below}/pkgconfig" "/p")
 string(REGEX REPLACE "/$" "" pc_up "${pc_up}")
-configure_file(cmake/asx.pc.in "${PROJECT_BINARY_DIR}/cmake/asx.pc" @ONLY)
-configure_file(cmake/asx-lab.pc.in "${PROJECT_BINARY_DIR}/cmake/asx-lab.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/cmake/asx.pc" "${PROJECT_BINARY_DIR}/cmake/asx-lab.pc"
-  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+foreach(name asx asx-lab asx-lab-main)
+  configure_file(cmake/${name}.pc.in "${PROJECT_BINARY_DIR}/cmake/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/cmake/${name}.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()

@@ -1,12 +1,13 @@
-# asx_lab_main: the main of a lab test program (options, summary), apart from the library.
+# asx_lab_main: the main of a lab test program (options, summary), apart from libasx-lab.
 # lab-dpor: the published programs, to be explored from the command line.
 if(NOT ASX_LIBRARY_EXISTS)
   return()
 endif()
 file(GLOB lab_main_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/lab/main/*.c")
 add_library(asx_lab_main STATIC ${lab_main_sources})
-set_target_properties(asx_lab_main PROPERTIES EXPORT_NAME lab_main)
-target_link_libraries(asx_lab_main PUBLIC asx_static PRIVATE $<BUILD_INTERFACE:asx_flags>)
+add_library(asx::lab_main ALIAS asx_lab_main)
+set_target_properties(asx_lab_main PROPERTIES OUTPUT_NAME asx-lab-main EXPORT_NAME lab_main)
+target_link_libraries(asx_lab_main PUBLIC asx_lab_static PRIVATE $<BUILD_INTERFACE:asx_flags>)
 target_include_directories(asx_lab_main PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_compile_definitions(asx_lab_main PUBLIC ASX_LAB=1 PRIVATE _GNU_SOURCE)
 # What a program calls is bound before it begins. Bound when it is first called it costs a task a
@@ -36,7 +37,7 @@ if(ASX_TESTS AND lab_programs)
       "${PROJECT_SOURCE_DIR}/tests/lab/dpor/support_registry.c")
     set_target_properties(lab-linear PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-    target_link_libraries(lab-linear PRIVATE asx_static asx_internal asx_flags)
+    target_link_libraries(lab-linear PRIVATE asx_lab_static asx_internal asx_flags)
     add_test(NAME lab-dpor-linear
       COMMAND sh "${PROJECT_SOURCE_DIR}/tests/lab/dpor/linear.sh" $<TARGET_FILE:lab-linear>)
     set_tests_properties(lab-dpor-linear PROPERTIES LABELS "lab;pure" TIMEOUT 900)
@@ -80,7 +81,7 @@ if(ASX_TESTS AND EXISTS "${PROJECT_SOURCE_DIR}/tests/lab/seeds/seeds_main.c")
   target_include_directories(lab-seeds PRIVATE "${seeds_folder}")
   set_target_properties(lab-seeds PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  target_link_libraries(lab-seeds PRIVATE asx_static asx_internal asx_flags)
+  target_link_libraries(lab-seeds PRIVATE asx_lab_static asx_internal asx_flags)
   file(STRINGS "${seeds_folder}/examples.inc" seeds_examples REGEX "^EXAMPLE")
   foreach(line IN LISTS seeds_examples)
     string(REGEX REPLACE "^EXAMPLE\\((.*)\\)$" "\\1" example "${line}")
@@ -119,7 +120,7 @@ if(ASX_TESTS AND EXISTS "${PROJECT_SOURCE_DIR}/tests/lab/seeds/seeds_main.c")
   endif()
 endif()
 
-# Cells as C++, in the laboratory and without it.
+# Cells as C++, in the laboratory and without it; there they need no libasx-lab.
 if(ASX_TESTS AND NOT CMAKE_CROSSCOMPILING)
   include(CheckLanguage)
   check_language(CXX)
@@ -132,7 +133,8 @@ if(ASX_TESTS AND NOT CMAKE_CROSSCOMPILING)
       target_include_directories(lab-cells-cpp-${kind} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
       target_compile_definitions(lab-cells-cpp-${kind}
         PRIVATE $<$<STREQUAL:${kind},lab>:ASX_LAB>)
-      target_link_libraries(lab-cells-cpp-${kind} PRIVATE asx_static asx_flags)
+      target_link_libraries(lab-cells-cpp-${kind} PRIVATE asx_flags
+        $<IF:$<STREQUAL:${kind},lab>,asx_lab_static,asx_static>)
       add_test(NAME lab-cells-cpp-${kind} COMMAND lab-cells-cpp-${kind})
       set_tests_properties(lab-cells-cpp-${kind} PROPERTIES LABELS lab TIMEOUT 60)
     endforeach()

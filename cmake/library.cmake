@@ -1,7 +1,9 @@
-# asx_objects is compiled once, position independent, and linked twice: as the
-# static library (tests, tool, benchmarks) and as the shared one (installed).
+# Two libraries: asx, the runtime, and asx-lab, the laboratory, which stands on it. The objects of each
+# are compiled once, position independent, and linked twice: as the static library asx_static or
+# asx_lab_static (tests, tool, benchmarks) and as the shared one asx_shared or asx_lab_shared.
+# asx::asx and asx::lab are the shared ones if they are built, as in an installed tree.
 include(CheckCCompilerFlag)
-set(ASX_MODULES base kernel fiber time trace sched see sync flow lab)
+set(ASX_MODULES base kernel fiber time trace sched see sync flow)
 
 set(sources)
 foreach(module IN LISTS ASX_MODULES)
@@ -11,30 +13,31 @@ foreach(module IN LISTS ASX_MODULES)
     "${PROJECT_SOURCE_DIR}/src/${module}/*/*.c") # the rooms of a module
   list(APPEND sources ${found})
 endforeach()
-list(FILTER sources EXCLUDE REGEX "/src/(lab/main|see/mutexwatch)/") # libraries of their own
+list(FILTER sources EXCLUDE REGEX "/src/see/mutexwatch/") # a library of its own
+# All below src/lab but main/, the program around lab tests.
+file(GLOB_RECURSE lab_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/lab/*.c")
+list(FILTER lab_sources EXCLUDE REGEX "/src/lab/main/")
 file(GLOB public_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/asx/*.h")
 
-set(ASX_LIBRARY_EXISTS FALSE)
-if(sources)
-  set(ASX_LIBRARY_EXISTS TRUE)
-  add_library(asx_objects OBJECT ${sources})
-  set_target_properties(asx_objects PROPERTIES
+# Records are cleared by a few wide stores: a `rep stos`, which GCC would take from 100 bytes on,
+# takes longer to begin than that.
+set(clearing -mmemset-strategy=vector_loop:512:noalign,libcall:-1:noalign)
+check_c_compiler_flag(${clearing} ASX_HAVE_MEMSET_STRATEGY)
+
+# asx_add_library(TARGET OUTPUT EXPORT_PREFIX REQUIRES SOURCE...): TARGET_objects, TARGET_static and
+# TARGET_shared, which is linked with cmake/OUTPUT.map.in. REQUIRES: such a TARGET, or nothing.
+function(asx_add_library target output prefix requires)
+  add_library(${target}_objects OBJECT ${ARGN})
+  # No call of the library to itself goes to a function of that name elsewhere; so calls are direct,
+  # and may be inlined, also those of functions that are shown.
+  set_target_properties(${target}_objects PROPERTIES
     POSITION_INDEPENDENT_CODE ON
     C_VISIBILITY_PRESET hidden)
-  target_compile_definitions(asx_objects PRIVATE ASX_BUILDING)
-  target_link_libraries(asx_objects PRIVATE asx_internal)
-  # Whoever explores waits for it: what it takes in size it gains in time.
-  set(lab_sources ${sources})
-  list(FILTER lab_sources INCLUDE REGEX "/src/lab/")
-  set_source_files_properties(${lab_sources} PROPERTIES
-    COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
-  # Records are cleared by a few wide stores: a `rep stos`, which GCC would take from 100 bytes on,
-  # takes longer to begin than that.
-  set(clearing -mmemset-strategy=vector_loop:512:noalign,libcall:-1:noalign)
-  check_c_compiler_flag(${clearing} ASX_HAVE_MEMSET_STRATEGY)
-  if(ASX_HAVE_MEMSET_STRATEGY)
-    target_compile_options(asx_objects PRIVATE "$<$<COMPILE_LANGUAGE:C>:${clearing}>")
-  endif()
+  target_compile_definitions(${target}_objects PRIVATE ASX_BUILDING)
+  target_compile_options(${target}_objects PRIVATE
+    "$<$<COMPILE_LANGUAGE:C>:-fno-semantic-interposition>"
+    "$<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${ASX_HAVE_MEMSET_STRATEGY}>>:${clearing}>")
+  target_link_libraries(${target}_objects PRIVATE asx_internal)
 
   set(kinds STATIC)
   if(ASX_SHARED)
@@ -42,27 +45,51 @@ if(sources)
   endif()
   foreach(kind IN LISTS kinds)
     string(TOLOWER ${kind} name)
-    add_library(asx_${name} ${kind} $<TARGET_OBJECTS:asx_objects>)
-    add_library(asx::${name} ALIAS asx_${name})
-    set_target_properties(asx_${name} PROPERTIES
-      OUTPUT_NAME asx
-      EXPORT_NAME ${name}
+    add_library(${target}_${name} ${kind} $<TARGET_OBJECTS:${target}_objects>)
+    add_library(asx::${prefix}${name} ALIAS ${target}_${name})
+    set_target_properties(${target}_${name} PROPERTIES
+      OUTPUT_NAME ${output}
+      EXPORT_NAME ${prefix}${name}
       LINKER_LANGUAGE C
       VERSION ${PROJECT_VERSION}
       SOVERSION ${PROJECT_VERSION_MAJOR})
-    target_include_directories(asx_${name} INTERFACE
+    target_include_directories(${target}_${name} INTERFACE
       "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
       "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
-    target_link_libraries(asx_${name} PUBLIC Threads::Threads)
+    target_link_libraries(${target}_${name} PUBLIC Threads::Threads)
+    if(requires)
+      target_link_libraries(${target}_${name} PUBLIC ${requires}_${name})
+    endif()
     # Only the options of the link matter here; the objects are compiled already.
-    target_link_options(asx_${name} PRIVATE
+    target_link_options(${target}_${name} PRIVATE
       "$<TARGET_PROPERTY:asx_flags,INTERFACE_LINK_OPTIONS>")
   endforeach()
   if(ASX_SHARED)
+    set(map "${PROJECT_BINARY_DIR}/cmake/${output}.map")
+    configure_file("cmake/${output}.map.in" "${map}" @ONLY)
+    target_link_options(${target}_shared PRIVATE
+      LINKER:-Bsymbolic-functions "LINKER:--version-script=${map}")
+    set_target_properties(${target}_shared PROPERTIES LINK_DEPENDS "${map}")
     # A sanitizer's symbols come from the executable, so its builds cannot ask for this.
     if(NOT ASX_SANITIZE)
-      target_link_options(asx_shared PRIVATE -Wl,--no-undefined)
+      target_link_options(${target}_shared PRIVATE LINKER:--no-undefined)
     endif()
+  endif()
+endfunction()
+
+set(ASX_LIBRARY_EXISTS FALSE)
+if(sources)
+  set(ASX_LIBRARY_EXISTS TRUE)
+  asx_add_library(asx asx "" "" ${sources})
+  asx_add_library(asx_lab asx-lab lab_ asx ${lab_sources})
+  # An exploration takes as long as it takes: what this costs in size it gains in time.
+  target_compile_options(asx_lab_objects PRIVATE "$<$<CONFIG:Release>:-O3>")
+  if(ASX_SHARED)
+    add_library(asx::asx ALIAS asx_shared)
+    add_library(asx::lab ALIAS asx_lab_shared)
+  else()
+    add_library(asx::asx ALIAS asx_static)
+    add_library(asx::lab ALIAS asx_lab_static)
   endif()
 endif()
 

@@ -21,7 +21,7 @@ target_include_directories(asx_test_options INTERFACE
 target_compile_definitions(asx_test_options INTERFACE
   ASX_TEST_STATIC=$<BOOL:${CMAKE_CROSSCOMPILING}>)
 if(ASX_LIBRARY_EXISTS)
-  target_link_libraries(asx_test_options INTERFACE asx_static)
+  target_link_libraries(asx_test_options INTERFACE asx_lab_static)
   if(NOT ASX_LTO) # whose calls no longer have names that could be replaced
     target_compile_definitions(asx_test_options INTERFACE ASX_TEST_WRAPS)
     target_link_options(asx_test_options INTERFACE

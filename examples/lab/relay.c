@@ -4,7 +4,7 @@
  *     asx explore build/examples/lab/relay relay_loses    finds the schedule in which it is not
  *     asx explore build/examples/lab/relay relay_keeps    runs every schedule of the repair
  */
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 typedef struct work {
     asx_channel_sender in_tx, out_tx;

@@ -1,4 +1,5 @@
-/* asx.h - structured concurrency for C: includes every public header. */
+/* asx.h - structured concurrency for C: includes every public header of the runtime. Programs link
+ * libasx. The laboratory is <asx/asx_lab.h> and libasx-lab. */
 #ifndef ASX_ASX_H
 #define ASX_ASX_H
 
@@ -9,19 +10,14 @@
 #include <asx/cancel.h>
 #include <asx/channel.h>
 #include <asx/cx.h>
-#include <asx/explore.h>
 #include <asx/flow.h>
 #include <asx/handle.h>
-#include <asx/lab.h>
-#include <asx/lab_sites.h>
 #include <asx/mpmc.h>
 #include <asx/obligation.h>
 #include <asx/oneshot.h>
-#include <asx/oracle.h>
 #include <asx/outcome.h>
 #include <asx/region.h>
 #include <asx/runtime.h>
-#include <asx/search.h>
 #include <asx/see.h>
 #include <asx/state.h>
 #include <asx/status.h>

@@ -14,6 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <asx/asx_lab.h>
+
 #include "fiber/fiber.h"
 #include "time/time.h"
 

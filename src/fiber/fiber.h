@@ -35,6 +35,8 @@
 
 #include <asx/status.h>
 
+#include "base/export.h"
+
 #if !defined(ASX_FIBER_UCONTEXT)
 #if !defined(__ELF__) ||                                                                          \
     !((defined(__x86_64__) && !defined(__ILP32__)) ||                                             \
@@ -84,7 +86,7 @@ typedef void (*asx__fiber_entry)(void *arg, int ret);
  * the `ret` that its resumer passed: a status, so that a function that returns one can tail-call
  * this. It should: a switch that is called leaves an entry in the return predictor, which is wrong
  * by the time it is used. */
-int asx__fiber_switch(void **save_sp, void *to_sp, int ret);
+ASX__SEAM int asx__fiber_switch(void **save_sp, void *to_sp, int ret);
 
 /* Resumes to_sp and leaves the current stack for good. */
 _Noreturn void asx__fiber_jump(void *to_sp, int ret);
@@ -183,17 +185,17 @@ typedef struct asx__stack_pool {
 
 /* ASX_E_INVALID_ARGUMENT: a size or guard out of range, or a block too small for one stack.
  * Maps nothing yet. */
-asx_status asx__stack_pool_init(asx__stack_pool *pool, const asx__stack_config *config);
+ASX__SEAM asx_status asx__stack_pool_init(asx__stack_pool *pool, const asx__stack_config *config);
 
 /* Unmaps everything, stacks in use included. */
-void asx__stack_pool_deinit(asx__stack_pool *pool);
+ASX__SEAM void asx__stack_pool_deinit(asx__stack_pool *pool);
 
 /* Walks the free list; for audits. */
 bool asx__stack_pool_is_valid(const asx__stack_pool *pool);
 /* Stacks that somebody has; walks the idle ones. */
-uint32_t asx__stack_pool_in_use(const asx__stack_pool *pool);
+ASX__SEAM uint32_t asx__stack_pool_in_use(const asx__stack_pool *pool);
 
-asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool);
+ASX__SEAM asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool);
 
 /* Where asx__fiber_make starts. */
 static inline void *asx__stack_top(asx__stack *stack)
@@ -202,7 +204,7 @@ static inline void *asx__stack_top(asx__stack *stack)
 }
 
 /* For the tools, when a stack goes to a new user (renew) and when it comes back (discard). */
-void asx__stack_renew(asx__stack *stack);
+ASX__SEAM void asx__stack_renew(asx__stack *stack);
 void asx__stack_discard(asx__stack *stack);
 
 /* The caller owns the stack until release. NULL: stacks_max reached or the system refused. */
@@ -251,8 +253,8 @@ void asx__stack_put(asx__stack_pool *pool, const asx__stack_batch *batch);
 
 /* Async-signal-safe. Says whether addr lies in a stack of the pool, guard and header included.
  * *ret_stack may be a stack that is idle or cold: do not follow its pointers then. */
-bool asx__stack_pool_owns(const asx__stack_pool *pool, const void *addr, asx__stack **ret_stack,
-                          bool *ret_guard);
+ASX__SEAM bool asx__stack_pool_owns(const asx__stack_pool *pool, const void *addr,
+                                    asx__stack **ret_stack, bool *ret_guard);
 
 /* The deepest use since the stack was first handed out or its memory last given back, in bytes. */
 size_t asx__stack_high_water(const asx__stack *stack);
@@ -291,7 +293,7 @@ typedef struct asx__fiber_globals {
 /* False: no exception can be under way in this process. */
 bool asx__fiber_globals_exist(void);
 /* Are there any of the calling thread? */
-bool asx__fiber_globals_any(void);
+ASX__SEAM bool asx__fiber_globals_any(void);
 /* Takes them away from the calling thread. False: there are none, *ret_globals is untouched. */
 bool asx__fiber_globals_take(asx__fiber_globals *ret_globals);
 /* For the calling thread, which has none. */

@@ -31,7 +31,6 @@
 
 /* int asx__fiber_switch(void **save_sp, void *to_sp, int ret) */
         .globl  asx__fiber_switch
-        .hidden asx__fiber_switch
         .type   asx__fiber_switch, @function
         .p2align 6
 asx__fiber_switch:

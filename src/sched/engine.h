@@ -162,10 +162,10 @@ typedef struct asx__engine {
 } asx__engine;
 
 /* This thread's. Never keep it across anything that may suspend a task. */
-asx__thread *asx__thread_self(void);
+ASX__SEAM asx__thread *asx__thread_self(void);
 /* The same for functions that are never inlined and read it before they suspend, if they do. */
-#define ASX__TLS_HERE __attribute__((tls_model("initial-exec"), visibility("hidden")))
-extern ASX__TLS_HERE _Thread_local asx__thread asx__this_thread;
+#define ASX__TLS_HERE __attribute__((tls_model("initial-exec")))
+extern ASX__SEAM ASX__TLS_HERE _Thread_local asx__thread asx__this_thread;
 
 /* Makes the engine and the gate of a runtime that is to have so many workers. */
 asx_status asx__engine_create(asx_runtime *rt, uint32_t base, uint32_t cap);

@@ -185,7 +185,7 @@ static inline bool asx__wait_goes_on(asx_runtime *rt, asx__waitable *waitable)
 }
 
 /* The give_up of waits that no cancel ends. */
-bool asx__wait_never_ends(asx_runtime *rt, asx__waitable *waitable);
+ASX__SEAM bool asx__wait_never_ends(asx_runtime *rt, asx__waitable *waitable);
 
 /* ---- obligations: obligation.c ------------------------------------------------------------- */
 
@@ -638,7 +638,7 @@ static inline uint8_t asx__hot_most(const asx_runtime *rt)
 
 /* Parks the running task in `waitable` (which has published it) and runs something else. Returns
  * the status that the waker hands over. Fibers only; call as `return asx__park(...)`. */
-asx_status asx__park(asx_runtime *rt, asx__task *task, asx__waitable *waitable, void *io);
+ASX__SEAM asx_status asx__park(asx_runtime *rt, asx__task *task, asx__waitable *waitable, void *io);
 
 /* For both vehicles, after the waitable has linked task->node where its waker finds it: a fiber
  * parks, a poll task is marked and gets ASX_E_WOULD_BLOCK. */
@@ -661,10 +661,10 @@ static inline bool asx__wait_granted(asx__task *task, const asx__waitable *waita
 
 /* Wakes a PARKED task that has been taken out of its wait list. A fiber's wait returns `status`; a
  * poll task is resumed, and keeps waits == waitable with T_GRANTED set if `grant`. */
-void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant);
+ASX__SEAM void asx__wake(asx_runtime *rt, asx__task *task, asx_status status, bool grant);
 
 /* As asx__wake(), but the task goes next, if nobody else does. */
-void asx__wake_next(asx_runtime *rt, asx__task *task, asx_status status);
+ASX__SEAM void asx__wake_next(asx_runtime *rt, asx__task *task, asx_status status);
 void asx__dequeue(asx_runtime *rt, asx__task *task);
 /* The next task to run by the lane rules, taken out of its lane; NULL: none. */
 asx__task *asx__pick(asx_runtime *rt);
@@ -679,7 +679,7 @@ _Noreturn void asx__leave_for_good(asx_runtime *rt, asx__task *task);
 bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches);
 /* Walks through all lanes; for audits. */
 bool asx__lanes_are_valid(const asx_runtime *rt);
-bool asx__lanes_are_empty(asx_runtime *rt);
+ASX__SEAM bool asx__lanes_are_empty(asx_runtime *rt);
 asx_time asx__clock_read(asx_runtime *rt);
 asx_status asx__drive(asx_runtime *rt, asx_time until);
 
@@ -828,7 +828,7 @@ static inline void asx__turn(const asx_runtime *rt, asx__task *task, asx__turn_k
 }
 
 /* Does a mask defer a cancellation of the task? */
-bool asx__task_masked(const asx__task *task);
+ASX__SEAM bool asx__task_masked(const asx__task *task);
 /* One more resumption of a cancelled task under its masks. */
 void asx__mask_charge(asx__task *task);
 /* The open regions of a task that was cancelled. */
@@ -839,17 +839,18 @@ void asx__scopes_catch_up(asx_runtime *rt, asx__task *task);
 void asx__scope_begins(asx_runtime *rt, asx__region *scope, asx__task *owner);
 
 /* `reason` is in an arena that outlives the task. */
-void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason);
+ASX__SEAM void asx__task_cancel(asx_runtime *rt, asx__task *task, const asx_cancel_reason *reason);
 /* Tells the whole tree below, depth first, before any of it goes on closing. With several workers a
  * big tree is told in pieces: what is left to do then is pending. */
-void asx__region_cancel(asx_runtime *rt, asx__region *region, const asx_cancel_reason *reason);
+ASX__SEAM void asx__region_cancel(asx_runtime *rt, asx__region *region,
+                                  const asx_cancel_reason *reason);
 /* Copies a reason, and as much of its causes as fits, into the region's arena. NULL: no memory.
  * The chain's memory comes from the region `home`. */
 const asx_cancel_reason *asx__reason_copy(asx_runtime *rt, asx__region *home,
                                           const asx_cancel_reason *reason);
-const asx_cancel_reason *asx__reason_make(asx_runtime *rt, asx__region *home, asx_cancel_kind kind,
-                                          const asx__region *origin, const asx__task *origin_task,
-                                          const char *message, const asx_cancel_reason *cause);
+ASX__SEAM const asx_cancel_reason *
+asx__reason_make(asx_runtime *rt, asx__region *home, asx_cancel_kind kind, const asx__region *from,
+                 const asx__task *origin_task, const char *message, const asx_cancel_reason *cause);
 /* The task, queued in this execution state, is told before it runs: a place that a fiber waited for
  * and was given goes to the next. True: its wait has to say so. A poll task's grant goes when it
  * does not pick it up. */
@@ -857,14 +858,14 @@ bool asx__take_back(asx_runtime *rt, asx__task *task, unsigned exec);
 /* Charges a resumption of a cancelled task; true: it overran and was completed by force. */
 bool asx__cleanup_charge(asx_runtime *rt, asx__task *task);
 /* Ends overdue cancelled tasks of a region and arms its timer again. */
-void asx__region_timer_fired(void *region);
+ASX__SEAM void asx__region_timer_fired(void *region);
 void asx__region_arm(asx_runtime *rt, asx__region *region);
-void asx__region_disarm(asx_runtime *rt, asx__region *region);
+ASX__SEAM void asx__region_disarm(asx_runtime *rt, asx__region *region);
 /* Once per turn while rt->unarmed is not empty: does what the timers of those regions would. */
 void asx__regions_look(asx_runtime *rt);
 /* When something may be due, timers and regions without one; NEVER: nothing is pending. */
-asx_time asx__next_deadline(asx_runtime *rt);
-void asx__task_force(asx_runtime *rt, asx__task *task);
+ASX__SEAM asx_time asx__next_deadline(asx_runtime *rt);
+ASX__SEAM void asx__task_force(asx_runtime *rt, asx__task *task);
 /* Resumptions that a cancelled task has used for its cleanup, those of the last grace included. */
 uint32_t asx__cleanup_used(const asx__task *task);
 /* For the report: who was completed by force. */
@@ -879,13 +880,13 @@ void asx__task_links_fire(asx_runtime *rt, asx__task *task, bool failed);
 void asx__budget_charge(asx_runtime *rt, asx__task *task);
 /* The same for one resumption of an explored task. True: nothing is left, and it is to be cancelled
  * for this reason: */
-bool asx__budget_poll(asx_runtime *rt, asx__task *task, asx_cancel_kind *ret_kind);
-void asx__budget_exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind);
+ASX__SEAM bool asx__budget_poll(asx_runtime *rt, asx__task *task, asx_cancel_kind *ret_kind);
+ASX__SEAM void asx__budget_exhaust(asx_runtime *rt, asx__task *task, asx_cancel_kind kind);
 
 /* ---- regions: region.c ---------------------------------------------------------------------- */
 
-asx_status asx__region_resolve(const asx_region *region, uint16_t endpoint_mask,
-                               asx__region **ret_region);
+ASX__SEAM asx_status asx__region_resolve(const asx_region *region, uint16_t endpoint_mask,
+                                         asx__region **ret_region);
 /* The innermost region that the task has open; NULL: none. */
 asx__region *asx__task_scope(const asx__task *task);
 asx_status asx__region_create(asx_runtime *rt, asx__region *parent, asx__task *owner,
@@ -981,9 +982,8 @@ static inline asx_status asx__cx_enter(const asx_cx *cx, uint32_t caps, asx__tas
 }
 
 /* Journal. Returns the event's number, 0 when tracing is off. */
-uint64_t asx__journal(asx_runtime *rt, uint32_t kind, uint64_t object, uint64_t a, uint64_t b,
-                      uint64_t cause);
-
+ASX__SEAM uint64_t asx__journal(asx_runtime *rt, uint32_t kind, uint64_t object, uint64_t a,
+                                uint64_t b, uint64_t cause);
 /* The same in the name of another task than the running one. */
 uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, uint64_t object,
                          uint64_t a, uint64_t b, uint64_t cause);

@@ -19,6 +19,8 @@
 
 #include <asx/status.h>
 
+#include "base/export.h"
+
 struct asx__task;
 struct asx_runtime;
 struct asx_timer_wheel;
@@ -181,7 +183,7 @@ typedef struct asx__seam {
 bool asx__wait_woken(struct asx_runtime *rt, struct asx__task *task, bool told);
 
 /* The serial of the task whose waker it is; 0: it is no task's. */
-uint64_t asx__waker_task(const struct asx_waker *waker);
+ASX__SEAM uint64_t asx__waker_task(const struct asx_waker *waker);
 
 /* What orders tasks and has no event in the journal. The running task has found that an object is
  * closed, or done; `created` is the event that made it. 0: it has called the waker of the task with

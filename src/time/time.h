@@ -19,6 +19,7 @@
 #include <asx/timer.h>
 
 #include "base/assert.h"
+#include "base/export.h"
 
 /* ---------------------------------------------------------------- clocks ---- */
 
@@ -49,9 +50,9 @@ typedef struct asx__virtual_clock {
     asx_time now;
 } asx__virtual_clock;
 
-void asx__virtual_clock_init(asx__virtual_clock *self, asx_time start);
+ASX__SEAM void asx__virtual_clock_init(asx__virtual_clock *self, asx_time start);
 /* ASX_E_INVALID_ARGUMENT, and no change, for a time that has passed. */
-ASX_MUST_USE asx_status asx__virtual_clock_set(asx__virtual_clock *self, asx_time now);
+ASX__SEAM ASX_MUST_USE asx_status asx__virtual_clock_set(asx__virtual_clock *self, asx_time now);
 /* Saturates at ASX_TIME_NEVER. */
 void asx__virtual_clock_advance(asx__virtual_clock *self, uint64_t by_ns);
 asx__clock asx__virtual_clock_interface(asx__virtual_clock *self);
@@ -217,7 +218,7 @@ ASX_MUST_USE asx_status asx__timer_wheel_init(asx_timer_wheel *wheel,
 /* Gives all memory back; pending timers are dropped unfired. */
 void asx__timer_wheel_deinit(asx_timer_wheel *wheel);
 /* No timer may be live. From now on it is `start`, earlier or later than it was. */
-void asx__timer_wheel_restart(asx_timer_wheel *wheel, asx_time start);
+ASX__SEAM void asx__timer_wheel_restart(asx_timer_wheel *wheel, asx_time start);
 
 /* After this, registrations ask for no memory as long as at most `live_max` timers are live.
  *   ASX_E_INVALID_ARGUMENT    live_max > 2^32 - 2

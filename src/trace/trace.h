@@ -28,6 +28,7 @@
 #include <asx/trace.h>
 
 #include "base/assert.h"
+#include "base/export.h"
 #include "base/hash.h"
 
 /* X(NAME, number, "name"): what a parked task waits for, `a` of TASK_PARK. */
@@ -104,7 +105,7 @@ typedef enum asx__refused {
 } asx__refused;
 
 /* Static strings; "unknown" for a number that is none. Pure. */
-const char *asx__wait_str(uint64_t wait);
+ASX__SEAM const char *asx__wait_str(uint64_t wait);
 const char *asx__lane_str(uint64_t lane);
 const char *asx__vehicle_str(uint64_t vehicle);
 const char *asx__refused_str(uint64_t refused);
@@ -189,19 +190,19 @@ typedef struct asx__trace {
  * 0: grows by doubling up to ASX__TRACE_GROW_MAX, or to what the allocator gives; from then on it
  * behaves as a fixed one. `memory` may be NULL only where nothing is kept.
  *   ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED: *trace is off. */
-ASX_MUST_USE asx_status asx__trace_init(asx__trace *trace, uint64_t capacity_events,
-                                        asx__trace_overflow policy,
-                                        const asx__trace_memory *memory);
+ASX__SEAM ASX_MUST_USE asx_status asx__trace_init(asx__trace *trace, uint64_t capacity_events,
+                                                  asx__trace_overflow policy,
+                                                  const asx__trace_memory *memory);
 /* Frees the events and turns the journal off. Works on a zeroed one, and twice. */
-void asx__trace_deinit(asx__trace *trace);
+ASX__SEAM void asx__trace_deinit(asx__trace *trace);
 
 /* Another bound for a growable journal; a fixed one stays as it is. Before the first event. */
 void asx__trace_limit(asx__trace *trace, uint64_t events_max);
 
 /* `observe` sees every event, kept or not, after it is in the digest. The event is borrowed until
  * it returns; it must not emit. NULL: none. */
-void asx__trace_observe(asx__trace *trace, void (*observe)(void *ctx, const asx_event *event),
-                        void *ctx);
+ASX__SEAM void asx__trace_observe(asx__trace *trace,
+                                  void (*observe)(void *ctx, const asx_event *event), void *ctx);
 
 /* For observers: the run stops as if it had diverged here. */
 static inline void asx__trace_stop(asx__trace *trace)

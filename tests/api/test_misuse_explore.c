@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include <asx/asx_lab.h>
+
 static void empty_test(asx_cx *cx, void *arg)
 {
     (void)cx;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include <asx/asx_lab.h>
+
 static asx_runtime *make(bool trace)
 {
     asx_runtime_config config;

@@ -222,6 +222,20 @@ expect_failure check-headers "alone.h: not clean with gcc"
 good_tree
 printf '#pragma once\nint asx_new(int new);\n' >include/asx/cxx.h
 expect_failure check-headers "cxx.h: not clean with g++"
+umbrellas() {
+    good_tree
+    printf '#pragma once\n#include <asx/task.h>\n' >include/asx/asx.h
+    printf '#pragma once\n#include <asx/task.h>\nint asx_lab(void);\n' >include/asx/lab.h
+    printf '#pragma once\n#include <asx/asx.h>\n#include <asx/lab.h>\n' >include/asx/asx_lab.h
+}
+umbrellas
+cases=$((cases + 1))
+run_check check-headers >"$work/out" 2>&1 || { cat "$work/out"; failures=$((failures + 1)); }
+echo '#pragma once' >include/asx/lonely.h
+expect_failure check-headers "lonely.h: not reached from asx_lab.h"
+umbrellas
+echo '#include <asx/lab.h>' >>include/asx/task.h
+expect_failure check-headers "asx.h: reaches lab.h, which is of the laboratory"
 good_tree
 rm -rf include/asx/*
 expect_failure check-headers "no headers"

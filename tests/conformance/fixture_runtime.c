@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <asx/asx_lab.h>
+
 #define LABORATORY "in the laboratory, or with its clock"
 
 /* ---- a program with something to schedule ---- */

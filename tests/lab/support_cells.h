@@ -3,7 +3,7 @@
 #ifndef ASX_TEST_CELLS_H
 #define ASX_TEST_CELLS_H
 
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 static int cells_are_wrong(void)
 {

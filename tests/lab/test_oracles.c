@@ -1,7 +1,7 @@
 /* Each oracle is silent on a good run and fires when its rule is broken. Programs can break some
  * rules; for those that the runtime keeps, one event of a good run is changed, left out or doubled
  * before the oracles hear it. */
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * so each test reaches into its records, spoils one of them, and lets it go on; the oracles of the
  * lab run hear of nothing but its journal. What they have to say is looked at as soon as it must be
  * known, and then the process is over: there is no way back into such a runtime. */
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <unistd.h>

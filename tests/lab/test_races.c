@@ -1,6 +1,6 @@
 /* Data races on plain cells: what orders two accesses, and what does not. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <string.h>

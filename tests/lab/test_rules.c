@@ -1,6 +1,6 @@
 /* The oracles on small histories, event by event: what breaks a rule and what only looks like it.
  * Each begins with a region 1 and the tasks 1 and 2 in it. */
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <string.h>
 

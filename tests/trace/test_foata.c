@@ -1,5 +1,5 @@
 /* The normal form of a trace: what commutes may change places, what depends may not. */
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdlib.h>
 #include <string.h>

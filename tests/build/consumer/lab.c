@@ -1,6 +1,5 @@
 /* A lab test program outside the tree: two tasks add to a cell by one step each. */
-#include <asx/asx.h>
-#include <asx/explore.h>
+#include <asx/asx_lab.h>
 
 static int cell;
 

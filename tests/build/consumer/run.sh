@@ -17,7 +17,7 @@ done
 
 cmake --install "$build" --prefix "$work/first" >"$work/install.log"
 mv "$work/first" "$work/prefix"
-cp "$here"/consumer.c "$here"/lab.c "$here"/consumer.cpp "$here"/CMakeLists.txt "$work"
+cp "$here"/consumer.c "$here"/lab.c "$here"/explores.c "$here"/consumer.cpp "$here"/CMakeLists.txt "$work"
 cd "$work"
 pc=$(find prefix -name asx.pc)
 lib=$work/$(dirname "$(dirname "$pc")")
@@ -53,6 +53,24 @@ cmake --build cmake >cmake.log || { cat cmake.log; exit 1; }
 for program in c-default c-shared cxx-shared; do expect ./cmake/$program shared; done
 for program in c-static cxx-static; do expect ./cmake/$program static; done
 
+# expect_explores PROGRAM shared|static: its own main explores, with the libraries as named.
+expect_explores() {
+    got=$(LD_LIBRARY_PATH=$lib "$1")
+    [ "$got" = "ASX_OK 0 bugs in 2 classes" ] || { echo "$1 printed \"$got\""; exit 1; }
+    linked=static
+    readelf -d "$1" | grep -q 'NEEDED.*\[libasx-lab\.so\.[0-9]*\]' && linked=shared
+    [ $linked = "$2" ] || { echo "$1 is linked $linked, not $2"; exit 1; }
+    echo "ok $1"
+}
+
+# shellcheck disable=SC2046
+"$cc" -std=c11 -Wall -Werror explores.c -o pc-explores $(pkg-config --cflags --libs asx-lab)
+# shellcheck disable=SC2046
+"$cc" -std=c11 explores.c -o pc-explores-static -static \
+    $(pkg-config --static --cflags --libs asx-lab)
+for program in ./pc-explores ./cmake/lab ./cmake/lab_shared; do expect_explores $program shared; done
+for program in ./pc-explores-static ./cmake/lab_static; do expect_explores $program static; done
+
 # expect_lab PROGRAM: explores both orders of its one test.
 expect_lab() {
     got=$(LD_LIBRARY_PATH=$lib "$1" --mode optimal --json)
@@ -67,9 +85,10 @@ expect_lab() {
 }
 
 # shellcheck disable=SC2046
-"$cc" -std=c11 -Wall -Werror lab.c -o pc-lab $(pkg-config --cflags --libs asx-lab)
+"$cc" -std=c11 -Wall -Werror lab.c -o pc-lab $(pkg-config --cflags --libs asx-lab-main)
 # shellcheck disable=SC2046
-"$cc" -std=c11 lab.c -o pc-lab-static -static $(pkg-config --static --cflags --libs asx-lab)
+"$cc" -std=c11 lab.c -o pc-lab-static -static \
+    $(pkg-config --static --cflags --libs asx-lab-main)
 for program in ./pc-lab ./pc-lab-static ./cmake/lab-main; do expect_lab $program; done
 
 # As the guide says: its command, and its lines for CMake.
@@ -89,15 +108,50 @@ cmake -S guide -B guide/build -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPI
 cmake --build guide/build >cmake.log || { cat cmake.log; exit 1; }
 for program in ./guide/t ./guide/build/t; do expect_lab $program; done
 
-# The shared library shows the public names and nothing else.
-strange=$(nm -D --defined-only "$lib/libasx.so" | awk '$NF !~ /^asx_[a-z0-9]/ { print $NF }')
-[ -z "$strange" ] || { echo "libasx.so exports: $strange"; exit 1; }
-nm -D --defined-only "$lib/libasx.so" | grep -q ' asx_main$' || {
-    echo "asx_main is not exported"
+# shown LIBRARY: the names that it exports, with their versions.
+shown() {
+    nm -D --defined-only "$lib/$1" | awk '$2 != "A" { print $NF }' | sort
+}
+
+# The shared libraries show the public names, libasx-lab.so is shown what it calls of the runtime
+# beside them, and nothing else is.
+for library in libasx libasx-lab; do
+    strange=$(shown $library.so | grep -Ev '^(asx_[a-z0-9_]+@@ASX_(LAB_)?[0-9.]+|asx__.*@@ASX_PRIVATE_[0-9.]+)$') &&
+        { echo "$library.so exports: $strange"; exit 1; }
+done
+shown libasx.so | grep -q '^asx_main@@ASX_' || { echo "asx_main is not exported"; exit 1; }
+shown libasx-lab.so | grep -q '^asx_explore@@ASX_LAB_' || {
+    echo "asx_explore is not exported"
     exit 1
 }
+shown libasx.so | sed -n 's/^\(asx__.*\)@@.*/\1/p' >seam-shown
+nm -D --undefined-only "$lib/libasx-lab.so" | sed -n 's/.* \(asx__.*\)@ASX_PRIVATE_.*/\1/p' |
+    sort >seam-called
+[ -s seam-called ] && diff seam-shown seam-called || {
+    echo "ASX__SEAM is not what the laboratory calls"
+    exit 1
+}
+echo "ok the libraries export asx_* and the seam"
+
+# Nothing of src/lab is in the runtime: neither a symbol of it nor its size.
+nm -g --defined-only "$lib/libasx-lab.a" | awk '$2 ~ /[BDRTV]/ { print $3 }' | sort -u >lab-symbols
+nm --defined-only "$lib/libasx.so" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort -u >asx-symbols
+[ -s lab-symbols ] || { echo "libasx-lab.a defines nothing"; exit 1; }
+grep -q '^asx__wake$' asx-symbols || { echo "libasx.so has no symbols to be looked at"; exit 1; }
+both=$(comm -12 lab-symbols asx-symbols)
+[ -z "$both" ] || { echo "libasx.so has of the laboratory: $both"; exit 1; }
+text_of() {
+    size "$1" | awk 'NR == 2 { print $1 }'
+}
+"$cc" -shared -o together.so -Wl,--whole-archive "$lib/libasx.a" "$lib/libasx-lab.a" \
+    -Wl,--no-whole-archive -lpthread
+asx=$(text_of "$lib/libasx.so") lab=$(text_of "$lib/libasx-lab.so") together=$(text_of together.so)
+[ $((asx + lab / 2)) -lt "$together" ] || {
+    echo "libasx.so is no smaller without the laboratory: $asx bytes of text, together $together"
+    exit 1
+}
+echo "ok libasx.so has nothing of the laboratory: $asx bytes of text, libasx-lab.so $lab"
 if grep -rnF "$build" "$lib/cmake" "$lib/pkgconfig" || grep -rnF "$work/first" "$lib/cmake" "$lib/pkgconfig"; then
     echo "installed files name the place of the build"
     exit 1
 fi
-echo "ok libasx.so exports only asx_*"

@@ -5,8 +5,7 @@
 #ifndef ASX_LAB
 #define ASX_LAB 1
 #endif
-#include <asx/asx.h>
-#include <asx/explore.h>
+#include <asx/asx_lab.h>
 
 #include <string.h>
 

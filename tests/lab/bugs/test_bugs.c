@@ -1,6 +1,6 @@
 /* The known bugs: each is found by the default search, soon, whatever the seed; its repair passes,
  * and is explored completely unless it has too many classes. */
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <string.h>
 #include <time.h>

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include <asx/asx.h>
 
 typedef struct world {
     const ref_program *p;

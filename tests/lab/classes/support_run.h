@@ -2,7 +2,7 @@
 #ifndef TESTS_LAB_CLASSES_REFERENCE_RUN_H
 #define TESTS_LAB_CLASSES_REFERENCE_RUN_H
 
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include "base/rng.h"
 #include "support_reference.h"

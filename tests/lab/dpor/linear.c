@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 #include <valgrind/callgrind.h>
 
 #include "support_kinds.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include "harness.h"
 

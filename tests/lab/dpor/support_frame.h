@@ -4,7 +4,7 @@
 #ifndef ASX_TESTS_FRAME_H
 #define ASX_TESTS_FRAME_H
 
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 typedef struct shared {
     int steps;

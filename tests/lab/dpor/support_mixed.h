@@ -8,7 +8,7 @@
 #ifndef TESTS_LAB_DPOR_MIXED_H
 #define TESTS_LAB_DPOR_MIXED_H
 
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include "base/rng.h"
 

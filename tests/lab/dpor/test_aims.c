@@ -1,7 +1,7 @@
 /* Whom a cancel or a deadline reaches, and what it asks on the way: the shields of regions that
  * were opened under a mask. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include "support_scopes.h"
 

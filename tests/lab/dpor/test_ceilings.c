@@ -1,7 +1,7 @@
 /* Where there is room for so many obligations or regions, who comes too late depends on the order,
  * and so does who settles what others settle too. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <string.h>
 

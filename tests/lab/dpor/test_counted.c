@@ -15,7 +15,7 @@
  *   2 3        choose among so many; ?: choose among two, and go on or end
  */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* A deadlock is told with who waits for whom, and with those that wait in a circle: for every kind
  * of wait whose end is up to a task that is known, in an exploration and in a run with a seed. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Tasks that end with an error: who has it, and when it fails an execution. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Exploring real tasks: order by spawn, join and close; deadlocks, failures, replay; refusals. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <string.h>

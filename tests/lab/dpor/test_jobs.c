@@ -1,6 +1,6 @@
 /* Several processes, and several runs, see what one would: the same totals, every class once. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <poll.h>
 #include <sched.h>

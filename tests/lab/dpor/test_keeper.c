@@ -1,6 +1,6 @@
 /* The keeper and its workers: one of them may be gone when something is said to it. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Bounds and sampling: what they leave out, and how likely what they draw is. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include "harness.h"
 #include "lab/dpor/dpor.h"

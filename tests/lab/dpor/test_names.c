@@ -1,7 +1,7 @@
 /* What a task has made is told apart however much it is: objects, memory, regions. Each program is
  * explored twice, with little and with much made in between, and has the same classes. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdint.h>
 #include <stdlib.h>

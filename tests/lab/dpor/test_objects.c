@@ -2,7 +2,7 @@
  * many receivers. The numbers of classes follow from the table of docs/design/20; brute force finds
  * the same. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Rooms for so many, links, joins, and starts that come late: what has to be told apart when
  * somebody else was there before. Counted by hand. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include "support_scopes.h"
 

@@ -1,5 +1,5 @@
 /* The published programs: as many executions as classes, whichever task goes by default. */
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include "harness.h"
 #include "support_registry.h"

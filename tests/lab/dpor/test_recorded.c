@@ -1,7 +1,7 @@
 /* Traces of replays tell classes apart: what a test accesses is in them, and what commutes is not a
  * difference. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Exploring the runtime's own operations: channels, locks, cancellation, time. The numbers of
  * classes follow from which operations conflict; brute force finds the same. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Every operation of an interleaving has the line of the call that made it. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The stacks of explored tasks outlive their runtime: explorations follow each other on them. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <pthread.h>
 #include <sys/mman.h>

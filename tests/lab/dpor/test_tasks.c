@@ -2,7 +2,7 @@
  * time-outs, links, budgets, finalizers, starts against cancels, wakers; and operations of a device
  * that is no part of the library. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Exploring wakers, of tasks that have ended and of poll tasks that are cancelled, and timers that
  * tasks register in the runtime's wheel by themselves. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <limits.h>
 #include <stdio.h>

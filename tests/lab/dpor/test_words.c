@@ -1,7 +1,7 @@
 /* What a failure says: who holds what others wait for, what a panic said, what was said of
  * objects, and whose deadline came. */
 #define ASX_LAB 1
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <stdio.h>
 #include <stdlib.h>

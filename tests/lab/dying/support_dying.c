@@ -1,6 +1,6 @@
 /* support_dying.c - lab tests that end their process, and others that are told of oddly. */
 #define _GNU_SOURCE
-#include <asx/asx.h>
+#include <asx/asx_lab.h>
 
 #include <pthread.h>
 #include <signal.h>

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <asx/asx_lab.h>
+
 static void complain(const struct play_actor *a, const struct play_step *step, const char *what,
                      long long got, long long want)
 {

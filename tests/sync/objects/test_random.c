@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include <asx/asx_lab.h>
+
 #include "base/rng.h"
 
 enum { ACTORS = 8, STEPS = 40, PERMITS = 3 };
