@@ -4,8 +4,8 @@
  *     asx_bench icount <spawn|switch|send|recv> <count>
  *
  * Exit status 3 means that asx has nothing of the kind. What only several workers show is in
- * asx_cores.c; some of its variants are figures (p50, p99). What single calls cost is in
- * asx_calls.c.
+ * asx_cores.c; some of its variants are figures (p50, p99). Jobs that share nothing (w10-...) are in
+ * asx_apart.c, and what single calls cost is in asx_calls.c.
  *
  * Every workload is a task of a default runtime, as a user would write it. Both variants do the
  * same thing; only the tasks that the workload is about are fibers in one and poll functions in
@@ -667,6 +667,10 @@ static const struct workload {
     { "w7a", timers_cancelled }, { "w7b", sleepers },     { "w8", cancel_storm },
     { "wake-searching", wake_searching }, { "wake-sleeping", wake_sleeping },
     { "steal", steal },      { "storm-wait", storm_wait },
+    { "w10-spawn", apart_spawn },         { "w10-close", apart_close },
+    { "w10-ping-pong", apart_ping_pong }, { "w10-sleep", apart_sleep },
+    { "w10-timers", apart_timers },       { "w10-compute-200", apart_compute_200 },
+    { "w10-compute-1000", apart_compute_1000 },
     { "call-spawn", call_spawn }, { "call-send", call_send }, { "call-recv", call_recv },
     { "call-yield", call_yield }, { "call-trip", call_trip },
     { "after-parked", resident_after_parked }, { "after-spawns", resident_after_spawns },

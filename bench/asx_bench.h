@@ -1,5 +1,6 @@
 /* What the parts of asx_bench share: asx_bench.c has the workloads that every runtime has,
- * asx_cores.c what only several workers show, asx_calls.c the cost of single calls. */
+ * asx_cores.c what only several workers show, asx_apart.c jobs that share nothing, asx_calls.c the
+ * cost of single calls. */
 #ifndef ASX_BENCH_H
 #define ASX_BENCH_H
 
@@ -90,6 +91,16 @@ double wake_searching(struct place *p);
 double wake_sleeping(struct place *p);
 double steal(struct place *p);
 double storm_wait(struct place *p);
+
+/* ---- asx_apart.c: jobs that share nothing, one for each worker ------------------------------- */
+
+double apart_spawn(struct place *p);
+double apart_close(struct place *p);
+double apart_ping_pong(struct place *p);
+double apart_sleep(struct place *p);
+double apart_timers(struct place *p);
+double apart_compute_200(struct place *p);
+double apart_compute_1000(struct place *p);
 
 /* ---- asx_calls.c ----------------------------------------------------------------------------- */
 

@@ -8,6 +8,8 @@
 // Variants: W3 "unbuffered" has no slot in the channels; W7a "channel" makes timers that
 // would send on a channel instead of calling a function; W8 "select" parks on a receive as
 // well as on the context.
+//
+// W10 has a job for each worker, and no job touches anything of another.
 package main
 
 import (
@@ -18,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -229,7 +232,116 @@ func cancelStorm(withReceive bool) float64 {
 	return nsSince(start) / 1e6
 }
 
-func run(what string) float64 {
+// ---- jobs that share nothing, one for each worker ----
+
+const (
+	operations    = 600000
+	live          = 1000 // goroutines of one job at a time
+	children      = 10   // of a group that is waited for
+	stepsPer200ns = 120
+)
+
+func compute(steps uint64) uint64 {
+	x := steps
+	for i := uint64(0); i < steps; i++ {
+		x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	}
+	return x
+}
+
+func apart(jobs int, job func(operations int)) float64 {
+	var ended sync.WaitGroup
+	var begun int32
+	var start time.Time
+	var started int32
+	ended.Add(jobs)
+	for i := 0; i < jobs; i++ {
+		go func() {
+			if atomic.AddInt32(&begun, 1) == int32(jobs) {
+				start = time.Now()
+				atomic.StoreInt32(&started, 1)
+			}
+			for atomic.LoadInt32(&started) == 0 {
+			}
+			job(operations / jobs)
+			ended.Done()
+		}()
+	}
+	ended.Wait()
+	return nsSince(start) / operations
+}
+
+func groups(operations, size int, body func()) {
+	var ended sync.WaitGroup
+	for done := 0; done < operations; done += size {
+		ended.Add(size)
+		for i := 0; i < size; i++ {
+			go func() {
+				body()
+				ended.Done()
+			}()
+		}
+		ended.Wait()
+	}
+}
+
+func computers(steps uint64) func(int) {
+	return func(operations int) {
+		values := make([]uint64, live)
+		var ended sync.WaitGroup
+		for done := 0; done < operations; done += live {
+			ended.Add(live)
+			for i := 0; i < live; i++ {
+				go func(i int) {
+					values[i] = compute(steps)
+					ended.Done()
+				}(i)
+			}
+			ended.Wait()
+		}
+	}
+}
+
+func playBall(operations int) {
+	there, back := make(chan uint64, 1), make(chan uint64, 1)
+	var ended sync.WaitGroup
+	ended.Add(2)
+	go func() {
+		for i := 0; i < operations; i++ {
+			there <- 0
+			<-back
+		}
+		ended.Done()
+	}()
+	go func() {
+		for i := 0; i < operations; i++ {
+			back <- <-there
+		}
+		ended.Done()
+	}()
+	ended.Wait()
+}
+
+func setAndStop(operations int) {
+	for i := 0; i < operations; i++ {
+		require(callTimer(10*time.Second).Stop(), "timer fired")
+	}
+}
+
+var apartJobs = map[string]func(int){
+	"w10-spawn-":        func(n int) { groups(n, live, func() {}) },
+	"w10-close-":        func(n int) { groups(n, children, func() {}) },
+	"w10-sleep-":        func(n int) { groups(n, live, func() { time.Sleep(time.Microsecond) }) },
+	"w10-ping-pong-":    playBall,
+	"w10-timers-":       setAndStop,
+	"w10-compute-200-":  computers(stepsPer200ns),
+	"w10-compute-1000-": computers(5 * stepsPer200ns),
+}
+
+func run(what string, workers int) float64 {
+	if job := apartJobs[what]; job != nil {
+		return apart(workers, job)
+	}
 	switch what {
 	case "w1-":
 		return spawnJoin()
@@ -265,5 +377,5 @@ func main() {
 	workers, err := strconv.Atoi(os.Args[3])
 	require(err == nil && workers > 0, "workers is a count")
 	runtime.GOMAXPROCS(workers)
-	fmt.Printf("RESULT %.3f\n", run(os.Args[1]+os.Args[2]))
+	fmt.Printf("RESULT %.3f\n", run(os.Args[1]+os.Args[2], workers))
 }

@@ -11,10 +11,13 @@
 //! thing, wait on a watch channel. Variant "oneshot" of W5 sends the sums through channels
 //! instead of joining; that of W6 gives every task a channel of its own.
 
-use std::future::{poll_fn, Future};
+use std::future::Future;
+use std::hint::spin_loop;
 use std::pin::Pin;
 use std::process::exit;
-use std::task::Poll;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::Mutex;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -23,6 +26,16 @@ use tokio::time::{sleep, Sleep};
 
 const SKYNET_LEAVES: u64 = 1_000_000;
 const SKYNET_SUM: u64 = SKYNET_LEAVES * (SKYNET_LEAVES - 1) / 2;
+
+/// As `std::future::poll_fn`, which Debian's compiler does not have.
+struct PollFn<F>(F);
+
+impl<F: FnMut(&mut Context<'_>) -> Poll<()> + Unpin> Future for PollFn<F> {
+    type Output = ();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        (self.0)(cx)
+    }
+}
 
 fn ns_since(start: Instant) -> f64 {
     start.elapsed().as_nanos() as f64
@@ -195,7 +208,7 @@ async fn timers_cancelled() -> f64 {
     const COUNT: usize = 1_000_000;
     let mut timers: Vec<Pin<Box<Sleep>>> = Vec::with_capacity(COUNT);
     let start = Instant::now();
-    poll_fn(|cx| {
+    PollFn(|cx: &mut Context<'_>| {
         for i in 0..COUNT {
             let mut timer = Box::pin(sleep(deadline(i)));
             assert!(timer.as_mut().poll(cx).is_pending());
@@ -242,7 +255,127 @@ async fn cancel_storm() -> f64 {
     spent_ns / 1e6
 }
 
-async fn run(what: String) -> f64 {
+/// Jobs that share nothing, one for each worker.
+const OPERATIONS: usize = 600_000;
+/// Tasks of one job at a time.
+const LIVE: usize = 1000;
+/// Tasks of a set that is awaited.
+const CHILDREN: usize = 10;
+const STEPS_PER_200_NS: u64 = 120;
+
+static BEGUN: AtomicUsize = AtomicUsize::new(0);
+static STARTED: AtomicBool = AtomicBool::new(false);
+static START: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// The last job to begin starts the clock; the others keep their workers meanwhile.
+fn begin_together(jobs: usize) {
+    if BEGUN.fetch_add(1, SeqCst) + 1 == jobs {
+        *START.lock().unwrap() = Some(Instant::now());
+        STARTED.store(true, SeqCst);
+    }
+    while !STARTED.load(SeqCst) {
+        spin_loop();
+    }
+}
+
+fn compute(steps: u64) -> u64 {
+    // Volatile: the compiler is not to know how many.
+    let steps = unsafe { std::ptr::read_volatile(&steps) };
+    let mut x = steps;
+    for _ in 0..steps {
+        x = (x ^ (x >> 33)).wrapping_mul(0xff51afd7ed558ccd);
+    }
+    let mut kept = 0; // or nothing would be computed: nobody looks at the value
+    unsafe { std::ptr::write_volatile(&mut kept, x) };
+    kept
+}
+
+async fn apart<F, J>(jobs: usize, job: F) -> f64
+where
+    F: Fn(usize) -> J + Send + Sync + Copy + 'static,
+    J: Future<Output = ()> + Send + 'static,
+{
+    let all: Vec<_> = (0..jobs)
+        .map(|_| {
+            tokio::spawn(async move {
+                begin_together(jobs);
+                job(OPERATIONS / jobs).await
+            })
+        })
+        .collect();
+    for one in all {
+        one.await.unwrap();
+    }
+    let start = START.lock().unwrap().unwrap();
+    ns_since(start) / OPERATIONS as f64
+}
+
+async fn groups<F, T>(operations: usize, size: usize, body: F)
+where
+    F: Fn() -> T,
+    T: Future + Send + 'static,
+    T::Output: Send + 'static,
+{
+    let mut tasks = Vec::with_capacity(size);
+    for _ in 0..operations / size {
+        for _ in 0..size {
+            tasks.push(tokio::spawn(body()));
+        }
+        for task in tasks.drain(..) {
+            task.await.unwrap();
+        }
+    }
+}
+
+async fn play_ball(operations: usize) {
+    let (there_tx, mut there_rx) = mpsc::channel::<u64>(1);
+    let (back_tx, mut back_rx) = mpsc::channel::<u64>(1);
+    let echo = tokio::spawn(async move {
+        for _ in 0..operations {
+            back_tx.send(there_rx.recv().await.unwrap()).await.unwrap();
+        }
+    });
+    let caller = tokio::spawn(async move {
+        for _ in 0..operations {
+            there_tx.send(0).await.unwrap();
+            back_rx.recv().await.unwrap();
+        }
+    });
+    echo.await.unwrap();
+    caller.await.unwrap();
+}
+
+/// A `Sleep` is registered by its first poll and cancelled by its drop.
+async fn set_and_stop(operations: usize) {
+    for _ in 0..operations {
+        let mut timer = Box::pin(sleep(Duration::from_secs(10)));
+        PollFn(|cx: &mut Context<'_>| {
+            assert!(timer.as_mut().poll(cx).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+    }
+}
+
+async fn run_apart(what: &str, jobs: usize) -> f64 {
+    const NAP: Duration = Duration::from_micros(1);
+    match what {
+        "w10-spawn-" => apart(jobs, |n| groups(n, LIVE, || async {})).await,
+        "w10-close-" => apart(jobs, |n| groups(n, CHILDREN, || async {})).await,
+        "w10-sleep-" => apart(jobs, |n| groups(n, LIVE, || sleep(NAP))).await,
+        "w10-ping-pong-" => apart(jobs, play_ball).await,
+        "w10-timers-" => apart(jobs, set_and_stop).await,
+        "w10-compute-200-" => {
+            apart(jobs, |n| groups(n, LIVE, || async { compute(STEPS_PER_200_NS) })).await
+        }
+        "w10-compute-1000-" => {
+            apart(jobs, |n| groups(n, LIVE, || async { compute(5 * STEPS_PER_200_NS) })).await
+        }
+        _ => exit(3),
+    }
+}
+
+async fn run(what: String, workers: usize) -> f64 {
     match what.as_str() {
         "w1-" => spawn_join().await,
         "w2-" => yield_pair().await,
@@ -255,7 +388,7 @@ async fn run(what: String) -> f64 {
         "w7a-" => timers_cancelled().await,
         "w7b-" => sleepers().await,
         "w8-" => cancel_storm().await,
-        _ => exit(3),
+        _ => run_apart(&what, workers).await,
     }
 }
 
@@ -278,8 +411,9 @@ fn main() {
         4,
         "usage: bench <workload> <variant or -> <workers>"
     );
-    let workload = run(format!("{}{}", args[1], args[2]));
-    let rt = runtime(args[3].parse().expect("workers is a count"));
+    let workers = args[3].parse().expect("workers is a count");
+    let workload = run(format!("{}{}", args[1], args[2]), workers);
+    let rt = runtime(workers);
     let result = rt.block_on(async { tokio::spawn(workload).await.unwrap() });
     println!("RESULT {result:.3}");
     exit(0); // parked tasks are left behind
