@@ -1,11 +1,11 @@
-/* Jobs that share nothing: as many as there are workers, together doing as much as one would alone.
+/* Jobs that share nothing: as many as there are workers, together doing as much as one alone would.
  *
  * A runtime in which strangers share nothing does the same work in half of the time on two workers.
- * No job touches an object of another; what they have in common is the runtime. The clock starts when
- * every job has begun, each on a worker of its own, and stops when the last has ended.
+ * No job touches an object of another; what they have in common is the runtime. The clock starts
+ * when every job has begun, each on a worker of its own, and stops when the last has ended.
  *
- * Tasks that compute do a fixed number of steps (shift, exclusive or, multiply), each of which waits
- * for the one before: five cycles on the processors of today, whichever language asks for them.
+ * Tasks that compute do a fixed number of steps (shift, exclusive or, multiply), each of which
+ * waits for the one before: five cycles on the processors of today, whichever language asks.
  */
 #define _GNU_SOURCE
 #include "asx_bench.h"

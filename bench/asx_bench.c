@@ -4,8 +4,8 @@
  *     asx_bench icount <spawn|switch|send|recv> <count>
  *
  * Exit status 3 means that asx has nothing of the kind. What only several workers show is in
- * asx_cores.c; some of its variants are figures (p50, p99). Jobs that share nothing (w10-...) are in
- * asx_apart.c, and what single calls cost is in asx_calls.c.
+ * asx_cores.c; some of its variants are figures (p50, p99). Jobs that share nothing (w10-...) are
+ * in asx_apart.c, and what single calls cost is in asx_calls.c.
  *
  * Every workload is a task of a default runtime, as a user would write it. Both variants do the
  * same thing; only the tasks that the workload is about are fibers in one and poll functions in
