@@ -187,7 +187,7 @@ models:
 fuzz: | build
 	tools/setup build test
 	@$(call build,fuzz)
-	@for name in scenario schedule trace; do \
+	@for name in scenario schedule trace http1; do \
 	    mkdir -p build/fuzz/found/$$name && \
 	    build/fuzz/tests/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -timeout=20 \
 	        -verbosity=0 -artifact_prefix=build/fuzz/$$name- build/fuzz/found/$$name \

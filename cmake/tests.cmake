@@ -188,6 +188,7 @@ endif()
 
 include(cmake/locals.cmake)
 include(cmake/fuzz.cmake)
+include(cmake/http.cmake)
 
 if(EXISTS "${PROJECT_SOURCE_DIR}/tests/build/CMakeLists.txt")
   add_subdirectory("${PROJECT_SOURCE_DIR}/tests/build" "${PROJECT_BINARY_DIR}/tests/build")

@@ -12,6 +12,7 @@
 #include <asx/cx.h>
 #include <asx/flow.h>
 #include <asx/handle.h>
+#include <asx/http1.h>
 #include <asx/mpmc.h>
 #include <asx/obligation.h>
 #include <asx/oneshot.h>

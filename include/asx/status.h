@@ -72,7 +72,12 @@ ASX_BEGIN_DECLS
     X(E_DEADLOCK, -163, "Every task waits, no timer is pending: nothing can ever run again.")      \
     X(E_SCENARIO, -164, "The scenario text is wrong at the line reported.")                        \
     X(E_EXPECTATION, -165, "The run did not do what the scenario expects.")                        \
-    X(E_ORACLE, -166, "An oracle of the laboratory complained; the result says which and why.")
+    X(E_ORACLE, -166, "An oracle of the laboratory complained; the result says which and why.")    \
+    /* HTTP */                                                                                     \
+    X(E_HTTP_PARTIAL, -240, "The bytes so far are the beginning of a message; more are needed.")   \
+    X(E_HTTP_MALFORMED, -241, "The peer's bytes are not what HTTP/1.1 allows.")                    \
+    X(E_HTTP_TOO_LARGE, -242, "A line, a head or a body of the peer exceeds its limit.")           \
+    X(E_HTTP_NOT_SUPPORTED, -243, "A version, coding or expectation that is not implemented.")
 
 typedef enum asx_status {
 #define ASX_STATUS_ENUM_(name, value, hint) ASX_##name = (value),
