@@ -13,7 +13,9 @@
 #include <asx/flow.h>
 #include <asx/handle.h>
 #include <asx/http1.h>
+#include <asx/io.h>
 #include <asx/mpmc.h>
+#include <asx/net.h>
 #include <asx/obligation.h>
 #include <asx/oneshot.h>
 #include <asx/outcome.h>

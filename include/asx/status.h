@@ -73,6 +73,19 @@ ASX_BEGIN_DECLS
     X(E_SCENARIO, -164, "The scenario text is wrong at the line reported.")                        \
     X(E_EXPECTATION, -165, "The run did not do what the scenario expects.")                        \
     X(E_ORACLE, -166, "An oracle of the laboratory complained; the result says which and why.")    \
+    /* input and output */                                                                         \
+    X(E_END, -180, "The input ended before all of what was asked for had come.")                   \
+    X(E_RESET, -181, "The peer has reset the connection, or it was lost.")                         \
+    X(E_BROKEN, -182, "Nobody reads what is written: the other side is closed.")                   \
+    X(E_REFUSED, -183, "Nobody listens at that address.")                                          \
+    X(E_UNREACHABLE, -184, "There is no way to that address, or no answer from it.")               \
+    X(E_ADDRESS, -185, "The address is in use, or is none of this machine's.")                     \
+    X(E_DESCRIPTORS, -186, "The process or the system has no descriptor left.")                    \
+    X(E_PERMISSION, -187, "The system does not allow that.")                                       \
+    X(E_NO_SPACE, -188, "The disk or a quota is full.")                                            \
+    X(E_EXISTS, -189, "There is something of that name already.")                                  \
+    X(E_TOO_LONG, -190, "The line, frame or datagram is longer than was allowed.")                 \
+    X(E_NAME, -191, "The name could not be resolved.")                                             \
     /* HTTP */                                                                                     \
     X(E_HTTP_PARTIAL, -240, "The bytes so far are the beginning of a message; more are needed.")   \
     X(E_HTTP_MALFORMED, -241, "The peer's bytes are not what HTTP/1.1 allows.")                    \

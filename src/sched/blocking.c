@@ -24,6 +24,7 @@
 #include "sched/blocking.h"
 #include "sched/engine.h"
 #include "sched/process.h"
+#include "sched/reactor.h"
 
 #include <asx/blocking.h>
 
@@ -87,7 +88,8 @@ static void come_back(asx_runtime *rt, job *done, bool first)
     }
     /* `done` may be gone, with the fiber that it was in; the runtime is not, for it waits for this
      * thread when it goes. */
-    asx__inbox_ring(&rt->inbox);
+    if (asx__inbox_ring(&rt->inbox))
+        rt->reactor->ops->wake(rt->reactor);
     if (first && rt->config.on_event.wake != NULL)
         rt->config.on_event.wake(rt->config.on_event.arg);
 }
@@ -113,7 +115,13 @@ bool asx__blocking_sleep(asx_runtime *rt, asx_time until)
     uint64_t deadline = ASX__FUTEX_FOREVER;
     if (until != ASX_TIME_NEVER)
         deadline = asx_time_add(until, rt->real.epoch_ns);
-    return asx__inbox_sleep(&rt->inbox, deadline);
+    if (rt->reactor == NULL)
+        return asx__inbox_sleep(&rt->inbox, deadline);
+    bool early = true;
+    if (asx__inbox_go_away(&rt->inbox))
+        early = rt->reactor->ops->wait(rt->reactor, deadline);
+    asx__inbox_come_back(&rt->inbox);
+    return early;
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */

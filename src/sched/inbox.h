@@ -8,7 +8,9 @@
  *       newest == NULL?                     ring: bell = AWAKE; was it ASLEEP? wakes the loop
  *       sleeps while bell == ASLEEP
  *
- * One of the two sees the other's write, so nothing is left lying while the loop sleeps.
+ * One of the two sees the other's write, so nothing is left lying while the loop sleeps. A loop
+ * that waits for input and output as well does that elsewhere: it says AWAY instead of ASLEEP, and
+ * whoever rings ends that wait instead of waking the futex.
  *
  *   where           order     partner         without it
  *   put, newest     seq_cst   sleep, newest   the loop finds nothing, and ring finds it awake; and
@@ -16,6 +18,7 @@
  *   ring, bell      seq_cst   sleep, bell     likewise
  *   sleep, bell     seq_cst   ring            likewise
  *   sleep, newest   seq_cst   put             likewise
+ *   go_away, both   seq_cst   ring, put       likewise
  *   take, newest    acquire   put             what is in the item is not seen
  *
  * tests/model/test_inbox.c explores this file and weakens each of these orders.
@@ -30,7 +33,7 @@
 
 #include "base/atomic.h"
 
-enum { ASX__INBOX_AWAKE, ASX__INBOX_ASLEEP };
+enum { ASX__INBOX_AWAKE, ASX__INBOX_ASLEEP, ASX__INBOX_AWAY };
 
 typedef struct asx__inbox_item {
     struct asx__inbox_item *next;
@@ -57,12 +60,14 @@ static inline bool asx__inbox_put(asx__inbox *in, asx__inbox_item *item)
     return newest == NULL;
 }
 
-/* Any thread, after it has put something. */
-static inline void asx__inbox_ring(asx__inbox *in)
+/* Any thread, after it has put something. True: the loop waits elsewhere, and the caller has to end
+ * that wait. */
+static inline bool asx__inbox_ring(asx__inbox *in)
 {
     uint32_t before = asx__exchange_seq_cst(&in->bell, (uint32_t)ASX__INBOX_AWAKE);
     if (before == ASX__INBOX_ASLEEP)
         asx__futex_wake(&in->bell, 1);
+    return before == ASX__INBOX_AWAY;
 }
 
 /* The loop: a guess. */
@@ -93,6 +98,19 @@ static inline bool asx__inbox_sleep(asx__inbox *in, uint64_t deadline_ns)
         early = asx__futex_wait(&in->bell, ASX__INBOX_ASLEEP, deadline_ns);
     asx__store_relaxed(&in->bell, (uint32_t)ASX__INBOX_AWAKE);
     return early;
+}
+
+/* The loop is about to wait elsewhere. False: something has come, and it does not. */
+static inline bool asx__inbox_go_away(asx__inbox *in)
+{
+    asx__store_seq_cst(&in->bell, (uint32_t)ASX__INBOX_AWAY);
+    return asx__load_seq_cst(&in->newest) == NULL;
+}
+
+/* The loop: in any case after that. */
+static inline void asx__inbox_come_back(asx__inbox *in)
+{
+    asx__store_relaxed(&in->bell, (uint32_t)ASX__INBOX_AWAKE);
 }
 
 #endif

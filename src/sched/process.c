@@ -15,6 +15,7 @@
  * be ended else, and it would depend on the worker.
  */
 #include "sched/process.h"
+#include "sched/reactor.h"
 
 #include <unistd.h>
 
@@ -94,6 +95,8 @@ static void after_fork(bool child)
 {
     for (asx_runtime *rt = first(); rt != NULL; rt = rt->registry_next) {
         asx__blocking_after_fork(rt, child);
+        if (child && rt->reactor != NULL)
+            rt->reactor->ops->forked(rt->reactor);
         if (child && rt->gate != NULL) {
             rt->gate->behind = NULL; /* nobody else is there to see it change */
             asx__lease_forked(&rt->engine->lock);

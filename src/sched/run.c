@@ -14,6 +14,7 @@
 #include "sched/blocking.h"
 #include "sched/lessee.h"
 #include "sched/process.h"
+#include "sched/reactor.h"
 #include "sched/task.h"
 
 #include <errno.h>
@@ -177,7 +178,8 @@ static void count_turn(asx_runtime *rt)
  * can be done on any stack; wakers are called on the loop's. */
 static __attribute__((noinline)) bool turn_goes_on(asx_runtime *rt)
 {
-    if (!rt->endless || rt->virtual_clock || rt->tracing || rt->finished)
+    if (!rt->endless || rt->virtual_clock || rt->tracing || rt->finished || rt->reactor != NULL ||
+        !asx__inbox_is_empty(&rt->inbox))
         return false;
     asx_time now = asx__clock_read(rt);
     if (now >= rt->timers.quiet_until)
@@ -801,6 +803,8 @@ static void begin_turn(asx_runtime *rt)
         asx__clock_read(rt);
     if (ASX__UNLIKELY(!asx__inbox_is_empty(&rt->inbox)))
         asx__blocking_drain(rt);
+    if (ASX__UNLIKELY(rt->reactor != NULL))
+        rt->reactor->ops->reap(rt->reactor);
     fire_timers(rt);
     if (ASX__UNLIKELY(rt->unarmed != NULL))
         asx__regions_look(rt);

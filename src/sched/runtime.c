@@ -6,6 +6,7 @@
 #include "sched/blocking.h"
 #include "sched/engine.h"
 #include "sched/process.h"
+#include "sched/reactor.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -399,6 +400,8 @@ asx_status asx_runtime_destroy(asx_runtime *rt)
     asx__blocking_stop(rt); /* before its work is freed, and while its threads can still enter */
     if (rt->gate != NULL)
         (void)asx__engine_enter(rt); /* nobody else may be there any more */
+    if (rt->reactor != NULL)
+        rt->reactor->ops->destroy(rt->reactor);
     asx_status st = deinit_runtime(rt);
     free_runtime(rt);
     return st;

@@ -430,14 +430,14 @@ typedef struct asx__region {
     asx__task *finalizer_task;    /* reserved at the first defer, spawned at the end */
     asx__obligation *obligations; /* plain ones, newest first */
     asx__resident *residents;
+    void *io_house;               /* one of those: of the things that src/io has here */
     asx__stack *kept;             /* stacks of tasks ended from outside; owner: the pool */
     struct asx__panic_note *panic_note; /* of the first task that panicked */
     asx__arena arena;
     asx_outcome outcome;          /* folded */
     asx_outcome failure;          /* first child that ended Err, by creation */
     bool panicked;
-    asx_status body;
-    asx_status setup;             /* sticky */
+    asx_status body, setup;       /* the latter sticks */
     asx_status result;            /* once Closed */
     struct asx_close_report *report; /* the closer's, filled when it closes ... */
     bool report_kept;             /* ... or a copy from the runtime's memory, for a poll task */
@@ -502,8 +502,8 @@ typedef struct asx__driving {
 struct asx_runtime {
     /* hot */
     asx__task *current;
-    uint8_t hot;           /* not 0: the ready list of priority 0 goes next, whatever happens in it;
-                              ASX__HOT_LEAVE: and whoever leaves may switch there at once */
+    uint8_t hot;           /* not 0: the ready list of priority 0 goes next, whatever happens in
+                              it; ASX__HOT_LEAVE: and whoever leaves may switch there at once */
     uint32_t turn_left;
     bool tracing;          /* I */
     bool lab;              /* I */
@@ -570,14 +570,14 @@ struct asx_runtime {
     asx__clock clock;
     asx__monotonic_clock real;
     asx__virtual_clock virtual_;
-    bool virtual_clock; /* I */
-    bool manual_clock;  /* moved by asx_runtime_advance() only */
+    bool virtual_clock, manual_clock; /* the first: I; the second: asx_runtime_advance() moves it */
     asx__waitable sleep_wait, external_wait, yield_wait, join_wait;
 
     /* Work on other threads: blocking.h. */
     asx__inbox inbox;
     uint64_t jobs_out;     /* jobs that have not come back */
     struct asx__blocking *blocking;
+    struct asx__reactor *reactor; /* input and output; NULL: none yet */
 
     asx__stack_pool pools[ASX__STACK_CLASSES];
     bool pool_ready[ASX__STACK_CLASSES];

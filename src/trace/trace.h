@@ -46,6 +46,12 @@
     X(RACE, 9, "race")                                                                             \
     X(FINALIZER, 10, "finalizer")                                                                  \
     X(BLOCKING, 11, "blocking")                                                                    \
+    X(IO_READ, 14, "io-read")                                                                      \
+    X(IO_WRITE, 15, "io-write")                                                                    \
+    X(IO_ACCEPT, 16, "io-accept")                                                                  \
+    X(IO_CONNECT, 17, "io-connect")                                                                \
+    X(IO_READY, 18, "io-ready")                                                                    \
+    X(IO_CLOSE, 19, "io-close")                                                                    \
     X(MUTEX_LOCK, 20, "mutex-lock")                                                                \
     X(RWLOCK_READ, 21, "rwlock-read")                                                              \
     X(RWLOCK_WRITE, 22, "rwlock-write")                                                            \

@@ -1,0 +1,139 @@
+/* test_misuse_io.c - input and output asked for in wrong ways: a status, and nothing happens. */
+#include "harness.h"
+
+#include <asx/asx.h>
+
+#include <unistd.h>
+
+/* Every call with something missing or impossible. */
+static void misuse_stream(asx_cx *cx, const asx_stream *s)
+{
+    asx_stream none = { NULL, 0 }, out;
+    asx_io_part part = { "x", 1 }, hole = { NULL, 1 };
+    asx_stream_details details;
+    char b;
+    size_t n, done = 0, much = 9;
+    unsigned ready;
+    int fd;
+    CHECK_EQ(asx_stream_read(cx, s, &b, 0, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_read(cx, s, NULL, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_read(cx, s, &b, 1, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_read(cx, NULL, &b, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_read(cx, &none, &b, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_read(NULL, s, &b, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_read_exact(cx, s, &b, 1, &much), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_read_exact(cx, s, &b, 0, &done), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_write(cx, s, NULL, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_write(cx, s, "x", 0, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_write_all(cx, s, "x", 1, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_write_all(cx, s, "x", 1, &much), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_write_parts(cx, s, &part, 0, &done), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_write_parts(cx, s, &part, ASX_IO_PARTS_MAX + 1, &done),
+             ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_write_parts(cx, s, &hole, 1, &done), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_wait(cx, s, 0, &ready), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_wait(cx, s, 4, &ready), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_wait(cx, s, 1, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_shutdown(cx, &none), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_close(cx, &none), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_close(NULL, s), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_move(cx, &none, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_adopt(cx, NULL, -1, NULL, &out), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_adopt(cx, NULL, dup(0), NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_pipe_open(cx, NULL, NULL, &out), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_descriptor(cx, s, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_descriptor(cx, &none, &fd), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(fd, -1);
+    CHECK_EQ(asx_stream_info(cx, s, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_info(cx, &none, &details), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_runtime_io_stats(asx_cx_runtime(cx), NULL), ASX_E_INVALID_ARGUMENT);
+}
+
+static void misuse_net(asx_cx *cx, const asx_stream *s)
+{
+    asx_address nothing = { 0 }, at, other;
+    asx_listener listener, none = { NULL, 0 };
+    asx_stream out, pair;
+    asx_stream_tuning tuning = ASX_STREAM_TUNING;
+    CHECK_EQ(asx_address_ip("127.0.0.1", 0, &at), ASX_OK);
+    CHECK_EQ(asx_address_ip(NULL, 0, &other), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_address_ip("127.0.0.1", 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_address_unix(NULL, &other), ASX_E_INVALID_ARGUMENT);
+    CHECK(asx_address_text(&at, NULL, 9) == NULL);
+    CHECK_EQ(asx_address_port(NULL), 0);
+    CHECK_EQ(asx_listen(cx, NULL, &nothing, NULL, &listener), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_listen(cx, NULL, NULL, NULL, &listener), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_listen(cx, NULL, &at, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_listener_accept(cx, &none, NULL, &out), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_listener_accept(cx, (const asx_listener *)(const void *)s, NULL, &out),
+             ASX_E_INVALID_ARGUMENT); /* a stream is no listener */
+    CHECK_EQ(asx_listener_address(cx, &none, &other), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_listener_close(cx, &none), ASX_E_INVALID_ARGUMENT);
+    out = (asx_stream){ NULL, 0 };
+    CHECK_EQ(asx_connect(cx, NULL, &nothing, NULL, &out), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_connect(cx, NULL, &at, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_pair(cx, NULL, &pair, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_addresses(cx, s, NULL, &at), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_tune(cx, s, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_tune(NULL, s, &tuning), ASX_E_INVALID_ARGUMENT);
+}
+
+static asx_status misuse(asx_cx *cx, void *arg)
+{
+    asx_stream pair[2], reader, writer;
+    asx_stream_tuning tuning = ASX_STREAM_TUNING;
+    asx_address local, peer;
+    asx_cx narrow, forged = *cx;
+    char b;
+    size_t n;
+    (void)arg;
+    CHECK_EQ(asx_stream_pair(cx, NULL, &pair[0], &pair[1]), ASX_OK);
+    misuse_stream(cx, &pair[0]);
+    misuse_net(cx, &pair[0]);
+    CHECK_EQ(asx_pipe_open(cx, NULL, &reader, &writer), ASX_OK);
+    CHECK_EQ(asx_stream_shutdown(cx, &writer), ASX_E_NOT_SUPPORTED);
+    CHECK_EQ(asx_stream_tune(cx, &writer, &tuning), ASX_E_NOT_SUPPORTED);
+    CHECK_EQ(asx_stream_addresses(cx, &writer, &local, &peer), ASX_E_NOT_SUPPORTED);
+    forged.task_ = NULL;
+    CHECK_EQ(asx_stream_read(&forged, &pair[0], &b, 1, &n), ASX_E_WRONG_CONTEXT);
+    CHECK_EQ(asx_cx_narrow(cx, ASX_CAP_ALL & ~(uint32_t)ASX_CAP_IO, &narrow), ASX_OK);
+    CHECK_EQ(asx_stream_read(&narrow, &pair[0], &b, 1, &n), ASX_E_CAPABILITY);
+    CHECK_EQ(asx_pipe_open(&narrow, NULL, &reader, &writer), ASX_E_CAPABILITY);
+    CHECK_EQ(asx_stream_close(&narrow, &pair[0]), ASX_OK);
+    CHECK_EQ(asx_stream_close(cx, &pair[0]), ASX_E_STALE_HANDLE);
+    CHECK_EQ(asx_stream_read(cx, &pair[0], &b, 1, &n), ASX_E_STALE_HANDLE);
+    return ASX_OK;
+}
+
+ASX_TEST(wrong_uses_get_a_status_and_change_nothing)
+{
+    asx_test_one_worker("several have no I/O");
+    asx_runtime *rt;
+    asx_io_stats io;
+    CHECK_EQ(asx_runtime_io_stats(NULL, &io), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_runtime_create(NULL, &rt), ASX_OK);
+    CHECK_EQ(asx_runtime_io_stats(rt, &io), ASX_OK);
+    CHECK_STR_EQ(io.back_end, "");
+    CHECK_EQ(asx_runtime_run(rt, misuse, NULL), ASX_OK);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+}
+
+static asx_status has_no_io(asx_cx *cx, void *arg)
+{
+    asx_address at;
+    asx_listener listener;
+    asx_stream one, other;
+    (void)arg;
+    CHECK_EQ(asx_address_ip("127.0.0.1", 0, &at), ASX_OK);
+    CHECK_EQ(asx_listen(cx, NULL, &at, NULL, &listener), ASX_E_NOT_SUPPORTED);
+    CHECK_EQ(asx_pipe_open(cx, NULL, &one, &other), ASX_E_NOT_SUPPORTED);
+    return ASX_OK;
+}
+
+ASX_TEST(a_runtime_of_virtual_time_has_no_io)
+{
+    asx_runtime *rt;
+    CHECK_EQ(asx_runtime_create(&(asx_runtime_config){ .clock = ASX_CLOCK_VIRTUAL }, &rt), ASX_OK);
+    CHECK_EQ(asx_runtime_run(rt, has_no_io, NULL), ASX_OK);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+}
