@@ -1,8 +1,8 @@
 /* race.c - the first answer wins; the losers are cancelled and have ended before anybody goes on.
  *
- * Three mirrors are asked for the same thing. asx_race() returns the first answer, but not before
- * both losers have given their connections back: what they use may live on the caller's stack.
- * The clock is virtual, so the times are exact.
+ * Three mirrors are asked for the same thing. asx_race_all() returns the first answer, but not
+ * before both losers have given their connections back: what they use may live on the caller's
+ * stack. The clock is virtual, so the times are exact.
  */
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ static asx_status app(asx_cx *cx, void *arg)
     (void)arg;
     for (int i = 0; i < 3; i++)
         branches[i] = (asx_branch){ mirrors[i].name, ask, &mirrors[i] };
-    asx_status st = asx_race(cx, branches, 3, &winner, &result);
+    asx_status st = asx_race_all(cx, branches, 3, NULL, &winner, &result);
     if (st < 0)
         return st;
     int open = 0;

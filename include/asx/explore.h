@@ -213,7 +213,7 @@ ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const cha
 #define ASX_LAB_EXPECTED_MAX 16
 
 /* In this execution a task may end with this error. Without it an error fails the execution, unless
- * somebody has it: who joins the task, closes a region that collects, or called asx_race(),
+ * somebody has it: who joins the task, closes a region that collects, or called asx_race_all(),
  * asx_join_all() or asx_timeout(); or it is for want of what faults have taken away. May be said by
  * any task, before the error or after it. ASX_E_INVALID_ARGUMENT: not an error;
  * ASX_E_RESOURCE_EXHAUSTED: too many. Outside of an exploration it does nothing. */

@@ -204,8 +204,10 @@ static asx_status do_call(scn_machine *m, scn_frame *f, const scn_op *op)
     case SCN_OP_SECTION:
         return asx_commit_section(f->cx, (uint32_t)scn_value_of(f, &op->value), scn_frame_call,
                                   frame);
-    case SCN_OP_TIMEOUT:
-        return asx_timeout(f->cx, scn_value_of(f, &op->value), scn_frame_call, frame);
+    case SCN_OP_TIMEOUT: {
+        asx_branch branch = { "timeout", scn_frame_call, frame };
+        return asx_timeout(f->cx, &branch, scn_value_of(f, &op->value), NULL, NULL);
+    }
     default:
         st = asx_task_defer(f->cx, scn_frame_call, frame);
         if (st < 0)
@@ -227,14 +229,14 @@ static asx_status do_flow(scn_machine *m, scn_frame *f, const scn_op *op)
     }
     if (op->code == SCN_OP_JOIN_ALL) {
         asx_outcome outcome = ASX_OUTCOME_INIT_OK;
-        asx_status st = asx_join_all(f->cx, branches, count, NULL, &outcome);
+        asx_status st = asx_join_all(f->cx, branches, count, NULL, NULL, &outcome);
         scn_check_word(m, op, F_OUTCOME, W_OUTCOME, outcome.kind);
         return st;
     }
     size_t winner = SIZE_MAX;
     asx_join_result result;
     memset(&result, 0, sizeof(result));
-    asx_status st = asx_race(f->cx, branches, count, &winner, &result);
+    asx_status st = asx_race_all(f->cx, branches, count, NULL, &winner, &result);
     scn_check(m, f, op, F_WINNER, winner);
     scn_check_word(m, op, F_OUTCOME, W_OUTCOME, result.outcome.kind);
     return st;

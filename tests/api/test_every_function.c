@@ -198,7 +198,7 @@ static const struct row {
     { "asx_panic", "sched/test_cancel_mask.c", "cx" },
     { "asx_pipe_open", "io/test_stream.c", "io" },
     { "asx_poll_fail", "sched/test_cancel_wait.c", "cx" },
-    { "asx_race", "flow/test_flow.c", "cx" },
+    { "asx_race_all", "flow/test_flow.c", "cx" },
     { "asx_region_alloc", "sched/test_region.c", "handles" },
     { "asx_region_cancel", "sched/test_cancel_reason.c", "handles" },
     { "asx_region_close", "sched/test_region.c", "handles" },

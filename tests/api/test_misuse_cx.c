@@ -163,17 +163,17 @@ static const asx_branch branch = { "branch", api_returns_ok, NULL };
 
 static asx_status do_join_all(asx_cx *cx)
 {
-    return asx_join_all(cx, &branch, 1, NULL, NULL);
+    return asx_join_all(cx, &branch, 1, NULL, NULL, NULL);
 }
 
 static asx_status do_race(asx_cx *cx)
 {
-    return asx_race(cx, &branch, 1, NULL, NULL);
+    return asx_race_all(cx, &branch, 1, NULL, NULL, NULL);
 }
 
 static asx_status do_timeout(asx_cx *cx)
 {
-    return asx_timeout(cx, 1000, api_returns_ok, NULL);
+    return asx_timeout(cx, &(asx_branch){ "timeout", api_returns_ok, NULL }, 1000, NULL, NULL);
 }
 
 static asx_status do_reserve(asx_cx *cx)
@@ -545,11 +545,11 @@ static asx_status arguments(asx_cx *cx, void *arg)
     REFUSED(rt, asx_bracket(cx, count_call, count_call, NULL, NULL), bad);
     REFUSED(rt, asx_task_defer(cx, NULL, NULL), bad);
     REFUSED(rt, asx_mask_end(cx), ASX_E_MASK_DEPTH);
-    REFUSED(rt, asx_join_all(cx, NULL, 1, NULL, NULL), bad);
-    REFUSED(rt, asx_join_all(cx, &empty, 1, NULL, NULL), bad);
-    REFUSED(rt, asx_race(cx, NULL, 1, NULL, NULL), bad);
-    REFUSED(rt, asx_race(cx, &empty, 1, NULL, NULL), bad);
-    REFUSED(rt, asx_timeout(cx, 1, NULL, NULL), bad);
+    REFUSED(rt, asx_join_all(cx, NULL, 1, NULL, NULL, NULL), bad);
+    REFUSED(rt, asx_join_all(cx, &empty, 1, NULL, NULL, NULL), bad);
+    REFUSED(rt, asx_race_all(cx, NULL, 1, NULL, NULL, NULL), bad);
+    REFUSED(rt, asx_race_all(cx, &empty, 1, NULL, NULL, NULL), bad);
+    REFUSED(rt, asx_timeout(cx, &(asx_branch){ "timeout", NULL, NULL }, 1, NULL, NULL), bad);
     REFUSED(rt, asx_region_open(cx, NULL, NULL), bad);
     REFUSED(rt, asx_join(cx, NULL, NULL), bad);
     CHECK_EQ(called, 0u);

@@ -64,6 +64,11 @@ static asx_status run_leaf(asx_cx *cx, void *arg)
     return leaf->status;
 }
 
+static asx_status timed(asx_cx *cx, uint64_t duration_ns, asx_task_fn fn, void *arg)
+{
+    return asx_timeout(cx, &(asx_branch){ "timeout", fn, arg }, duration_ns, NULL, NULL);
+}
+
 #define BRANCH(leaf_) { #leaf_, run_leaf, &(leaf_) }
 
 /* ---- join all ------------------------------------------------------------------------------- */
@@ -77,17 +82,17 @@ static asx_status join_three(asx_cx *cx, void *arg)
     asx_join_result results[3];
     asx_outcome outcome;
     asx_time start = asx_now(cx);
-    CHECK_STATUS(asx_join_all(cx, branches, 3, results, &outcome), ASX_OK);
+    CHECK_STATUS(asx_join_all(cx, branches, 3, NULL, results, &outcome), ASX_OK);
     CHECK_EQ(asx_now(cx) - start, 30 * ASX_MS); /* they run side by side */
     CHECK_EQ(outcome.kind, ASX_OUTCOME_OK);
     for (uint64_t i = 0; i < 3; i++) {
         CHECK_EQ(results[i].outcome.kind, ASX_OUTCOME_OK);
         CHECK_EQ(results[i].value, i + 1);
     }
-    CHECK_STATUS(asx_join_all(cx, branches, 3, NULL, NULL), ASX_OK);
+    CHECK_STATUS(asx_join_all(cx, branches, 3, NULL, NULL, NULL), ASX_OK);
     start = asx_now(cx);
     outcome.kind = ASX_OUTCOME_PANICKED;
-    CHECK_STATUS(asx_join_all(cx, NULL, 0, NULL, &outcome), ASX_OK);
+    CHECK_STATUS(asx_join_all(cx, NULL, 0, NULL, NULL, &outcome), ASX_OK);
     CHECK_EQ(outcome.kind, ASX_OUTCOME_OK);
     CHECK_EQ(asx_now(cx), start);
     return ASX_OK;
@@ -107,7 +112,7 @@ static asx_status join_failures(asx_cx *cx, void *arg)
     asx_branch branches[] = { BRANCH(a), BRANCH(b), BRANCH(c) };
     asx_join_result results[3];
     asx_outcome outcome;
-    CHECK_STATUS(asx_join_all(cx, branches, 3, results, &outcome), ASX_E_FULL);
+    CHECK_STATUS(asx_join_all(cx, branches, 3, NULL, results, &outcome), ASX_E_FULL);
     CHECK_EQ(outcome.kind, ASX_OUTCOME_ERR);
     CHECK_STATUS(outcome.status, ASX_E_FULL); /* left, not first in time */
     CHECK_EQ(results[0].outcome.kind, ASX_OUTCOME_OK); /* not cancelled by the others */
@@ -119,7 +124,7 @@ static asx_status join_failures(asx_cx *cx, void *arg)
 
     struct leaf p = { .sleep_ms = 5, .panic = true };
     asx_branch with_panic[] = { BRANCH(b), BRANCH(p), BRANCH(a) };
-    CHECK_STATUS(asx_join_all(cx, with_panic, 3, results, &outcome), ASX_E_PANICKED);
+    CHECK_STATUS(asx_join_all(cx, with_panic, 3, NULL, results, &outcome), ASX_E_PANICKED);
     CHECK_EQ(outcome.kind, ASX_OUTCOME_PANICKED);
     CHECK_EQ(results[1].outcome.kind, ASX_OUTCOME_PANICKED);
     CHECK_EQ(results[2].outcome.kind, ASX_OUTCOME_OK);
@@ -145,7 +150,7 @@ static asx_status join_victim(asx_cx *cx, void *arg)
 {
     struct victim *v = arg;
     asx_branch branches[] = { BRANCH(v->a), BRANCH(v->b) };
-    v->got = asx_join_all(cx, branches, 2, v->results, &v->outcome);
+    v->got = asx_join_all(cx, branches, 2, NULL, v->results, &v->outcome);
     v->returned_at = asx_now(cx);
     return v->got;
 }
@@ -192,7 +197,7 @@ static asx_status race_three(asx_cx *cx, void *arg)
     size_t winner = 9;
     asx_stats before, after;
     CHECK_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &before), ASX_OK);
-    CHECK_STATUS(asx_race(cx, branches, 3, &winner, &result), ASX_OK);
+    CHECK_STATUS(asx_race_all(cx, branches, 3, NULL, &winner, &result), ASX_OK);
     CHECK_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &after), ASX_OK);
     CHECK_EQ(winner, 1);
     CHECK_EQ(result.value, 2);
@@ -206,7 +211,7 @@ static asx_status race_three(asx_cx *cx, void *arg)
     CHECK_EQ(after.tasks_live, before.tasks_live);
     CHECK_EQ(after.regions_live, before.regions_live);
     CHECK_STATUS(asx_checkpoint(cx), ASX_OK);
-    CHECK_STATUS(asx_race(cx, branches, 1, NULL, NULL), ASX_OK);
+    CHECK_STATUS(asx_race_all(cx, branches, 1, NULL, NULL, NULL), ASX_OK);
     return ASX_OK;
 }
 
@@ -224,11 +229,11 @@ static asx_status race_ends(asx_cx *cx, void *arg)
     asx_branch panic[] = { BRANCH(slow), BRANCH(fails), BRANCH(panics) };
     asx_join_result result;
     size_t winner;
-    CHECK_STATUS(asx_race(cx, fail, 2, &winner, &result), ASX_E_FULL);
+    CHECK_STATUS(asx_race_all(cx, fail, 2, NULL, &winner, &result), ASX_E_FULL);
     CHECK_EQ(winner, 1);
     CHECK_EQ(result.outcome.kind, ASX_OUTCOME_ERR);
     CHECK_STATUS(slow.slept, ASX_E_CANCELLED);
-    CHECK_STATUS(asx_race(cx, panic, 3, &winner, &result), ASX_E_PANICKED);
+    CHECK_STATUS(asx_race_all(cx, panic, 3, NULL, &winner, &result), ASX_E_PANICKED);
     CHECK_EQ(winner, 2);
     CHECK_EQ(result.outcome.kind, ASX_OUTCOME_PANICKED);
     return ASX_OK;
@@ -254,10 +259,10 @@ static asx_status race_ties(asx_cx *cx, void *arg)
     asx_branch late[] = { { "late", late_start, &c }, BRANCH(b) }; /* its timer is set later */
     asx_join_result result;
     size_t winner;
-    CHECK_STATUS(asx_race(cx, branches, 2, &winner, &result), ASX_OK);
+    CHECK_STATUS(asx_race_all(cx, branches, 2, NULL, &winner, &result), ASX_OK);
     CHECK_EQ(winner, 0);
     CHECK_EQ(result.value, 1);
-    CHECK_STATUS(asx_race(cx, late, 2, &winner, &result), ASX_OK);
+    CHECK_STATUS(asx_race_all(cx, late, 2, NULL, &winner, &result), ASX_OK);
     CHECK_EQ(winner, 0);
     CHECK_EQ(result.value, 3);
     return ASX_OK;
@@ -273,7 +278,7 @@ static asx_status race_victim(asx_cx *cx, void *arg)
     struct victim *v = arg;
     asx_branch branches[] = { BRANCH(v->a), BRANCH(v->b) };
     v->winner = 77;
-    v->got = asx_race(cx, branches, 2, &v->winner, &v->results[0]);
+    v->got = asx_race_all(cx, branches, 2, NULL, &v->winner, &v->results[0]);
     v->returned_at = asx_now(cx);
     return v->got;
 }
@@ -284,7 +289,7 @@ ASX_TEST(a_cancelled_race_has_no_winner_and_waits_for_its_branches)
                         .b = { .sleep_ms = 100, .cleanup_ms = 7 } };
     program(cancel_at_ten, &v);
     CHECK_STATUS(v.got, ASX_E_CANCELLED);
-    CHECK_EQ(v.winner, 77);
+    CHECK_EQ(v.winner, ASX_NO_BRANCH);
     CHECK_EQ(v.a.why, ASX_CANCEL_PARENT);
     CHECK(v.a.ended && v.b.ended);
     CHECK_EQ(v.returned_at, 17 * ASX_MS);
@@ -320,7 +325,7 @@ static asx_status race_of_none(asx_cx *cx, void *arg)
 {
     struct victim *v = arg;
     v->winner = 77;
-    v->got = asx_race(cx, NULL, 0, &v->winner, &v->results[0]);
+    v->got = asx_race_all(cx, NULL, 0, NULL, &v->winner, &v->results[0]);
     v->returned_at = asx_now(cx);
     return v->got;
 }
@@ -330,7 +335,7 @@ ASX_TEST(a_race_of_none_ends_only_when_it_is_cancelled)
     struct victim v = { .fn = race_of_none };
     program(cancel_at_ten, &v);
     CHECK_STATUS(v.got, ASX_E_CANCELLED);
-    CHECK_EQ(v.winner, 77);
+    CHECK_EQ(v.winner, ASX_NO_BRANCH);
     CHECK_EQ(v.returned_at, 10 * ASX_MS);
 }
 
@@ -380,18 +385,18 @@ static asx_status timeouts(asx_cx *cx, void *arg)
     struct leaf quick = { .sleep_ms = 5 }, slow = { .sleep_ms = 50, .cleanup_ms = 2 },
                 fails = { .sleep_ms = 5, .status = ASX_E_FULL },
                 panics = { .sleep_ms = 5, .panic = true };
-    CHECK_STATUS(asx_timeout(cx, 10 * ASX_MS, run_leaf, &quick), ASX_OK);
+    CHECK_STATUS(timed(cx, 10 * ASX_MS, run_leaf, &quick), ASX_OK);
     CHECK_EQ(asx_now(cx), 5 * ASX_MS);
-    CHECK_STATUS(asx_timeout(cx, 10 * ASX_MS, run_leaf, &slow), ASX_E_TIMEOUT);
+    CHECK_STATUS(timed(cx, 10 * ASX_MS, run_leaf, &slow), ASX_E_TIMEOUT);
     CHECK_EQ(asx_now(cx), 17 * ASX_MS); /* its cleanup is waited for */
     CHECK_EQ(slow.why, ASX_CANCEL_TIMEOUT);
     CHECK_STATUS(asx_checkpoint(cx), ASX_OK); /* the caller is not cancelled by that */
-    CHECK_STATUS(asx_timeout(cx, 10 * ASX_MS, run_leaf, &fails), ASX_E_FULL);
-    CHECK_STATUS(asx_timeout(cx, 10 * ASX_MS, run_leaf, &panics), ASX_E_PANICKED);
-    CHECK_STATUS(asx_timeout(cx, UINT64_MAX, run_leaf, &quick), ASX_OK);
+    CHECK_STATUS(timed(cx, 10 * ASX_MS, run_leaf, &fails), ASX_E_FULL);
+    CHECK_STATUS(timed(cx, 10 * ASX_MS, run_leaf, &panics), ASX_E_PANICKED);
+    CHECK_STATUS(timed(cx, UINT64_MAX, run_leaf, &quick), ASX_OK);
     asx_time before = asx_now(cx);
     struct leaf none = { .sleep_ms = 5 };
-    CHECK_STATUS(asx_timeout(cx, 0, run_leaf, &none), ASX_E_TIMEOUT);
+    CHECK_STATUS(timed(cx, 0, run_leaf, &none), ASX_E_TIMEOUT);
     CHECK_EQ(asx_now(cx), before);
     CHECK(none.ended); /* it was told, and ran to its end */
     CHECK_EQ(none.why, ASX_CANCEL_TIMEOUT);
@@ -406,7 +411,7 @@ ASX_TEST(timeout_returns_what_came_first)
 static asx_status timeout_victim(asx_cx *cx, void *arg)
 {
     struct victim *v = arg;
-    v->got = asx_timeout(cx, 40 * ASX_MS, run_leaf, &v->a);
+    v->got = timed(cx, 40 * ASX_MS, run_leaf, &v->a);
     v->returned_at = asx_now(cx);
     return v->got;
 }
@@ -423,7 +428,7 @@ ASX_TEST(a_cancel_of_the_caller_is_not_a_timeout)
 static asx_status inner_timeout(asx_cx *cx, void *arg)
 {
     struct leaf *leaf = arg;
-    asx_status st = asx_timeout(cx, 20 * ASX_MS, run_leaf, leaf);
+    asx_status st = timed(cx, 20 * ASX_MS, run_leaf, leaf);
     return st == ASX_E_TIMEOUT ? ASX_OK : st; /* handled */
 }
 
@@ -431,9 +436,9 @@ static asx_status nested_timeouts(asx_cx *cx, void *arg)
 {
     (void)arg;
     struct leaf slow = { .sleep_ms = 100 };
-    CHECK_STATUS(asx_timeout(cx, 30 * ASX_MS, inner_timeout, &slow), ASX_OK);
+    CHECK_STATUS(timed(cx, 30 * ASX_MS, inner_timeout, &slow), ASX_OK);
     CHECK_EQ(asx_now(cx), 20 * ASX_MS);
-    CHECK_STATUS(asx_timeout(cx, 10 * ASX_MS, inner_timeout, &slow), ASX_E_TIMEOUT);
+    CHECK_STATUS(timed(cx, 10 * ASX_MS, inner_timeout, &slow), ASX_E_TIMEOUT);
     CHECK_EQ(asx_now(cx), 30 * ASX_MS);
     return ASX_OK;
 }
@@ -456,9 +461,9 @@ static asx_status with_another_context(asx_cx *cx, void *arg)
     asx_branch branches[] = { BRANCH(a) };
     asx_outcome outcome;
     (void)cx;
-    CHECK_STATUS(asx_join_all(b->cx, branches, 1, NULL, &outcome), ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_race(b->cx, branches, 1, NULL, NULL), ASX_E_WRONG_CONTEXT);
-    CHECK_STATUS(asx_timeout(b->cx, ASX_MS, run_leaf, &a), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_join_all(b->cx, branches, 1, NULL, NULL, &outcome), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_race_all(b->cx, branches, 1, NULL, NULL, NULL), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(timed(b->cx, ASX_MS, run_leaf, &a), ASX_E_WRONG_CONTEXT);
     CHECK(!a.began);
     return ASX_OK;
 }
@@ -467,9 +472,9 @@ static asx_poll in_a_poll_task(asx_cx *cx, void *arg)
 {
     struct leaf *a = arg;
     asx_branch branches[] = { { "a", run_leaf, a } };
-    CHECK_STATUS(asx_join_all(cx, branches, 1, NULL, NULL), ASX_E_NOT_SUPPORTED);
-    CHECK_STATUS(asx_race(cx, branches, 1, NULL, NULL), ASX_E_NOT_SUPPORTED);
-    CHECK_STATUS(asx_timeout(cx, ASX_MS, run_leaf, a), ASX_E_NOT_SUPPORTED);
+    CHECK_STATUS(asx_join_all(cx, branches, 1, NULL, NULL, NULL), ASX_E_NOT_SUPPORTED);
+    CHECK_STATUS(asx_race_all(cx, branches, 1, NULL, NULL, NULL), ASX_E_NOT_SUPPORTED);
+    CHECK_STATUS(timed(cx, ASX_MS, run_leaf, a), ASX_E_NOT_SUPPORTED);
     return ASX_POLL_READY;
 }
 
@@ -483,22 +488,22 @@ static asx_status misuse(asx_cx *cx, void *arg)
     size_t winner = 77;
     asx_region region;
     struct borrowed b = { cx };
-    CHECK_STATUS(asx_join_all(NULL, branches, 1, NULL, &outcome), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_join_all(&none, branches, 1, NULL, &outcome), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_join_all(cx, NULL, 1, NULL, &outcome), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_join_all(cx, branches, 2, NULL, &outcome), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_race(NULL, branches, 1, &winner, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_race(&none, branches, 1, &winner, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_race(cx, NULL, 1, &winner, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_race(cx, branches, 2, &winner, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_timeout(NULL, ASX_MS, run_leaf, &a), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_timeout(&none, ASX_MS, run_leaf, &a), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_timeout(cx, ASX_MS, NULL, &a), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_join_all(NULL, branches, 1, NULL, NULL, &outcome), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_join_all(&none, branches, 1, NULL, NULL, &outcome), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_join_all(cx, NULL, 1, NULL, NULL, &outcome), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_join_all(cx, branches, 2, NULL, NULL, &outcome), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_race_all(NULL, branches, 1, NULL, &winner, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_race_all(&none, branches, 1, NULL, &winner, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_race_all(cx, NULL, 1, NULL, &winner, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_race_all(cx, branches, 2, NULL, &winner, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(timed(NULL, ASX_MS, run_leaf, &a), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(timed(&none, ASX_MS, run_leaf, &a), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(timed(cx, ASX_MS, NULL, &a), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_cx_narrow(cx, ASX_CAP_ALL & ~(uint32_t)ASX_CAP_SPAWN, &less), ASX_OK);
-    CHECK_STATUS(asx_join_all(&less, branches, 1, NULL, &outcome), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_race(&less, branches, 1, &winner, NULL), ASX_E_CAPABILITY);
-    CHECK_STATUS(asx_timeout(&less, ASX_MS, run_leaf, &a), ASX_E_CAPABILITY);
-    CHECK_EQ(winner, 77);
+    CHECK_STATUS(asx_join_all(&less, branches, 1, NULL, NULL, &outcome), ASX_E_CAPABILITY);
+    CHECK_STATUS(asx_race_all(&less, branches, 1, NULL, &winner, NULL), ASX_E_CAPABILITY);
+    CHECK_STATUS(timed(&less, ASX_MS, run_leaf, &a), ASX_E_CAPABILITY);
+    CHECK_EQ(winner, ASX_NO_BRANCH);
     CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_spawn(&region, "borrows", with_another_context, &b), ASX_OK);
     CHECK_STATUS(asx_spawn_poll(&region, "polls", in_a_poll_task, &a), ASX_OK);
@@ -525,9 +530,9 @@ static asx_status narrowed(asx_cx *cx, void *arg)
     asx_cx less;
     asx_branch branches[] = { { "a", wants_less, NULL }, { "b", wants_less, NULL } };
     CHECK_STATUS(asx_cx_narrow(cx, ASX_CAP_SPAWN, &less), ASX_OK);
-    CHECK_STATUS(asx_join_all(&less, branches, 2, NULL, NULL), ASX_OK);
-    CHECK_STATUS(asx_race(&less, branches, 2, NULL, NULL), ASX_OK);
-    CHECK_STATUS(asx_timeout(&less, ASX_MS, wants_less, NULL), ASX_OK);
+    CHECK_STATUS(asx_join_all(&less, branches, 2, NULL, NULL, NULL), ASX_OK);
+    CHECK_STATUS(asx_race_all(&less, branches, 2, NULL, NULL, NULL), ASX_OK);
+    CHECK_STATUS(timed(&less, ASX_MS, wants_less, NULL), ASX_OK);
     return ASX_OK;
 }
 
@@ -541,9 +546,9 @@ static asx_status cancelled_already(asx_cx *cx, void *arg)
     struct victim *v = arg;
     asx_branch branches[] = { BRANCH(v->a) };
     CHECK_STATUS(asx_sleep(cx, ASX_SEC), ASX_E_CANCELLED);
-    CHECK_STATUS(asx_join_all(cx, branches, 1, NULL, NULL), ASX_E_CANCELLED);
-    CHECK_STATUS(asx_race(cx, branches, 1, NULL, NULL), ASX_E_CANCELLED);
-    CHECK_STATUS(asx_timeout(cx, ASX_MS, run_leaf, &v->a), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_join_all(cx, branches, 1, NULL, NULL, NULL), ASX_E_CANCELLED);
+    CHECK_STATUS(asx_race_all(cx, branches, 1, NULL, NULL, NULL), ASX_E_CANCELLED);
+    CHECK_STATUS(timed(cx, ASX_MS, run_leaf, &v->a), ASX_E_CANCELLED);
     return ASX_OK;
 }
 
@@ -568,17 +573,18 @@ static asx_status too_many(asx_cx *cx, void *arg)
         leaves[i].sleep_ms = 10;
         branches[i] = (asx_branch){ "leaf", run_leaf, &leaves[i] };
     }
-    CHECK_STATUS(asx_join_all(cx, branches, 8, results, &outcome), ASX_E_RESOURCE_EXHAUSTED);
-    CHECK_EQ(outcome.source, 7);
-    CHECK_EQ(results[0].value, UINT64_C(0x5555555555555555));
-    CHECK_STATUS(asx_race(cx, branches, 8, &winner, &result), ASX_E_RESOURCE_EXHAUSTED);
-    CHECK_EQ(winner, 77);
+    CHECK_STATUS(asx_join_all(cx, branches, 8, NULL, results, &outcome), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(outcome.status, ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(results[0].outcome.status, ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_EQ(results[7].value, 0);
+    CHECK_STATUS(asx_race_all(cx, branches, 8, NULL, &winner, &result), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_EQ(winner, ASX_NO_BRANCH);
     for (int i = 0; i < 8; i++) {
         CHECK_EQ(leaves[i].began, leaves[i].ended);
         if (leaves[i].began)
             CHECK_STATUS(leaves[i].slept, ASX_E_CANCELLED);
     }
-    CHECK_STATUS(asx_join_all(cx, branches, 2, results, &outcome), ASX_OK); /* and goes on */
+    CHECK_STATUS(asx_join_all(cx, branches, 2, NULL, results, &outcome), ASX_OK); /* and goes on */
     return ASX_OK;
 }
 
@@ -600,7 +606,7 @@ static asx_status no_stacks(asx_cx *cx, void *arg)
         leaves[i].sleep_ms = 10;
         branches[i] = (asx_branch){ "leaf", run_leaf, &leaves[i] };
     }
-    asx_status st = asx_race(cx, branches, 8, &winner, &result);
+    asx_status st = asx_race_all(cx, branches, 8, NULL, &winner, &result);
     CHECK_STATUS(st, ASX_E_RESOURCE_EXHAUSTED);
     for (int i = 0; i < 8; i++)
         CHECK_EQ(leaves[i].began, leaves[i].ended);

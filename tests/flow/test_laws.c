@@ -131,13 +131,13 @@ static asx_status evaluate(asx_cx *cx, void *arg)
         return st < 0 ? st : n->status;
     }
     case UNIT:
-        return asx_join_all(cx, NULL, 0, NULL, NULL);
+        return asx_join_all(cx, NULL, 0, NULL, NULL, NULL);
     case NEVER:
-        return asx_race(cx, NULL, 0, NULL, NULL);
+        return asx_race_all(cx, NULL, 0, NULL, NULL, NULL);
     case JOIN:
-        return asx_join_all(cx, branches, n->kid_count, NULL, NULL);
+        return asx_join_all(cx, branches, n->kid_count, NULL, NULL, NULL);
     default:
-        return asx_race(cx, branches, n->kid_count, NULL, NULL);
+        return asx_race_all(cx, branches, n->kid_count, NULL, NULL, NULL);
     }
 }
 

@@ -97,7 +97,7 @@ static asx_status good_program(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&r, "sender", one_sender, &tx), ASX_OK);
     CHECK_STATUS(asx_spawn_task(&r, long_sleep, NULL, NULL, &sleeper), ASX_OK);
     const asx_branch branches[] = { { "quick", short_sleep, NULL }, { "slow", long_sleep, NULL } };
-    CHECK_STATUS(asx_race(cx, branches, 2, &winner, NULL), ASX_OK);
+    CHECK_STATUS(asx_race_all(cx, branches, 2, NULL, &winner, NULL), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&sleeper, NULL), ASX_OK);
     CHECK_STATUS(asx_join(cx, &sleeper, NULL), ASX_OK);
     CHECK_STATUS(asx_obligation_commit(&promise), ASX_OK);

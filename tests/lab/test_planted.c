@@ -94,7 +94,7 @@ static asx_status race_miscounted(asx_cx *cx, void *arg)
     const asx_branch branches[] = { { "quick", win, NULL }, { "slow", lose_and_stay, NULL } };
     size_t winner;
     (void)arg;
-    (void)asx_race(cx, branches, 2, &winner, NULL);
+    (void)asx_race_all(cx, branches, 2, NULL, &winner, NULL);
     has_complained(cx, ASX_ORACLE_LOSERS);
     return ASX_OK;
 }

@@ -447,7 +447,7 @@ static asx_status do_race(asx_cx *cx, asx__rng *rng)
     size_t winner = 99;
     for (int i = 0; i < 3; i++)
         branches[i] = (asx_branch){ "branch", sleeper, (void *)(uintptr_t)(below(rng, 300000)) };
-    asx_status st = asx_race(cx, branches, 3, &winner, NULL);
+    asx_status st = asx_race_all(cx, branches, 3, NULL, &winner, NULL);
     MUST(st == ASX_E_CANCELLED || (st == ASX_OK && winner < 3));
     if (st == ASX_OK)
         did(DID_RACE);
@@ -457,7 +457,8 @@ static asx_status do_race(asx_cx *cx, asx__rng *rng)
 static asx_status do_timeout(asx_cx *cx, asx__rng *rng)
 {
     uint64_t limit = (1 + below(rng, 300)) * ASX_US;
-    asx_status st = asx_timeout(cx, limit, sleeper, (void *)(uintptr_t)(below(rng, 600000)));
+    asx_branch branch = { "timeout", sleeper, (void *)(uintptr_t)(below(rng, 600000)) };
+    asx_status st = asx_timeout(cx, &branch, limit, NULL, NULL);
     MUST(st == ASX_OK || st == ASX_E_TIMEOUT || st == ASX_E_CANCELLED);
     if (st == ASX_E_TIMEOUT)
         did(DID_TIMEOUT);

@@ -465,11 +465,11 @@ static asx_status flows(asx_cx *cx, void *arg)
     size_t winner = BRANCHES;
     for (size_t i = 0; i < BRANCHES; i++)
         branches[i] = (asx_branch){ "branch", timed, (void *)(uintptr_t)(BRANCHES - i) };
-    got(asx_join_all(cx, branches, BRANCHES, results, &outcome));
-    if (got(asx_race(cx, branches, BRANCHES, &winner, results)) == ASX_OK)
+    got(asx_join_all(cx, branches, BRANCHES, NULL, results, &outcome));
+    if (got(asx_race_all(cx, branches, BRANCHES, NULL, &winner, results)) == ASX_OK)
         CHECK(winner < BRANCHES);
-    got(asx_timeout(cx, 5, timed, (void *)100));
-    got(asx_timeout(cx, 100, timed, (void *)5));
+    got(asx_timeout(cx, &(asx_branch){ "timeout", timed, (void *)100 }, 5, NULL, NULL));
+    got(asx_timeout(cx, &(asx_branch){ "timeout", timed, (void *)5 }, 100, NULL, NULL));
     return timers(cx);
 }
 

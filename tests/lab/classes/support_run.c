@@ -229,16 +229,17 @@ static asx_status do_scope(asx_cx *cx, world *w, hand *h, ref_step step)
     asx_branch both[] = { { "left", act, inner }, { "right", act, inner + 1 } };
     switch (step.op) {
     case REF_RACE:
-        return asx_race(cx, both, 2, NULL, NULL);
+        return asx_race_all(cx, both, 2, NULL, NULL, NULL);
     case REF_TIMEOUT:
-        return asx_timeout(cx, (uint64_t)(1 + step.arg % 2) * ASX_MS, act, inner);
+        return asx_timeout(cx, &(asx_branch){ "timeout", act, inner },
+                           (uint64_t)(1 + step.arg % 2) * ASX_MS, NULL, NULL);
     case REF_LINK:
         return asx_task_link(&w->task[step.arg & 7], &w->task[step.arg >> 3]);
     case REF_FAIL:
         h->fails = true;
         return ASX_E_CANCELLED; /* no more steps */
     case REF_JOIN_ALL:
-        return asx_join_all(cx, both, 2, NULL, NULL);
+        return asx_join_all(cx, both, 2, NULL, NULL, NULL);
     case REF_PLEDGE:
         return pledge(cx, w, step);
     case REF_SETTLE:

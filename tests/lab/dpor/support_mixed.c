@@ -417,14 +417,15 @@ static asx_status flow_call(asx_cx *cx, actor *a, int code)
     case MIXED_RACE_SENDS:
     case MIXED_RACE_WAITS:
     case MIXED_RACE_THREE:
-        st = told(a, asx_race(cx, code == MIXED_RACE_WAITS ? waits : sends,
-                              code == MIXED_RACE_THREE ? 3 : 2, &winner, NULL));
+        st = told(a, asx_race_all(cx, code == MIXED_RACE_WAITS ? waits : sends,
+                                  code == MIXED_RACE_THREE ? 3 : 2, NULL, &winner, NULL));
         see(a, winner);
         return st;
     case MIXED_TIMEOUT:
-        return told(a, asx_timeout(cx, ASX_MS, help_receive, helper(a)));
+        return told(a, asx_timeout(cx, &(asx_branch){ "timeout", help_receive, helper(a) },
+                                   ASX_MS, NULL, NULL));
     case MIXED_JOIN_ALL:
-        return told(a, asx_join_all(cx, sends, 2, NULL, NULL));
+        return told(a, asx_join_all(cx, sends, 2, NULL, NULL, NULL));
     case MIXED_MASKED_RECV:
         return told(a, asx_with_cancel_mask(cx, call_masked, a));
     case MIXED_MASKED_SCOPE:

@@ -173,7 +173,7 @@ static asx_status races(asx_cx *cx, void *arg)
     for (int i = 0; i < s->steps / 4 && st >= 0; i++) {
         asx_branch both[2] = { { .fn = adds, .arg = &parts[2 * i] },
                                { .fn = adds, .arg = &parts[2 * i + 1] } };
-        st = asx_race(cx, both, 2, NULL, NULL);
+        st = asx_race_all(cx, both, 2, NULL, NULL, NULL);
     }
     return st;
 }

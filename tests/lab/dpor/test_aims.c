@@ -188,7 +188,7 @@ static asx_status with_helper(asx_cx *cx, void *arg)
 static void race_with_helper(asx_cx *cx, void *arg)
 {
     const asx_branch branches[] = { { "a", with_helper, arg }, { "b", nothing, arg } };
-    (void)asx_race(cx, branches, 2, NULL, NULL);
+    (void)asx_race_all(cx, branches, 2, NULL, NULL, NULL);
 }
 
 /* The first branch may have started its helper, who may have ended, before the second one is there

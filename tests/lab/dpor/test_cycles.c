@@ -282,7 +282,7 @@ static void races_under_lock(asx_cx *cx, void *arg)
     (void)arg;
     begin(cx, NULL);
     CHECK_STATUS(asx_mutex_lock(cx, &all.mutex, &guard), ASX_OK);
-    (void)asx_race(cx, branches, 2, NULL, NULL);
+    (void)asx_race_all(cx, branches, 2, NULL, NULL, NULL);
     (void)asx_mutex_unlock(&guard);
     finish();
 }

@@ -141,9 +141,9 @@ static void calls(asx_cx *cx, void *arg)
     asx_join_result results[2];
     size_t winner;
     (void)arg;
-    asx_lab_check(cx, asx_timeout(cx, 5 * ASX_SEC, finds_nothing, NULL) == ASX_E_NOT_FOUND);
-    asx_lab_check(cx, asx_race(cx, branches, 2, &winner, NULL) == ASX_E_NOT_FOUND);
-    asx_lab_check(cx, asx_join_all(cx, branches, 2, results, NULL) == ASX_E_NOT_FOUND);
+    asx_lab_check(cx, asx_timeout(cx, branches, 5 * ASX_SEC, NULL, NULL) == ASX_E_NOT_FOUND);
+    asx_lab_check(cx, asx_race_all(cx, branches, 2, NULL, &winner, NULL) == ASX_E_NOT_FOUND);
+    asx_lab_check(cx, asx_join_all(cx, branches, 2, NULL, results, NULL) == ASX_E_NOT_FOUND);
     asx_lab_check(cx, results[0].outcome.status == ASX_E_NOT_FOUND);
 }
 

@@ -369,7 +369,7 @@ static void has_branches(asx_cx *cx, void *arg)
     asx_branch branches[] = { { "one", is_a_branch, NULL }, { "two", is_a_branch, NULL } };
     (void)arg;
     more.race = __LINE__ + 1;
-    (void)asx_race(cx, branches, 2, NULL, NULL);
+    (void)asx_race_all(cx, branches, 2, NULL, NULL, NULL);
     asx_lab_check(cx, false);
 }
 

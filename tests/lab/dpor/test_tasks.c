@@ -204,7 +204,7 @@ static void race(asx_cx *cx, void *arg)
     begin(cx, f);
     const asx_branch branches[] = { { "a", store_x, f }, { "b", wait_for_ever, f } };
     asx_join_result result;
-    asx_status st = asx_race(cx, branches, 2, &f->winner, &result);
+    asx_status st = asx_race_all(cx, branches, 2, NULL, &f->winner, &result);
     asx_lab_check(cx, st == ASX_OK && f->winner == 0);
     end(cx, f);
 }
@@ -222,7 +222,7 @@ static void close_race(asx_cx *cx, void *arg)
     fixture *f = arg;
     begin(cx, f);
     const asx_branch branches[] = { { "a", store_x, f }, { "b", load_x, f } };
-    asx_status st = asx_race(cx, branches, 2, &f->winner, NULL);
+    asx_status st = asx_race_all(cx, branches, 2, NULL, &f->winner, NULL);
     asx_lab_check(cx, st == ASX_OK);
     wins[f->winner & 1]++;
     end(cx, f);
@@ -252,7 +252,7 @@ static void timed_race(asx_cx *cx, void *arg)
     begin(cx, f);
     const asx_branch branches[] = { { "t", sleep_long, f }, { "b", wait_for_ever, f } };
     spawn(f, 0, "s", send_one);
-    f->seen = asx_race(cx, branches, 2, &f->winner, NULL);
+    f->seen = asx_race_all(cx, branches, 2, NULL, &f->winner, NULL);
     end(cx, f);
 }
 
@@ -269,7 +269,7 @@ static void timeout(asx_cx *cx, void *arg)
     fixture *f = arg;
     begin(cx, f);
     spawn(f, 0, "s", send_one);
-    f->seen = asx_timeout(cx, 5 * ASX_MS, wait_for_ever, f);
+    f->seen = asx_timeout(cx, &(asx_branch){ "timeout", wait_for_ever, f }, 5 * ASX_MS, NULL, NULL);
     asx_lab_check(cx, f->seen == ASX_OK || f->seen == ASX_E_TIMEOUT);
     f->got += f->seen == ASX_E_TIMEOUT;
     end(cx, f);
@@ -358,7 +358,7 @@ static void join_all(asx_cx *cx, void *arg)
     begin(cx, f);
     const asx_branch branches[] = { { "a", store_x, f }, { "b", load_x, f } };
     asx_join_result results[2];
-    asx_lab_check(cx, asx_join_all(cx, branches, 2, results, NULL) == ASX_OK);
+    asx_lab_check(cx, asx_join_all(cx, branches, 2, NULL, results, NULL) == ASX_OK);
     asx_lab_check(cx, results[1].outcome.kind == ASX_OUTCOME_OK);
     end(cx, f);
 }
@@ -781,16 +781,16 @@ static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
     case 1:
         return receive_one(cx, f);
     case 2:
-        (void)asx_race(cx, sends, 2, NULL, NULL);
+        (void)asx_race_all(cx, sends, 2, NULL, NULL, NULL);
         return ASX_OK;
     case 3:
-        (void)asx_race(cx, waits, 2, NULL, NULL);
+        (void)asx_race_all(cx, waits, 2, NULL, NULL, NULL);
         return ASX_OK;
     case 4:
-        (void)asx_timeout(cx, ASX_MS, receive_one, f);
+        (void)asx_timeout(cx, &(asx_branch){ "timeout", receive_one, f }, ASX_MS, NULL, NULL);
         return ASX_OK;
     case 5:
-        (void)asx_join_all(cx, sends, 2, NULL, NULL);
+        (void)asx_join_all(cx, sends, 2, NULL, NULL, NULL);
         return ASX_OK;
     case 6:
         return asx_task_cancel(next, NULL);

@@ -88,7 +88,7 @@ static asx_status race_of_two(asx_cx *cx, void *arg)
     size_t winner;
     asx_status st = asx_task_defer(cx, noted, &c->cleaned);
     if (st >= 0)
-        st = asx_race(cx, branches, 2, &winner, NULL);
+        st = asx_race_all(cx, branches, 2, NULL, &winner, NULL);
     return st;
 }
 
