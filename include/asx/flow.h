@@ -20,7 +20,8 @@
  *   ASX_E_RESOURCE_EXHAUSTED  no region, or a branch could not be started; the others are cancelled
  *   ASX_E_TIMEOUT           the time-out of the options passed first
  * and of calls that take a context: ASX_E_WRONG_CONTEXT (also in a cleanup on the runtime's side),
- * ASX_E_CAPABILITY (SPAWN; first ok and quorum also CHANNEL; hedge CHANNEL and TIME; retry TIME).
+ * ASX_E_CAPABILITY (SPAWN; first ok also CHANNEL; quorum CHANNEL and CANCEL; hedge CHANNEL and
+ * TIME; retry TIME).
  */
 #ifndef ASX_FLOW_H
 #define ASX_FLOW_H

@@ -8,8 +8,8 @@
  * the laboratory explores. There is room for every message that can come, so sending never waits.
  * The caller receives until it is decided, then cancels the inner region and waits for it.
  *
- * quorum tells of losers, too. A finalizer of the inner region receives the rest of the ends: it
- * runs when every branch has ended and before their records go.
+ * quorum tells of losers, too: the caller cancels them and receives the rest of the ends, masked,
+ * before the inner region is closed and their records go.
  *
  * hedge. The next branch is started by a failure or by a ticker, a poll task that sleeps and then
  * sends the number of branches that had been started when it began; a tick that is late says
@@ -85,9 +85,8 @@ static asx_poll tick(asx_cx *cx, void *state)
     asx_status st = asx_sleep(cx, t->gather->delay_ns);
     if (st == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
-    if (st == ASX_OK)
-        (void)send_place(cx, t->gather, TICK | t->started);
-    return st == ASX_OK || st == ASX_E_CANCELLED ? ASX_POLL_READY : asx_poll_fail(cx, st);
+    (void)send_place(cx, t->gather, TICK | t->started); /* also when there was no timer for it */
+    return ASX_POLL_READY;
 }
 
 /* ---- set-up --------------------------------------------------------------------------------- */
@@ -109,8 +108,6 @@ static asx_status start_next(gather *g)
     *t = (ticker){ g, g->started };
     return asx_spawn_poll_task(&g->outer, tick, t, &(asx_spawn_options){ .name = "ticker" }, NULL);
 }
-
-static asx_status drain(asx_cx *cx, void *arg);
 
 static asx_status alloc_all(gather *g)
 {
@@ -147,8 +144,6 @@ static asx_status start(gather *g)
     asx_status st = alloc_all(g);
     if (st == ASX_OK)
         st = asx_channel_create(&g->outer, sizeof(uint64_t), 2 * g->count, NULL, &g->tx, &g->rx);
-    if (st == ASX_OK && g->wants_all)
-        st = asx_defer(&g->inner, drain, g);
     do
         st = st == ASX_OK ? start_next(g) : st;
     while (st == ASX_OK && g->delay_ns == 0 && g->started < g->count);
@@ -177,10 +172,10 @@ static asx_status note(gather *g, uint64_t message)
     return next ? start_next(g) : ASX_OK;
 }
 
-static asx_status drain(asx_cx *cx, void *arg)
+/* Where the mask does not last, the rest of the losers are said to be cancelled. */
+static void drain(asx_cx *cx, gather *g)
 {
-    gather *g = arg;
-    g->decided = true;
+    bool masked = asx_mask_begin(cx, 0) == ASX_OK;
     asx_status st = ASX_OK;
     while (st == ASX_OK && g->ends < g->started) {
         uint64_t message;
@@ -188,7 +183,8 @@ static asx_status drain(asx_cx *cx, void *arg)
         if (st == ASX_OK)
             (void)note(g, message);
     }
-    return ASX_OK; /* where it was stopped, losers are said to be cancelled */
+    if (masked)
+        (void)asx_mask_end(cx);
 }
 
 static asx_status await_decision(asx_cx *cx, gather *g)
@@ -259,6 +255,10 @@ static asx_status run(asx_cx *cx, const char *name, gather *g, size_t *ret_winne
         place = g->winner;
     *ret_result = place != ASX_NO_BRANCH ? g->results[place] : asx__flow_no_result(failure);
     bool some_run = g->ends < g->started;
+    if (some_run && g->wants_all) {
+        (void)asx_region_cancel(&g->inner, &lost);
+        drain(cx, g);
+    }
     (void)asx_region_close_with(&g->inner, ASX_OK, some_run ? &lost : NULL, NULL);
     st = asx_region_close_with(&g->outer, ASX_OK, g->tickers != NULL ? &lost : NULL, NULL);
     *ret_winner = place;
@@ -317,7 +317,8 @@ asx_status asx_quorum(asx_cx *cx, const asx_branch *branches, size_t count, size
     gather g = { .branches = branches, .options = options, .count = count, .needed = needed,
                  .results = ret_results, .wants_all = ret_results != NULL || ret_ok != NULL };
     asx_status st =
-        asx__flow_enter(cx, ASX_CAP_SPAWN | ASX_CAP_CHANNEL, branches, count, &task);
+        asx__flow_enter(cx, ASX_CAP_SPAWN | ASX_CAP_CHANNEL | ASX_CAP_CANCEL, branches, count,
+                        &task);
     if (st == ASX_OK && needed > count)
         st = ASX_E_INVALID_ARGUMENT;
     if (st == ASX_OK && needed != 0)

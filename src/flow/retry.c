@@ -20,7 +20,7 @@ static bool err_only(const asx_outcome *outcome)
 static asx_status fork_rng(asx_cx *cx, asx__rng *ret_rng)
 {
     ASX__GATE_CX(cx, fork_rng(&in, ret_rng));
-    uint64_t words[2] = { asx_cx_task_id(cx).generation, asx_now(cx) };
+    uint64_t words[2] = { asx__serial(asx_cx_task_id(cx).generation), asx_now(cx) };
     *ret_rng = asx__rng_fork(&cx->rt_->rng, asx__hash_words(0, words, 2));
     return ASX_OK;
 }

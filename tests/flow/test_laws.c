@@ -1,9 +1,10 @@
-/* test_laws.c - the algebra of join and race, observed on the runtime.
+/* test_laws.c - the algebra of join, race and first ok, observed on the runtime.
  *
- * A random expression of joins and races over leaves (that end after some time, well or not), the
- * unit of join (ends at once) and the unit of race (never ends) is run on a virtual clock. When it
- * ends and with which status must be what the algebra of the kernel computes. Then the laws are
- * what they say: two expressions that the algebra makes equal end at the same time in the same way.
+ * A random expression of joins, races and first-oks over leaves (that end after some time, well or
+ * not), the unit of join (ends at once) and the unit of race (never ends) is run on a virtual
+ * clock. When it ends and with which status must be what the algebra of the kernel computes. Then
+ * the laws are what they say: two expressions that the algebra makes equal end at the same time in
+ * the same way.
  */
 #include <asx/asx.h>
 
@@ -15,7 +16,7 @@
 #define NODES 32
 #define FAN 3
 
-enum shape { LEAF, UNIT, NEVER, JOIN, RACE };
+enum shape { LEAF, UNIT, NEVER, JOIN, RACE, FIRST };
 
 struct node {
     enum shape shape;
@@ -69,7 +70,7 @@ static struct node *grow(struct tree *t, int depth)
         return new_node(t, UNIT);
     if (what == 3)
         return new_node(t, NEVER);
-    struct node *n = new_node(t, what < 7 ? JOIN : RACE);
+    struct node *n = new_node(t, what < 6 ? JOIN : what < 8 ? RACE : FIRST);
     n->kid_count = 1 + (size_t)below(t, FAN);
     for (size_t i = 0; i < n->kid_count; i++)
         n->kids[i] = t->used + FAN < NODES ? grow(t, depth - 1) : leaf(t);
@@ -77,6 +78,21 @@ static struct node *grow(struct tree *t, int depth)
 }
 
 /* ---- the algebra ---------------------------------------------------------------------------- */
+
+static asx__finish expected(const struct node *n);
+
+/* The earliest that is Ok; or, when all have ended, the worst, the left one of equals. */
+static asx__finish expected_first(const struct node *n)
+{
+    asx__finish all = ASX__FINISH_UNIT, best = ASX__FINISH_NEVER;
+    for (size_t i = 0; i < n->kid_count; i++) {
+        asx__finish kid = expected(n->kids[i]);
+        all = asx__finish_join(all, kid);
+        if (kid.outcome.kind == ASX_OUTCOME_OK)
+            best = asx__finish_race(best, kid);
+    }
+    return best.at != ASX_TIME_NEVER ? best : all;
+}
 
 static asx__finish expected(const struct node *n)
 {
@@ -96,6 +112,8 @@ static asx__finish expected(const struct node *n)
         for (size_t i = 0; i < n->kid_count; i++)
             result = asx__finish_join(result, expected(n->kids[i]));
         return result;
+    case FIRST:
+        return expected_first(n);
     default:
         for (size_t i = 0; i < n->kid_count; i++)
             never = asx__finish_race(never, expected(n->kids[i]));
@@ -109,7 +127,7 @@ static bool ties(const struct node *n)
     for (size_t i = 0; i < n->kid_count; i++) {
         if (ties(n->kids[i]))
             return true;
-        for (size_t k = 0; n->shape == RACE && k < i; k++)
+        for (size_t k = 0; n->shape >= RACE && k < i; k++)
             if (expected(n->kids[i]).at == expected(n->kids[k]).at &&
                 expected(n->kids[i]).at != ASX_TIME_NEVER)
                 return true;
@@ -136,6 +154,8 @@ static asx_status evaluate(asx_cx *cx, void *arg)
         return asx_race_all(cx, NULL, 0, NULL, NULL, NULL);
     case JOIN:
         return asx_join_all(cx, branches, n->kid_count, NULL, NULL, NULL);
+    case FIRST:
+        return asx_first_ok(cx, branches, n->kid_count, NULL, NULL, NULL);
     default:
         return asx_race_all(cx, branches, n->kid_count, NULL, NULL, NULL);
     }
@@ -177,7 +197,7 @@ static void plant(struct tree *t, uint64_t seed)
     t->rng = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
 }
 
-ASX_TEST_TIMEOUT(random_joins_and_races_end_when_and_how_the_algebra_says, 60)
+ASX_TEST_TIMEOUT(random_trees_of_calls_end_when_and_how_the_algebra_says, 60)
 {
     static struct tree t;
     unsigned compared = 0;
@@ -215,13 +235,13 @@ static void same(struct node *left, struct node *right)
     CHECK_STATUS(a.status, b.status);
 }
 
-ASX_TEST_TIMEOUT(join_and_race_are_associative, 60)
+ASX_TEST_TIMEOUT(join_race_and_first_ok_are_associative, 60)
 {
     static struct tree t;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         plant(&t, seed);
         struct node *a = leaf(&t), *b = leaf(&t), *c = leaf(&t);
-        enum shape shape = seed % 2 ? JOIN : RACE;
+        enum shape shape = (enum shape)(JOIN + seed % 3);
         same(both(&t, shape, both(&t, shape, a, b), c), both(&t, shape, a, both(&t, shape, b, c)));
     }
 }
@@ -239,12 +259,14 @@ ASX_TEST_TIMEOUT(units_change_nothing, 60)
     }
 }
 
-ASX_TEST_TIMEOUT(race_commutes_when_nothing_ties, 60)
+ASX_TEST_TIMEOUT(race_and_first_ok_commute_when_nothing_ties, 60)
 {
     static struct tree t;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         plant(&t, seed);
         struct node *a = leaf(&t), *b = leaf(&t);
         same(both(&t, RACE, a, b), both(&t, RACE, b, a));
+        if (a->status == ASX_OK || b->status == ASX_OK) /* of failures the left one counts */
+            same(both(&t, FIRST, a, b), both(&t, FIRST, b, a));
     }
 }

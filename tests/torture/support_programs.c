@@ -468,6 +468,12 @@ static asx_status flows(asx_cx *cx, void *arg)
     got(asx_join_all(cx, branches, BRANCHES, NULL, results, &outcome));
     if (got(asx_race_all(cx, branches, BRANCHES, NULL, &winner, results)) == ASX_OK)
         CHECK(winner < BRANCHES);
+    if (got(asx_first_ok(cx, branches, BRANCHES, NULL, &winner, results)) == ASX_OK)
+        CHECK(winner < BRANCHES);
+    if (got(asx_hedge(cx, branches, BRANCHES, 2, NULL, &winner, results)) == ASX_OK)
+        CHECK(winner < BRANCHES);
+    got(asx_quorum(cx, branches, BRANCHES, BRANCHES / 2, NULL, results, &winner));
+    got(asx_retry(cx, branches, NULL, NULL, results, NULL));
     got(asx_timeout(cx, &(asx_branch){ "timeout", timed, (void *)100 }, 5, NULL, NULL));
     got(asx_timeout(cx, &(asx_branch){ "timeout", timed, (void *)5 }, 100, NULL, NULL));
     return timers(cx);
