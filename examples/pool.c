@@ -35,7 +35,7 @@ static asx_status run_job(asx_cx *cx, void *arg)
     struct job *job = arg;
     struct pool *pool = job->pool;
     asx_semaphore_permit permit;
-    asx_status st = asx_oneshot_adopt(cx, &job->answer_tx); /* if we end, who waits is told */
+    asx_status st = asx_oneshot_adopt(cx, &job->answer_tx); /* if we end, the receiver is told */
     if (st < 0) {
         asx_oneshot_sender_drop(&job->answer_tx); /* ... and if we cannot promise that, too */
         return st;

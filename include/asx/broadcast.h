@@ -53,7 +53,8 @@ ASX_API asx_status asx_broadcast_subscribe(const asx_broadcast *broadcast,
  * not a cancellation point. */
 ASX_API asx_status asx_broadcast_send(const asx_broadcast *broadcast, const void *message,
                                       size_t *ret_receivers);
-/* Nobody sends any more. What has been sent can still be received; who waits is told. */
+/* Sends are refused from now on. What has been sent can still be received; then receivers get
+ * ASX_E_DISCONNECTED, those that wait included. */
 ASX_API asx_status asx_broadcast_close(const asx_broadcast *broadcast);
 
 /* Waits for the next message.

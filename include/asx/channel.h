@@ -2,7 +2,7 @@
  *
  * A sender first reserves capacity, which may wait and can be cancelled without loss; then it
  * sends, which cannot fail for lack of room. Reserved and queued slots together never exceed the
- * capacity. Waiting senders are served in the order in which they came, and nobody passes them.
+ * capacity. Waiting senders are served in the order in which they came, and no task passes them.
  *
  * A channel belongs to the region that created it and lives as long; cancelling or closing the
  * region does not close the channel. After that its endpoints say ASX_E_DISCONNECTED.
@@ -16,7 +16,7 @@
  * Common statuses:
  *   ASX_E_INVALID_ARGUMENT  NULL, or an endpoint, permit or ack that never was one
  *   ASX_E_STALE_HANDLE      this endpoint was dropped; no such permit or ack was ever given out
- *   ASX_E_DISCONNECTED      its channel is gone, and took it along; or nobody is at the other end
+ *   ASX_E_DISCONNECTED      its channel is gone, and took it along; or the other side is gone
  * and of calls that take a context: ASX_E_WRONG_CONTEXT, ASX_E_CAPABILITY (CHANNEL),
  * and of those that wait: ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_BUSY (see cx.h).
  */
@@ -97,7 +97,7 @@ ASX_API asx_status asx_channel_try_reserve(asx_cx *cx, asx_channel_sender *sende
 /* Sends; consumes the permit. ASX_E_DISCONNECTED: the receiver is gone, nothing was sent, the
  * permit is aborted. ASX_E_OBLIGATION_ALREADY_RESOLVED for a permit that was used. */
 ASX_API asx_status asx_send_permit_send(asx_send_permit *permit, const void *message);
-/* Gives the capacity back to the next who waits; consumes the permit. */
+/* Gives the capacity back, to the first waiter if there is one; consumes the permit. */
 ASX_API asx_status asx_send_permit_abort(asx_send_permit *permit);
 
 /* Waits for capacity and sends. ASX_E_CANCELLED: nothing was sent. Returns at the resumption that
@@ -134,7 +134,8 @@ ASX_API asx_status asx_ack_nack(asx_ack *ack);
  * ASX_E_RESOURCE_EXHAUSTED. */
 ASX_API asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
                                             asx_channel_sender *ret_sender);
-/* Who still waits through a dropped sender goes on waiting. The last one tells the receiver. */
+/* A task that still waits through a dropped sender goes on waiting. The last drop ends the
+ * receiver's wait. */
 ASX_API asx_status asx_channel_sender_drop(asx_channel_sender *sender);
 /* Discards what is queued and tells every waiting sender. */
 ASX_API asx_status asx_channel_receiver_drop(asx_channel_receiver *receiver);

@@ -1,11 +1,11 @@
-/* cx.h - the context of a running task: who it is, what it may use, whether it should stop.
+/* cx.h - the context of a running task: its identity, what it may use, whether it should stop.
  *
  * Every task gets an asx_cx. It is valid for that task while the task runs; given to another task
  * or used from outside it is refused with ASX_E_WRONG_CONTEXT. A context can be narrowed: the
  * narrowed one may do less, never more, and is handed to code that should not do the rest. It is
  * asked by calls that take a context. Calls that take a handle ask the handle, and the running task
- * for the capabilities that it was spawned with; whoever calls from outside of any task has them
- * all. A call without its capability gets ASX_E_CAPABILITY, and nothing has changed.
+ * for the capabilities that it was spawned with; code outside of any task has them all. A call
+ * without its capability gets ASX_E_CAPABILITY, and nothing has changed.
  *
  * "Waits" below means: on a fiber the call parks the task and returns when it is done; in a poll
  * task it registers the waker and returns ASX_E_WOULD_BLOCK, the poll function returns
@@ -22,7 +22,7 @@
  *   ASX_E_CANCELLED         nothing was done
  *   ASX_E_WOULD_BLOCK       poll task: not yet
  *   ASX_E_BUSY              poll task: it waits for something else in this resumption already
- *   ASX_E_WRONG_CONTEXT     in a cleanup on the runtime's side, where nobody may wait
+ *   ASX_E_WRONG_CONTEXT     in a cleanup on the runtime's side, which may not wait
  */
 #ifndef ASX_CX_H
 #define ASX_CX_H
@@ -33,8 +33,8 @@
 ASX_BEGIN_DECLS
 
 /* X(NAME, bit). What is open is never gated: closing, dropping, joining, and resolving a permit, an
- * ack or an obligation need no capability, else nobody could clean up. The last three are for parts
- * that this version does not have: no call asks for them, and programs may. */
+ * ack or an obligation need no capability, else no task could clean up. The last three are for
+ * parts that this version does not have: no call asks for them, and programs may. */
 #define ASX_CAP_LIST(X)                                                                            \
     X(SPAWN, 0)      /* spawn, open regions; join all, race, time-out */                           \
     X(TIME, 1)       /* sleep */                                                                   \
@@ -82,9 +82,9 @@ ASX_API asx_status asx_cx_budget(const asx_cx *cx, asx_budget *ret_budget);
 /* Cancellation.
  *
  * asx_checkpoint(): ASX_OK, or ASX_E_CANCELLED when a cancel is pending and not masked; the first
- * such call acknowledges it, and from then on every checkpoint says so. It is no wait itself, and
- * others do not run meanwhile: with one worker nobody is there whom a time-out could reach before
- * the next wait, so a loop that computes for long calls asx_yield() too. */
+ * such call acknowledges it, and from then on every checkpoint says so. It is no wait itself: with
+ * one worker no other task and no timer runs before the next wait, so a loop that computes for long
+ * calls asx_yield() too. */
 ASX_API asx_status asx_checkpoint(asx_cx *cx);
 /* Asks without acknowledging; masks do not matter. False for NULL. */
 ASX_API bool asx_is_cancelled(const asx_cx *cx);
@@ -121,7 +121,7 @@ ASX_API asx_status asx_bracket(asx_cx *cx, asx_call_fn acquire, asx_call_fn use,
 /* A cleanup of the task itself: runs when the task ends, last registered first, exactly once,
  * however the task ends. After asx_panic() or force-completion it runs on the runtime's side and
  * may not wait. `arg` is borrowed until then, when the task's own frames are gone: it lies in
- * region memory, or with somebody who outlives the task. ASX_E_RESOURCE_EXHAUSTED. */
+ * region memory, or in memory of a task that outlives this one. ASX_E_RESOURCE_EXHAUSTED. */
 ASX_API asx_status asx_task_defer(asx_cx *cx, asx_call_fn fn, void *arg);
 
 /* Takes `cost` from the task's budget, all or none. ASX_E_BUDGET_EXHAUSTED also requests the

@@ -22,7 +22,7 @@
 
 ASX_BEGIN_DECLS
 
-/* Bytes of somebody else, not terminated. `at` is not NULL where something was read, even if it is
+/* Borrowed bytes, not terminated. `at` is not NULL where something was read, even if it is
  * empty. */
 typedef struct asx_http_text {
     const char *at;

@@ -12,9 +12,9 @@
  * alike; nothing is queued on the way, so a peer that does not read makes the writer wait. One task
  * reads a stream and one writes it at a time: another one gets ASX_E_BUSY.
  *
- * Who owns the buffer. On a fiber the operation borrows the buffer until the call returns, which it
- * does not before the system has let go of it, cancelled or not. A poll task's buffer is touched
- * during the call only.
+ * Ownership of the buffer. On a fiber the operation borrows the buffer until the call returns,
+ * which it does not before the system has let go of it, cancelled or not. A poll task's buffer is
+ * touched during the call only.
  *
  * Cancellation. A deadline is one of the region around. What happened first counts:
  *   ASX_OK, n          done; a cancel that came meanwhile is told by the next call
@@ -98,8 +98,8 @@ ASX_API asx_status asx_stream_shutdown(asx_cx *cx, const asx_stream *stream);
  * the descriptor is closed; in a poll task that may come a little later. */
 ASX_API asx_status asx_stream_close(asx_cx *cx, const asx_stream *stream);
 
-/* From now on the stream lives in `region`, and is closed with that one: for who accepts a
- * connection and hands it to a task with a region of its own. ASX_E_REGION_NOT_OPEN,
+/* From now on the stream lives in `region`, and is closed with that one: for a task that accepts a
+ * connection and hands it to another one with a region of its own. ASX_E_REGION_NOT_OPEN,
  * ASX_E_REGION_CLOSED. */
 ASX_API asx_status asx_stream_move(asx_cx *cx, const asx_stream *stream, const asx_region *region);
 

@@ -1,9 +1,9 @@
 /* mpmc.h - the channel of many senders and many receivers, handed over directly.
  *
  * A send gives its message to the receiver that has waited longest; if there is none it goes into
- * the ring, and if that is full (or the capacity is 0) the sender waits until somebody takes it
- * from him. Messages are received in the order in which they were sent, each once; waiters are
- * served in the order in which they came, and nobody passes them.
+ * the ring, and if that is full (or the capacity is 0) the sender waits until a receiver takes it.
+ * Messages are received in the order in which they were sent, each once; waiters are served in the
+ * order in which they came, and no task passes them.
  *
  * Close is precise. A send that was admitted before the close (handed over, in the ring, or
  * waiting) is received after it all the same; a send after it is refused with ASX_E_CLOSED and its
@@ -64,11 +64,11 @@ ASX_API asx_status asx_mpmc_create(const asx_region *region, size_t element_size
                                    const asx_mpmc_options *options, asx_mpmc_sender *ret_sender,
                                    asx_mpmc_receiver *ret_receiver);
 
-/* Sends, and waits until there is room or somebody takes the message. ASX_E_CLOSED,
- * ASX_E_DISCONNECTED (also: nobody is left to receive), ASX_E_CANCELLED, ASX_E_WOULD_BLOCK,
+/* Sends, and waits until there is room or a receiver takes the message. ASX_E_CLOSED,
+ * ASX_E_DISCONNECTED (also: no receiver is left), ASX_E_CANCELLED, ASX_E_WOULD_BLOCK,
  * ASX_E_RESOURCE_EXHAUSTED (a poll task's message finds no memory to wait in). */
 ASX_API asx_status asx_mpmc_send(asx_cx *cx, const asx_mpmc_sender *sender, const void *message);
-/* Never waits, and is no cancellation point. ASX_E_FULL: nobody waits for a message and there is no
+/* Never waits, and is no cancellation point. ASX_E_FULL: no receiver waits and there is no
  * room. ASX_E_CLOSED, ASX_E_DISCONNECTED. */
 ASX_API asx_status asx_mpmc_try_send(asx_cx *cx, const asx_mpmc_sender *sender,
                                      const void *message);
@@ -88,7 +88,7 @@ ASX_API asx_status asx_mpmc_sender_clone(const asx_mpmc_sender *sender,
                                          asx_mpmc_sender *ret_sender);
 ASX_API asx_status asx_mpmc_receiver_clone(const asx_mpmc_receiver *receiver,
                                            asx_mpmc_receiver *ret_receiver);
-/* The last sender closes. Who still waits through a dropped sender goes on waiting. */
+/* The last sender closes. A task that still waits through a dropped sender goes on waiting. */
 ASX_API asx_status asx_mpmc_sender_drop(const asx_mpmc_sender *sender);
 /* The last receiver discards what is left, and tells waiting senders. */
 ASX_API asx_status asx_mpmc_receiver_drop(const asx_mpmc_receiver *receiver);

@@ -10,7 +10,7 @@
 
 ASX_BEGIN_DECLS
 
-/* Where somebody can be reached: an IP address with a port, or the path of a Unix socket. A value.
+/* Where a peer can be reached: an IP address with a port, or the path of a Unix socket. A value.
  * Zero names nothing. */
 typedef struct asx_address {
     uint32_t size_;
@@ -73,7 +73,7 @@ ASX_API asx_status asx_listener_accept(asx_cx *cx, const asx_listener *listener,
 ASX_API asx_status asx_listener_address(asx_cx *cx, const asx_listener *listener,
                                         asx_address *ret_address);
 
-/* As asx_stream_close(). Connections that nobody has accepted are refused. */
+/* As asx_stream_close(). Connections that were not accepted are refused. */
 ASX_API asx_status asx_listener_close(asx_cx *cx, const asx_listener *listener);
 
 /* Zero in any field means its default. */
@@ -84,7 +84,7 @@ typedef struct asx_connect_options {
 } asx_connect_options;
 
 /* Connects to an address of TCP or a Unix socket and waits until that is done.
- *   ASX_E_REFUSED        nobody listens there
+ *   ASX_E_REFUSED        no listener is there
  *   ASX_E_FULL           Unix: the listener's queue is full
  *   ASX_E_UNREACHABLE    no way there, or no answer
  *   ASX_E_ADDRESS        `from` is none of this machine's, or in use

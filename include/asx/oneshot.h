@@ -1,9 +1,10 @@
 /* oneshot.h - a channel for one value: an answer to a question.
  *
  * The place for the value is reserved when the oneshot is created, so sending never waits and never
- * fails for lack of room. Either side may go first: who waits for an answer that will not come is
- * told ASX_E_DISCONNECTED, and so is who sends to nobody. Both handles are used up by what they are
- * for; when both are, the record is recycled, so a server may create one for every request.
+ * fails for lack of room. Either side may go first: a receiver whose answer will not come gets
+ * ASX_E_DISCONNECTED, and so does a sender whose receiver is gone. Both handles are used up by what
+ * they are for; when both are, the record is recycled, so a server may create one for every
+ * request.
  *
  * A sender that is merely forgotten keeps its receiver waiting until the region closes. A task that
  * adopts it answers for it: if the task ends without having sent, the receiver is told, and the
@@ -49,7 +50,7 @@ ASX_API asx_status asx_oneshot_create(const asx_region *region, size_t element_s
 /* Sends the value; consumes the sender, also when the receiver is gone. Never waits, and is not a
  * cancellation point. */
 ASX_API asx_status asx_oneshot_send(asx_oneshot_sender *sender, const void *message);
-/* The running task answers for the sender from now on, in place of whoever did before.
+/* The running task answers for the sender from now on, in place of the one that did before.
  * ASX_E_RESOURCE_EXHAUSTED. */
 #define asx_oneshot_adopt(...) asx_oneshot_adopt_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_oneshot_adopt_at(asx_cx *cx, const asx_oneshot_sender *sender,

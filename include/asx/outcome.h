@@ -19,8 +19,8 @@ typedef enum asx_outcome_kind {
 #undef ASX_OUTCOME_ENUM_
 } asx_outcome_kind;
 
-/* An outcome with its payload: the status that the task returned, and who produced it (the
- * serial number of the task, 0 for none). Joins are left-biased on equal severity, so the payload
+/* An outcome with its payload: the status that the task returned, and which task it was (its
+ * serial number, 0 for none). Joins are left-biased on equal severity, so the payload
  * of a region is that of the first child, in order of creation, among the worst. */
 typedef struct asx_outcome {
     asx_outcome_kind kind;

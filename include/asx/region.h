@@ -27,7 +27,7 @@ typedef struct asx_region {
 /* What a failing child does to its siblings. */
 typedef enum asx_policy {
     ASX_POLICY_FAIL_FAST = 0, /* Err or Panicked cancels the region's other children */
-    ASX_POLICY_COLLECT = 1    /* everyone runs to the end */
+    ASX_POLICY_COLLECT = 1    /* all children run to the end */
 } asx_policy;
 
 /* What happens to a cancelled task that does not end within its cleanup budget. */
@@ -190,8 +190,8 @@ typedef struct asx_close_report {
     asx_runtime *rt_;
 } asx_close_report;
 
-/* Who is alive in the region now, without closing it. Freed with asx_close_report_deinit().
- * ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE. */
+/* The tasks and regions alive in the region now, without closing it. Freed with
+ * asx_close_report_deinit(). ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE. */
 ASX_API asx_status asx_region_report(const asx_region *region, asx_close_report *ret_report);
 /* Before the runtime is destroyed. NULL is allowed; twice is allowed. */
 ASX_API void asx_close_report_deinit(asx_close_report *report);

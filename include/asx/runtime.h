@@ -165,19 +165,20 @@ ASX_API asx_status asx_runtime_advance(asx_runtime *runtime, uint64_t duration_n
 ASX_API asx_status asx_runtime_quiescent(asx_runtime *runtime);
 
 /* ASX_E_DEADLOCK: there are tasks, each of them waits, no timer is pending and no blocking work is
- * out; only somebody outside can help, and asx_runtime_report() says who waits for what. ASX_OK:
- * no. For runtimes with several workers from any thread; a task that asks does not wait. It says
- * what was so at one moment: whoever is about to call in knows better. ASX_E_INVALID_ARGUMENT. */
+ * out; only a thread from outside can help, and asx_runtime_report() says which task waits for
+ * what. ASX_OK: no. With several workers from any thread; a task that asks does not wait. The
+ * answer is about one moment: a thread that is about to call in may change it.
+ * ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_stalled(asx_runtime *runtime);
 
 /* Cancels the root with kind Shutdown and drives everything to its end for at most `timeout_ns`
  * (0: as long as cleanup budgets allow). ASX_OK: quiescent; else the quiescence status. The report
- * (may be NULL) names who was completed by force meanwhile, and who is left. From inside a task:
+ * (may be NULL) names the tasks completed by force meanwhile and those left. From inside a task:
  * only requests it, ASX_OK; or, and then nothing has happened, ASX_E_CAPABILITY (CANCEL).
  * ASX_E_WRONG_CONTEXT: several workers, in the child of a fork. ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_shutdown(asx_runtime *runtime, uint64_t timeout_ns,
                                         asx_close_report *ret_report);
-/* Everyone alive now. Freed with asx_close_report_deinit(). ASX_E_INVALID_ARGUMENT. */
+/* All tasks and regions alive now. Freed with asx_close_report_deinit(). ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_report(asx_runtime *runtime, asx_close_report *ret_report);
 
 /* The root region, from inside or outside: to spawn into before the run, to cancel, to ask. It is
@@ -188,7 +189,7 @@ ASX_API asx_runtime *asx_cx_runtime(const asx_cx *cx);
 /* Its time, as of the scheduler's last turn or step; 0 for NULL. */
 ASX_API asx_time asx_runtime_now(const asx_runtime *runtime);
 /* The wheel that the runtime's own timers are in; its time is the runtime's, which also fires what
- * is due. Wakers are called by whoever drives, one at a time: they must be short and may not wait.
+ * is due. Wakers are called by the workers, one at a time: they must be short and may not wait.
  * With several workers any thread may use it, as long as the runtime lives. NULL for NULL. */
 ASX_API asx_timer_wheel *asx_runtime_timers(asx_runtime *runtime);
 /* From now on; see the list above. ASX_E_INVALID_ARGUMENT: no such governor. */
@@ -211,7 +212,7 @@ ASX_API asx_status asx_runtime_certificate(const asx_runtime *runtime,
 typedef struct asx_stats {
     uint64_t tasks_live, tasks_spawned, tasks_forced;
     uint64_t tasks_stolen; /* moved from one worker to another */
-    uint32_t workers, workers_asleep; /* 0 workers: nobody drives a runtime with several */
+    uint32_t workers, workers_asleep; /* 0 workers: a runtime with several that is not driven */
     uint64_t regions_live, regions_opened;
     uint64_t obligations_reserved, obligations_total, obligations_leaked;
     uint64_t channels_live, timers_live;
@@ -226,13 +227,13 @@ ASX_API asx_status asx_runtime_stats(const asx_runtime *runtime, asx_stats *ret_
 
 /* How many workers there are, and why. A worker is stuck when it has dispatched nothing for a few
  * milliseconds: its task computes, or blocks in a system call. While that leaves fewer than
- * `workers_base` others, tasks wait and nobody is asleep who could run them, a surplus worker is
- * made. It goes when it has had nothing to do for a tenth of a second, or when nobody has been
- * stuck for that long, but not before the last task that is pinned to it has ended.
+ * `workers_base` others, tasks wait and no worker is asleep that could run them, a surplus worker
+ * is made. It ends when it has had nothing to do for a tenth of a second, or when no worker has
+ * been stuck for that long, but not before the last task that is pinned to it has ended.
  *
- * Looks are taken every two milliseconds while nobody is asleep, and for a while afterwards. Tasks
- * that wait behind a stuck worker are then given to the others, also if `workers_fixed`. Each look
- * ends in a promotion or at one gate: the sum of the gates and of `promoted` is `looks`. */
+ * Looks are taken every two milliseconds while no worker is asleep, and for a while afterwards.
+ * Tasks that wait behind a stuck worker are then given to the others, also if `workers_fixed`. Each
+ * look ends in a promotion or at one gate: the sum of the gates and of `promoted` is `looks`. */
 typedef struct asx_pool_stats {
     uint32_t workers_base;    /* as configured */
     uint32_t workers_max;     /* surplus workers included */
@@ -247,8 +248,8 @@ typedef struct asx_pool_stats {
     uint64_t negative_streak_max;            /* most looks in a row with pressure below 0 */
     uint64_t handed_on;       /* tasks given to all because their worker was stuck or went */
     uint64_t promoted;        /* surplus workers made */
-    uint64_t retired_idle;    /* ... that went because they had nothing to do */
-    uint64_t retired_surplus; /* ... that went because nobody was stuck any more */
+    uint64_t retired_idle;    /* ... that ended because they had nothing to do */
+    uint64_t retired_surplus; /* ... that ended because none was stuck any more */
     uint64_t gate_no_work;       /* nothing waits */
     uint64_t gate_nonpositive;   /* something waits, and as many workers are idle */
     uint64_t gate_idle_capacity; /* more waits, but there are idle workers: they are to be woken */

@@ -1,4 +1,4 @@
-/* see.h - what a live process does: who is there, what everyone waits for, and where.
+/* see.h - what a live process does: which tasks there are, what each waits for, and where.
  *
  * A dump is text: each runtime of the process, its regions, and every task that has not ended with
  * its name, the place it was spawned at, the path of its region, its phase, its execution state,
@@ -31,8 +31,8 @@ ASX_API asx_status asx_dump_all(int fd);
 /* From now on the signal dumps all runtimes to `fd`, which is borrowed for as long as the handler
  * is there; -1: plain signals are ignored, and dumps are for the tool only. `asx stacks PID` finds
  * such a process by itself. Dumps of other threads' running tasks become possible too: they are
- * asked by the same signal. signo 0 gives the signal back to who had it. One signal at a time:
- * another one takes the place of the first. Outside of tasks or inside, any thread.
+ * asked by the same signal. signo 0 restores the handler that was there before. One signal at a
+ * time: another one takes the place of the first. Outside of tasks or inside, any thread.
  *   ASX_E_INVALID_ARGUMENT    not a signal that can be caught
  *   ASX_E_RESOURCE_EXHAUSTED  no memory
  *   ASX_E_SYSTEM              the system refused the handler */
@@ -71,9 +71,9 @@ typedef struct asx_watchdog asx_watchdog;
 
 /* Watches a runtime from a thread of its own, which sleeps as long as no task runs. Each episode is
  * told once, some time between the limit and one and a half of it after it began. Call chains of
- * tasks that compute need asx_dump_on_signal() too. While nobody drives the runtime, by the thread
- * that is going to; the watchdog is the caller's until it is stopped. One per runtime.
- *   ASX_E_INVALID_ARGUMENT    no runtime, nobody to tell, a limit below 1 ms
+ * tasks that compute need asx_dump_on_signal() too. While the runtime is not driven, by the thread
+ * that is going to drive it; the watchdog is the caller's until it is stopped. One per runtime.
+ *   ASX_E_INVALID_ARGUMENT    no runtime, neither function nor descriptor, a limit below 1 ms
  *   ASX_E_WRONG_CONTEXT       the runtime is driven now
  *   ASX_E_BUSY                it is watched already
  *   ASX_E_NOT_SUPPORTED       mutexes without libasx-mutexwatch

@@ -76,8 +76,8 @@ ASX_BEGIN_DECLS
     /* input and output */                                                                         \
     X(E_END, -180, "The input ended before all of what was asked for had come.")                   \
     X(E_RESET, -181, "The peer has reset the connection, or it was lost.")                         \
-    X(E_BROKEN, -182, "Nobody reads what is written: the other side is closed.")                   \
-    X(E_REFUSED, -183, "Nobody listens at that address.")                                          \
+    X(E_BROKEN, -182, "What is written is read no more: the other side is closed.")                \
+    X(E_REFUSED, -183, "No listener is at that address.")                                          \
     X(E_UNREACHABLE, -184, "There is no way to that address, or no answer from it.")               \
     X(E_ADDRESS, -185, "The address is in use, or is none of this machine's.")                     \
     X(E_DESCRIPTORS, -186, "The process or the system has no descriptor left.")                    \

@@ -2,22 +2,22 @@
  * condition, notify, barrier, once.
  *
  * Each belongs to the region it was created in and lives as long; afterwards every call through
- * its handle says ASX_E_REGION_CLOSED, and so is told who waits for it. A handle is a value and may
+ * its handle returns ASX_E_REGION_CLOSED, and so does every wait in it. A handle is a value and may
  * be copied. Nothing is allocated by locking and unlocking but the record of the guard, which is
  * recycled.
  *
- * Waiting is fair: what becomes free goes to the task that came first, and nobody passes it. A
+ * Waiting is fair: what becomes free goes to the task that came first, and no task passes it. A
  * cancelled wait has taken nothing. A call that waits is a cancellation point and returns at the
  * resumption that follows a cancel request; calls that release, signal or try never wait and are
  * none. To wait for a limited time, wait in a region with a deadline.
  *
  * What a task obtains is a guard: a value that is given back exactly once. A copy of one that was
  * given back is refused with ASX_E_OBLIGATION_ALREADY_RESOLVED. A guard belongs to the task that
- * obtained it, also when another one gives it back. A task that ends without having given it back
- * is found out: the guard is released, and the close report of its region names the line that
- * obtained it. If the task panicked or was completed by force while it could write, a mutex or
- * read-write lock is poisoned: from then on every call that would lock it says ASX_E_POISONED,
- * until somebody recovers it.
+ * obtained it, also when another one gives it back. When a task ends without having given it back,
+ * the guard is released, and the close report of its region names the line that obtained it. If the
+ * task panicked or was completed by force while it could write, a mutex or read-write lock is
+ * poisoned: from then on every call that would lock it returns ASX_E_POISONED, until a task calls
+ * its recover function.
  *
  * Common statuses:
  *   ASX_E_INVALID_ARGUMENT  NULL, or a handle or guard that never was one
@@ -76,7 +76,7 @@ ASX_API asx_status asx_mutex_create(const asx_region *region, const asx_mutex_op
 #define asx_mutex_lock(...) asx_mutex_lock_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_mutex_lock_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_guard *ret_guard,
                                      const char *site);
-/* Never waits. ASX_E_BUSY: somebody has it; else as asx_mutex_lock(). */
+/* Never waits. ASX_E_BUSY: it is locked; else as asx_mutex_lock(). */
 #define asx_mutex_try_lock(...) asx_mutex_try_lock_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_mutex_try_lock_at(asx_cx *cx, const asx_mutex *mutex,
                                          asx_mutex_guard *ret_guard, const char *site);
@@ -85,7 +85,7 @@ ASX_API asx_status asx_mutex_try_lock_at(asx_cx *cx, const asx_mutex *mutex,
 #define asx_mutex_recover(...) asx_mutex_recover_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_mutex_recover_at(asx_cx *cx, const asx_mutex *mutex,
                                         asx_mutex_guard *ret_guard, const char *site);
-/* Hands the mutex to the next who waits; consumes the guard.
+/* Hands the mutex to the first waiter; consumes the guard.
  * ASX_E_OBLIGATION_ALREADY_RESOLVED, ASX_E_BUSY (its task waits with it in a condition). */
 ASX_API asx_status asx_mutex_unlock(asx_mutex_guard *guard);
 /* As it is now. So are the others that end in _info. */
@@ -115,8 +115,8 @@ typedef struct asx_rwlock_guard {
 ASX_API asx_status asx_rwlock_create(const asx_region *region, const asx_rwlock_options *options,
                                      asx_rwlock *ret_rwlock);
 
-/* Many may read at once, one may write and then nobody reads. They are served in the order of
- * arrival, so that a writer that waits keeps new readers out. Statuses as for asx_mutex_lock().
+/* Many tasks may read at once, or one may write. They are served in the order of arrival, so that
+ * a writer that waits keeps new readers out. Statuses as for asx_mutex_lock().
  * ASX_E_WOULD_DEADLOCK: the caller would wait for a guard that it has itself. A task may read
  * twice at once as long as that needs no waiting. */
 #define asx_rwlock_read(...) asx_rwlock_read_at(__VA_ARGS__, ASX_SITE)
@@ -168,8 +168,8 @@ ASX_API asx_status asx_semaphore_create(const asx_region *region, uint64_t permi
                                         const asx_semaphore_options *options,
                                         asx_semaphore *ret_semaphore);
 
-/* Waits for `n` permits (at least 1) and takes all of them at once. Who waits for many is not
- * passed by those who want few. ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED. */
+/* Waits for `n` permits (at least 1) and takes all of them at once. A waiter that wants many is not
+ * passed by those that want few. ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED. */
 #define asx_semaphore_acquire(...) asx_semaphore_acquire_at(__VA_ARGS__, ASX_SITE)
 ASX_API asx_status asx_semaphore_acquire_at(asx_cx *cx, const asx_semaphore *semaphore, uint32_t n,
                                             asx_semaphore_permit *ret_permit, const char *site);
@@ -221,7 +221,7 @@ ASX_API asx_status asx_condition_create(const asx_region *region,
  * and none is kept: ask again for what you wait for when you have the mutex. */
 ASX_API asx_status asx_condition_wait(asx_cx *cx, const asx_condition *condition,
                                       asx_mutex_guard *guard);
-/* Wakes the first who waits, or all. They get the mutex in turn, behind those who wait for it. */
+/* Wakes the first waiter, or all. They get the mutex in turn, behind the tasks that wait for it. */
 ASX_API asx_status asx_condition_signal(const asx_condition *condition);
 ASX_API asx_status asx_condition_broadcast(const asx_condition *condition);
 
@@ -244,10 +244,10 @@ ASX_API asx_status asx_notify_create(const asx_region *region, const asx_notify_
                                      asx_notify *ret_notify);
 /* Waits for a notification, or takes the one that is stored. ASX_E_CANCELLED, ASX_E_WOULD_BLOCK. */
 ASX_API asx_status asx_notify_wait(asx_cx *cx, const asx_notify *notify);
-/* Wakes the first who waits; if nobody does, the next who comes does not wait. At most one is
- * stored. */
+/* Wakes the first waiter; if there is none, the notification is stored, and the next task that
+ * would wait takes it. At most one is stored. */
 ASX_API asx_status asx_notify_one(const asx_notify *notify);
-/* Wakes those who wait now, and stores nothing. */
+/* Wakes the tasks that wait now, and stores nothing. */
 ASX_API asx_status asx_notify_all(const asx_notify *notify);
 
 /* ---- barrier -------------------------------------------------------------------------------- */
@@ -289,7 +289,7 @@ typedef struct asx_once {
 /* As asx_mutex_create(). */
 ASX_API asx_status asx_once_create(const asx_region *region, const asx_once_options *options,
                                    asx_once *ret_once);
-/* Runs fn(cx, arg) if nobody has done so with success; one at a time, the others wait. ASX_OK: it
+/* Runs fn(cx, arg) if no task has done so with success; one at a time, the others wait. ASX_OK: it
  * has been done, by this call or another. What the caller's own fn returned if that was a failure;
  * then, or if its task is cancelled or ends, the next one tries. fn may wait; in a poll task it
  * returns ASX_E_WOULD_BLOCK and is called again when the call is repeated.

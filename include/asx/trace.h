@@ -126,7 +126,7 @@ typedef struct asx_event {
     asx_time time;
     uint32_t kind; /* asx_event_kind */
     uint32_t worker; /* of several, from 1; 0: the only one, or a thread that is none */
-    uint64_t task;   /* who; 0: the runtime itself */
+    uint64_t task;   /* of which task; 0: the runtime's own */
     uint64_t object; /* about what */
     uint64_t a, b;
     uint64_t cause;  /* sequence number, 0: none */

@@ -1,8 +1,8 @@
 /* watch.h - the newest value of something, and a way to wait until it changes.
  *
- * A watch always has a value, and a version that counts its changes from 1. Whoever looks remembers
- * the version that he has seen and waits for another; values in between that nobody waited for are
- * not kept. The handle is a value that may be copied; whoever has it may set and look.
+ * A watch always has a value, and a version that counts its changes from 1. A reader remembers the
+ * version that it has seen and waits for another; values in between are not kept. The handle is a
+ * value that may be copied; every task that has it may set the value and read it.
  *
  * A watch belongs to the region that created it and lives as long.
  *
@@ -37,7 +37,7 @@ typedef struct asx_watch_options {
 ASX_API asx_status asx_watch_create(const asx_region *region, size_t element_size,
                                     const void *value, const asx_watch_options *options,
                                     asx_watch *ret_watch);
-/* Sets a new value and wakes all who wait. Never waits, and is not a cancellation point. */
+/* Sets a new value and wakes all waiters. Never waits, and is not a cancellation point. */
 ASX_API asx_status asx_watch_send(const asx_watch *watch, const void *value);
 /* The value and its version; either may be NULL. Also when it is closed. */
 ASX_API asx_status asx_watch_get(const asx_watch *watch, void *ret_value, uint64_t *ret_version);
@@ -48,7 +48,7 @@ ASX_API asx_status asx_watch_get(const asx_watch *watch, void *ret_value, uint64
  * Returns at the resumption that follows a cancel request. */
 ASX_API asx_status asx_watch_changed(asx_cx *cx, const asx_watch *watch, uint64_t *seen,
                                      void *ret_value);
-/* The value does not change any more; who waits is told. */
+/* The value does not change any more; waiters return ASX_E_DISCONNECTED. */
 ASX_API asx_status asx_watch_close(const asx_watch *watch);
 
 /* Typed wrappers: ASX_WATCH_TYPE(level, int) makes level_create(), level_send(), level_get() and
