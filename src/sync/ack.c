@@ -65,7 +65,7 @@ asx_status asx__channel_take_with_ack(asx__channel *ch, asx__task *task, void *r
     asx_runtime *rt = ch->rt;
     asx__cells *cells = ch->cells;
     asx__task *running = rt->current;
-    rt->current = task; /* the journal says who reserved */
+    rt->current = task; /* the journal names the task that reserved */
     asx__obligation *o = asx__obligation_new(rt, task, asx__ack_object(ch), ASX_OBLIGATION_KIND_ACK,
                                              NULL);
     rt->current = running;
@@ -126,7 +126,7 @@ static void nack(asx__channel *ch, asx__obligation *o)
     uint32_t index = resolve(ch, o, ASX_OBLIGATION_ABORTED);
     asx__cell *cell = cell_at(ch->cells, index);
     ch->head--;
-    ch->head_seen = 0; /* nobody has seen it go back */
+    ch->head_seen = 0; /* it went back unseen */
     asx__message_copy(asx__slot(ch, ch->head), message_of(cell), ch->element_size);
     if (ch->rt->tracing) {
         asx__message_mark *mark = asx__slot_mark(ch, ch->head);

@@ -2,9 +2,9 @@
  *
  *     waiting < parties
  *
- * Who waits is who has arrived, so a cancelled waiter leaves no trace. The one that completes the
- * number wakes the others and leads; it does not wait itself. A poll task that was woken and does
- * not come back for it has passed nevertheless.
+ * The tasks that wait are those that have arrived, so a cancelled waiter leaves no trace. The one
+ * that completes the number wakes the others and leads; it does not wait itself. A poll task that
+ * was woken and does not come back for it has passed nevertheless.
  */
 #include "sync/object.h"
 
@@ -77,7 +77,7 @@ static void let_all_pass(asx__barrier *b)
     }
 }
 
-/* Explored: who has arrived is known outside. */
+/* Explored: which tasks have arrived is known outside. */
 static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__barrier *b, bool *ret_leader)
 {
     uint64_t found = asx__sync_turn(&b->sync, ASX__TURN_BARRIER_WAIT, b->parties);
@@ -106,7 +106,7 @@ static asx_status wait_at(asx_runtime *rt, asx__task *task, asx__barrier *b, boo
         return ASX_OK;
     }
     if ((task->flags & ASX__T_POLL) || b->sync.waiting + 1 < b->parties) {
-        /* A poll task that asks again stands among those who wait until this. */
+        /* A poll task that asks again stands among those that wait until this. */
         st = asx__wait_prepare(rt, task, asx__sync_waitable(&b->sync, 0));
         if (st < 0)
             return st;

@@ -4,10 +4,10 @@
  * records of channel and senders are the runtime's, because endpoints may outlive the region.
  *
  * End. When the region finalizes, every endpoint is made invalid, permits held anywhere are
- * aborted, acks and queued messages are discarded, and everyone who waits is told. When it has
+ * aborted, acks and queued messages are discarded, and all waits end. When it has
  * closed, the records are recycled.
  *
- * The drop callback runs when the channel is in order again, on a message that nobody else can
+ * The drop callback runs when the channel is in order again, on a message that no other code can
  * reach, so it may use the channel; it may not wait, and the runtime refuses it.
  */
 #include "sync/sync.h"
@@ -101,7 +101,7 @@ void asx__channel_discard_queue(asx__channel *ch)
     while (ch->head != ch->tail) {
         char *slot = asx__slot(ch, ch->head);
         ch->head++;
-        asx__channel_discard(ch, slot); /* nobody can send into the slot any more */
+        asx__channel_discard(ch, slot); /* no task can send into the slot any more */
     }
 }
 
@@ -461,7 +461,7 @@ static void wake_receiver(asx__channel *ch, asx_status status)
     asx__wake(ch->rt, task, status, false);
 }
 
-/* From here on nobody receives: sends are refused, waiting senders know. */
+/* From here on there is no receiver: sends are refused, waiting senders know. */
 static void close_receiver(asx__channel *ch, asx_status to_receiver)
 {
     ch->rx_generation = ASX__NO_GENERATION;

@@ -126,7 +126,7 @@ static asx_status wait_fiber(asx_runtime *rt, asx__task *task, asx__condition *c
     st = wait_in(c, task, m, o);
     asx_status alive = asx__guard_find(&m->sync, id, o, ASX_E_REGION_CLOSED);
     if (alive < 0)
-        return alive; /* the mutex went away, or somebody unlocked through a copy */
+        return alive; /* the mutex went away, or a task unlocked through a copy */
     return st == ASX_OK ? come_back(m, o, st) : retake(rt, task, m, o, st);
 }
 
@@ -166,7 +166,7 @@ static asx_status wait_poll_again(asx_runtime *rt, asx__task *task, asx__conditi
     return asx__sync_wait_in(&m->sync, task, ASX__MUTEX_RETAKE, NULL);
 }
 
-/* Explored: who is signalled, and when the mutex is free, is known outside. */
+/* Explored: which task is signalled, and when the mutex is free, is known outside. */
 static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__condition *c, asx__mutex *m,
                                asx__obligation *o)
 {

@@ -266,7 +266,7 @@ static void discard_cells(asx__mpmc *ch, asx__node *list)
     }
 }
 
-/* Nobody can send or receive any more. */
+/* No task can send or receive any more. */
 static void discard_all(asx__mpmc *ch)
 {
     body *b = ch->body;
@@ -290,7 +290,7 @@ static void end_channel(asx__sync *s)
     dismiss_all(ch, true, ASX_E_DISCONNECTED);
     dismiss_all(ch, false, ASX_E_DISCONNECTED);
     b->n_granted = 0;
-    discard_cells(ch, &b->granted); /* who waits for one learns it from the generation */
+    discard_cells(ch, &b->granted); /* its waiters learn it from the generation */
     discard_all(ch);
     s->rt->live_channels--;
     if (b->discarded != 0 && s->region->report != NULL)
@@ -596,8 +596,8 @@ static asx_status conclude_send(asx__mpmc *ch, asx__task *task, const void *mess
     return ASX_OK;
 }
 
-/* Explored, and there is room for none: the message lies there for whoever takes it, and its sender
- * stands outside until somebody has. A message that is withdrawn counts as discarded. */
+/* Explored, and there is room for none: the message lies there for any receiver, and its sender
+ * stands outside until one has taken it. A message that is withdrawn counts as discarded. */
 static asx_status send_in_turn(asx_runtime *rt, asx__task *task, asx__mpmc *ch,
                                const void *message)
 {
@@ -907,7 +907,7 @@ static void leave_to_senders(asx__mpmc *ch)
     }
 }
 
-/* Nobody is left to receive. */
+/* No receiver is left. */
 static void abandon(asx__mpmc *ch)
 {
     if (ASX__UNLIKELY(ch->sync.rt->seam != NULL) && ch->core.capacity == 0)

@@ -1,10 +1,10 @@
-/* mpmc_core.h - who gets what in a channel of many senders and many receivers: admission, close,
- * hand-over. No tasks, no messages, no waiting: each step takes the state in and says what the
- * caller must do. Steps exclude each other, by one thread or by a lock around each.
+/* mpmc_core.h - which task gets what in a channel of many senders and many receivers: admission,
+ * close, hand-over. No tasks, no messages, no waiting: each step takes the state in and says what
+ * the caller must do. Steps exclude each other, by one thread or by a lock around each.
  *
  * Words
  *   queued    messages in the ring; ring numbers count up and never come again
- *   waiter    somebody who waits, by a node; all who wait are on the same side
+ *   waiter    a task that waits, by a node; all of them are on the same side
  *   admitted  a send that was handed over, took a slot, or waits: it will be received, also after
  *             a close
  *   gone      no receiver is left: nothing will ever be received
@@ -18,7 +18,7 @@
  * makes it a waiter. That step looks at `closed` itself: a look before it could be followed by a
  * close, and the message would wait for receivers that were told there is none. For the same reason
  * a receiver becomes a waiter in the step that finds nothing. Close wakes every waiting receiver,
- * for whom there is nothing left by the third invariant, and no sender.
+ * for which there is nothing left by the third invariant, and no sender.
  *
  * tests/model/test_mpmc.c runs these steps on model atomics, with waiters that park and are woken
  * as in a shared runtime, and splits them to see it fail.
@@ -46,7 +46,7 @@ typedef struct asx__mpmc_core {
 
 /* What the caller must do. */
 typedef enum asx__mpmc_step {
-    ASX__MPMC_HAND,   /* the message goes between the caller and the waiter, who is then woken */
+    ASX__MPMC_HAND,   /* the message goes between the caller and the waiter, which is then woken */
     ASX__MPMC_RING,   /* the message goes into or comes out of the ring */
     ASX__MPMC_WAIT,   /* nothing: the caller is a waiter now, or was not allowed to wait */
     ASX__MPMC_CLOSED, /* tell the caller */

@@ -1,12 +1,12 @@
 /* mutex.c - mutual exclusion, handed over in the order of arrival.
  *
- * Unlocking gives the mutex to the first waiter before it runs, so nobody can pass it, and a task
+ * Unlocking gives the mutex to the first waiter before it runs, so no task can pass it, and one
  * that unlocks and locks again waits behind those that were there.
  *
  *     lock      the mutex is free: guard          held: wait; the unlocker writes the guard
  *     unlock    the guard is resolved, the next waiter gets one
  *     task ends with the guard: released and reported; poisoned if it panicked or was completed by
- *               force, because then nobody knows how far it had come
+ *               force, because then it is unknown how far it had come
  *     poisoned  lock says so, to those that wait too; recover takes it and ends the poison
  *
  * The mutex knows nothing of conditions but this: a guard can part from it and retake it. While
@@ -57,7 +57,7 @@ static void set_poisoned(asx__mutex *m, const asx__task *task, bool poisoned)
 
 /* ---- taking --------------------------------------------------------------------------------- */
 
-/* A guard for `task`, to whom the mutex goes. False: no memory, and nothing has changed. */
+/* A guard for `task`, which gets the mutex. False: no memory, and nothing has changed. */
 static bool hold(asx__mutex *m, asx__task *task, unsigned which, const char *site,
                  enum asx__guard_note note, asx_mutex_guard *ret_guard)
 {
@@ -182,8 +182,8 @@ void asx__mutex_pass_on(asx__mutex *m)
     ASX__AUDIT_ASSERT(asx__mutex_is_valid(m));
 }
 
-/* The task that holds it has ended midway: who waits for a lock is told at once, who waits to
- * recover goes on waiting. */
+/* The task that holds it has ended midway: tasks that wait for a lock are refused at once, those
+ * that wait to recover goes on waiting. */
 static void poison(asx__mutex *m, const asx__task *task)
 {
     set_poisoned(m, task, true);
@@ -260,7 +260,7 @@ static void end(asx__sync *s)
     m->guard = NULL;
 }
 
-/* Whoever waits in a condition has nothing to come back to. */
+/* A task that waits in a condition has nothing to come back to. */
 static void orphan(asx__sync *s, asx__obligation *o)
 {
     asx__task *task = o->owner;

@@ -47,14 +47,14 @@ bool asx__mutex_is_valid(const asx__mutex *m);
 void asx__mutex_pass_on(asx__mutex *m);
 /* Gives the mutex up for a condition; the guard's obligation goes on. */
 void asx__mutex_part(asx__mutex *m, asx__obligation *guard);
-/* Takes the free mutex for the guard's owner, who parted from it. */
+/* Takes the free mutex for the guard's owner, which parted from it. */
 void asx__mutex_retake(asx__mutex *m, asx__obligation *guard, enum asx__guard_note note);
 /* The owner of a guard that has parted is waiting: takes the mutex for it, and wakes it, if it is
  * free; else the owner waits for the mutex from now on, and for nothing else. */
 void asx__mutex_retake_for(asx__mutex *m, asx__task *task, asx__obligation *guard);
 /* The task, which waits in a condition or to retake, has got its signal, or (NULL) no more. */
 void asx__retake_signalled(asx__task *task, asx__sync *condition);
-/* It will never come back: whatever signal it had got goes to another one, if somebody waits. */
+/* It will never come back: whatever signal it had got goes to another waiter, if there is one. */
 void asx__condition_pass_on(asx__sync *condition, uint64_t generation);
 /* The guard with which a task waits in a condition, or to retake. */
 asx__obligation *asx__retaking_guard(const asx__task *task);

@@ -1,10 +1,10 @@
 /* notify.c - "something has happened", told to one or to all.
  *
- *     stored => nobody waits
+ *     stored => no task waits
  *
- * A notification for one that finds nobody is stored, once. One that was granted to a poll task
- * which does not come back for it is given again: to the next who waits, or stored. One for all
- * is for those who wait at that moment; what a poll task does not pick up of it is nobody else's.
+ * A notification for one that finds no waiter is stored, once. One that was granted to a poll task
+ * which does not come back for it is given again: to the next waiter, or stored. One for all
+ * is for the tasks that wait at that moment; what a poll task does not pick up of it is lost.
  * The two sorts of grant are told apart by the wait that the task is left in.
  */
 #include "sync/object.h"
@@ -40,7 +40,7 @@ static void wake_first(asx__notify *n, unsigned sort)
     }
 }
 
-/* Explored: nobody stands in here, but somebody may wait for this. */
+/* Explored: no task stands in here, but one may wait for this. */
 static bool has_waiters(asx__notify *n)
 {
     if (ASX__UNLIKELY(n->sync.rt->seam != NULL))

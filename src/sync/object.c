@@ -218,7 +218,7 @@ asx__obligation *asx__guard_new(asx__sync *s, asx__task *task, asx_obligation_ki
 {
     asx_runtime *rt = s->rt;
     asx__task *running = rt->current;
-    rt->current = task; /* the journal says who reserved */
+    rt->current = task; /* the journal names the task that reserved */
     asx__obligation *o = asx__obligation_new(rt, task, s, kind, site);
     rt->current = running;
     if (o == NULL)

@@ -10,22 +10,22 @@
  *   grant     what a waiting poll task was given and has not picked up. It points to the object
  *             meanwhile, which keeps its record until all grants have come back.
  *
- * Whoever makes something available hands it to the first waiter at once: a fiber gets its guard
- * written to where it waits, a poll task gets a grant. So "somebody waits" implies "nothing to be
- * had", nobody passes a waiter, and a cancelled waiter takes nothing along: what was on its way to
- * it passes on, a fiber's by asx__take_back(), a poll task's by unpublish.
+ * A task that makes something available hands it to the first waiter at once: a fiber gets its
+ * guard written to where it waits, a poll task gets a grant. So "a task waits" implies "nothing to
+ * be had", no task passes a waiter, and a cancelled waiter takes nothing along: what was on its way
+ * to it passes on, a fiber's by asx__take_back(), a poll task's by unpublish.
  *
  * How a guard stands: see asx__guard_note. A guard that is on its way belongs to a task that has
- * not seen it yet; if that task ends first, nobody has used what the guard protects.
+ * not seen it yet; if that task ends first, no task has used what the guard protects.
  *
- * The end. When its region finalizes, an object loses its generation, everyone who waits is told,
+ * The end. When its region finalizes, an object loses its generation, all waits end,
  * and guards held anywhere are aborted and reported. When the region has closed, the record is
  * recycled. A lock or the like cannot end before its region does, so a generation that does not
  * fit means just that.
  *
  * What may be asked of an object with waiters, grants and guards is asserted by its own is_valid().
  *
- * Threads. Everything here is the driving thread's, or of whoever holds the engine.
+ * Threads. Everything here is the driving thread's, or the engine holder's.
  *
  * Rejected: objects in the user's own memory (a task of another region could hold one that is
  * gone); a record for each waiter (a task waits for one thing at a time, and its own node will do);
@@ -119,7 +119,7 @@ asx_status asx__sync_create(const asx_region *region, const asx__sync_type *type
 /* The region finalizes, and has closed. For creators that care themselves. */
 void asx__sync_finalize(asx__sync *s);
 void asx__sync_retire(asx__sync *s);
-/* Shows a message that nobody will receive to the channel's drop callback, and counts it. */
+/* Shows a message that will not be received to the channel's drop callback, and counts it. */
 void asx__sync_discard(asx__sync *s, void (*drop)(void *ctx, void *message), void *ctx,
                        void *message);
 /* Journal. */
@@ -233,7 +233,7 @@ static inline void asx__sync_hand_over(asx__sync *s, asx__task *task, bool done)
 
 /* A grant has come back. False: the object is finalized, and may be gone now. */
 bool asx__sync_ungrant(asx__sync *s);
-/* Wakes everyone who waits. */
+/* Wakes all waiters. */
 void asx__sync_wake_all(asx__sync *s, asx_status status);
 
 /* The name in the options of a create, which may be NULL. */

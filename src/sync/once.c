@@ -2,14 +2,14 @@
  *
  *     idle --call--> running --success--> done
  *       ^               |
- *       +---failure, cancelled, end of the task: the next who waits runs
+ *       +---failure, cancelled, end of the task: the next waiter runs
  *
  * Running is a guard of the task that runs, so that its end, by whatever way, lets the next one
  * try. A poll task runs until its initializer says something else than ASX_E_WOULD_BLOCK; between
  * its resumptions `inside` is false, which tells a repeated call from one out of the initializer.
  *
- *     done => nobody runs or waits
- *     a waiter exists => somebody runs
+ *     done => no task runs or waits
+ *     a waiter exists => a task runs
  */
 #include "sync/object.h"
 
@@ -19,7 +19,7 @@
 
 typedef struct asx__once {
     asx__sync sync;
-    asx__obligation *runner; /* NULL: nobody runs */
+    asx__obligation *runner; /* NULL: no task runs */
     bool inside;
     bool done;
 } asx__once;
@@ -58,7 +58,7 @@ static bool begin_turn(asx__once *once, asx__task *task, const char *site,
     return true;
 }
 
-/* Nobody runs any more: the first who waits does. */
+/* No task runs any more: the first waiter does. */
 static void pass_on(asx__once *once)
 {
     once->runner = NULL;

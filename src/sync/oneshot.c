@@ -1,4 +1,4 @@
-/* oneshot.c - one value, from whoever has the sender to whoever has the receiver.
+/* oneshot.c - one value, from the task that has the sender to the one that has the receiver.
  *
  *     each side is open until it is used up or dropped
  *     full            => the sender is done, the receiver is open
@@ -264,7 +264,7 @@ asx_status asx_oneshot_create(const asx_region *region, size_t element_size,
     asx__oneshot *o = (asx__oneshot *)(void *)s;
     asx__region *home = s->region;
     if (!prepare(home, element_size, &h, &value)) {
-        o->sync.finalized = true; /* nobody has seen it */
+        o->sync.finalized = true; /* no task has seen it */
         o->sync.generation = ASX__NO_GENERATION;
         asx__sync_retire(s);
         return asx__region_sticky(home, ASX_E_RESOURCE_EXHAUSTED);
@@ -459,7 +459,7 @@ asx_status asx_oneshot_receiver_drop(asx_oneshot_receiver *receiver)
         return st;
     journal(o, o->sync.rt->current, ASX_EVENT_ONESHOT_DROP, 1, o->full);
     o->receiver_done = true;
-    asx__sync_wake_all(&o->sync, ASX_E_STALE_HANDLE); /* who was receiving through it */
+    asx__sync_wake_all(&o->sync, ASX_E_STALE_HANDLE); /* the task that was receiving through it */
     discard(o);
     settle(o);
     return ASX_OK;

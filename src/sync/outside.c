@@ -1,7 +1,7 @@
-/* outside.c - channel calls of a running task that need nobody else, without the engine.
+/* outside.c - channel calls of a running task that need no other one, without the engine.
  *
  * In a shared runtime a task that reserves, sends or receives finds most of the time that there is
- * room, or a message, and nobody waits. Then all that changes is the channel, and a record that is
+ * room, or a message, and no task waits. Then all that changes is the channel, and a record that is
  * the task's own. Such a call is an outing (engine.h): under the worker's lease if it has one, else
  * under one of the channel's latches. Whatever needs more than that enters the engine as ever:
  * waiting, waking, a receiver that is gone, a second permit at a time, a task that was cancelled.
@@ -179,7 +179,7 @@ static NOINLINE asx_status commit(const asx_send_permit *permit, asx_runtime *rt
     asx__outing outing = asx__outing_begin(rt, NULL);
     if (ASX__UNLIKELY(outing.worker == NULL))
         return ASX__GO_IN;
-    /* Somebody else's permit, or one of many: the registry has to know. */
+    /* Another task's permit, or one of many: the registry has to know. */
     bool own = outing.leased ? o->index == ASX__OBLIGATION_OWN && o->owner == rt->current
                              : o == outing.worker->outside.permit;
     if (ASX__UNLIKELY(!own)) {

@@ -1,7 +1,7 @@
 /* outside.h - the steps of outside.c on a channel, the latch of whose side is held, inline.
  *
- * Each does all of it or, answering ASX__GO_IN, nothing. They may be called when nobody waits only:
- * then the invariants of sync.h hold after them as they did before.
+ * Each does all of it or, answering ASX__GO_IN, nothing. They may be called only when no task
+ * waits: then the invariants of sync.h hold after them as they did before.
  */
 #ifndef ASX_SYNC_OUTSIDE_H
 #define ASX_SYNC_OUTSIDE_H

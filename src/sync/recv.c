@@ -1,8 +1,8 @@
 /* recv.c - receiving: one task at a time, oldest message first.
  *
- * A parked receiver implies an empty queue: whoever sends hands the message to a fiber directly,
+ * A parked receiver implies an empty queue: the sender hands the message to a fiber directly,
  * and queues it and wakes a poll task, which then finds it. So a receive that finds a message need
- * not ask who else is receiving.
+ * not ask whether another task is receiving.
  */
 #include "sync/sync.h"
 

@@ -1,7 +1,7 @@
 /* rwlock.c - many readers or one writer.
  *
- * One queue for both, served from its front: a writer when nobody has the lock, a reader when
- * nobody writes. So a writer that waits keeps the readers behind it out, and writers cannot starve
+ * One queue for both, served from its front: a writer when no task has the lock, a reader when
+ * none writes. So a writer that waits keeps the readers behind it out, and writers cannot starve
  * readers either.
  *
  *     writing  => readers == 0
@@ -12,7 +12,7 @@
  * `writing` and `readers` count grants of poll tasks too. Only what writes can poison.
  *
  * Rejected: writers before all readers that wait (a stream of writers starves them, and the order
- * of arrival would no longer say who is next).
+ * of arrival would no longer say which task is next).
  */
 #include "sync/object.h"
 
@@ -235,7 +235,7 @@ static bool must_wait(const asx__rwlock *l, unsigned which)
 static asx_status lock(asx_runtime *rt, asx__task *task, asx__rwlock *l, unsigned which,
                        const char *site, asx_rwlock_guard *ret_guard)
 {
-    /* Explored: who would have to wait for itself does not wait for its turn either. */
+    /* Explored: a task that would wait for itself does not wait for its turn either. */
     bool held = ASX__UNLIKELY(rt->seam != NULL) && asx__guard_held_by(&l->sync, task);
     uint64_t found = asx__sync_turn(
         &l->sync, which == READ ? ASX__TURN_READ_LOCK : ASX__TURN_WRITE_LOCK, held);
@@ -303,7 +303,7 @@ asx_status asx_rwlock_recover_at(asx_cx *cx, const asx_rwlock *rwlock, asx_rwloc
 static asx_status try_lock(asx__task *task, asx__rwlock *l, unsigned which, const char *site,
                            asx_rwlock_guard *ret_guard)
 {
-    /* Explored: those who have requested the lock do not wait in it. */
+    /* Explored: tasks that have requested the lock do not wait in it. */
     bool refused = asx__sync_turn(&l->sync, which == READ ? ASX__TURN_TRY_READ_LOCK
                                                           : ASX__TURN_TRY_WRITE_LOCK, 0) !=
                    ASX__TURN_GOES;

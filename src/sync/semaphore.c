@@ -4,8 +4,8 @@
  *     a waiter exists => the first one wants more than is available
  *
  * A guard of kind semaphore-permit holds `detail` permits. What a fiber wants stands where it
- * waits, what a poll task wants in its extra part. The queue is served from its front only: who
- * wants many gets them as they come back, and is not starved by those who want few.
+ * waits, what a poll task wants in its extra part. The queue is served from its front only: a
+ * task that wants many gets them as they come back, and is not starved by those that want few.
  */
 #include "sync/object.h"
 

@@ -1,11 +1,11 @@
-/* send.c - reserve, permits, send, evict; and who gets capacity that becomes free.
+/* send.c - reserve, permits, send, evict; and which waiter gets capacity that becomes free.
  *
  * The public calls take the shortest way when nothing is special: an endpoint that lives, the
  * running task's own context, no cancel, capacity, messages of 8 bytes, no journal, no receiver
  * waiting. They have no frame; everything else is tail-called.
  *
- * A waiting sender is served by whoever frees capacity: a fiber gets its permit written, or its
- * message taken from where it waits; a poll task gets a grant. Serving cannot fail but for the
+ * A waiting sender is served by the task that frees capacity: a fiber gets its permit written, or
+ * its message taken from where it waits; a poll task gets a grant. Serving cannot fail but for the
  * memory of the permit: then that sender is told, and the next one is served.
  */
 #include "sync/sync.h"
@@ -71,7 +71,7 @@ static inline bool takes_directly(const asx__channel *ch, const asx__task *task)
     return task->w.waits == &ch->waits[ASX__CHANNEL_RECV] && (task->flags & ASX__T_POLL) == 0;
 }
 
-/* Sends 8 bytes for which a claim is taken to the receiver, which waits; nobody else does, and
+/* Sends 8 bytes for which a claim is taken to the receiver, which waits; no other task does, and
  * there is no journal. A fiber takes them directly, a poll task finds them in the queue. `shared`:
  * the runtime has several workers. False: neither, and nothing has changed. */
 static inline bool hand_over(asx__channel *ch, const void *message, bool shared)
@@ -139,7 +139,7 @@ static bool write_permit(asx__channel *ch, asx__task *task, asx_obligation_kind 
         o = asx__obligation_own(rt, task, ch);
     if (o == NULL) {
         asx__task *running = rt->current;
-        rt->current = task; /* the journal says who reserved */
+        rt->current = task; /* the journal names the task that reserved */
         o = asx__obligation_new(rt, task, asx__permit_object(ch), kind, site);
         rt->current = running;
         if (o == NULL)
@@ -152,7 +152,7 @@ static bool write_permit(asx__channel *ch, asx__task *task, asx_obligation_kind 
     return true;
 }
 
-/* There is capacity, and somebody waits for it. */
+/* There is capacity, and a task waits for it. */
 static void serve_waiter(asx__channel *ch)
 {
     asx__task *task = (asx__task *)(void *)ch->waiters.next;
@@ -568,7 +568,7 @@ static NOINLINE asx_status permit_to_parked(asx__channel *ch, asx__obligation *o
     return ASX_OK;
 }
 
-/* In the engine of a shared runtime: somebody else's record may be in use meanwhile. */
+/* In the engine of a shared runtime: another task's record may be in use meanwhile. */
 static asx_status permit_send_inside(const asx_send_permit *permit, const void *message)
 {
     asx__obligation *o = permit->record_;

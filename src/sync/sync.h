@@ -26,14 +26,14 @@
  *     room == capacity while the receiver is not dropped, else 0
  *     easy_room == room without journal and ceiling on obligations, else 0
  *
- * Because capacity that becomes free is handed at once to the first waiter, "others wait" implies
- * "full", and one comparison answers both. Whoever frees capacity, sends, or ends the last of the
+ * Because capacity that becomes free is handed at once to the first waiter, "senders wait" implies
+ * "full", and one comparison answers both. Code that frees capacity, sends, or ends the last of the
  * sending side calls asx__channel_settle(), which re-establishes the second and third line.
  *
  * The sending side is gone when no sender, no permit, no grant and no waiter is left: a receiver
- * that was told ASX_E_DISCONNECTED while somebody held a permit would miss that message. Messages
+ * that got ASX_E_DISCONNECTED while a task held a permit would miss that message. Messages
  * without ack do not count, because the receiver itself usually holds them. A fiber that waits
- * through a sender which somebody drops goes on waiting; a poll task is refused when it repeats
+ * through a sender which another one drops goes on waiting; a poll task is refused when it repeats
  * its call through it, and what it was granted passes on.
  *
  * Endpoints after the end. Generations come from one counter of the runtime. A sender's record
@@ -135,7 +135,7 @@ typedef struct asx__sender {
     asx_runtime *home;             /* I: set once, for all lives of the record */
 } asx__sender;
 
-/* What outings of senders write, what those of the receiver write, and what nobody writes lie in
+/* What outings of senders write, what those of the receiver write, and what no task writes lie in
  * cache lines of their own: see outside.c. */
 #define ASX__CHANNEL_GAP 56
 #define ASX__SHORT_MESSAGE 8 /* bytes */
@@ -169,7 +169,7 @@ typedef struct asx__channel {
         asx__atomic_u64 tail_shared; /* A: outings of the receiver look at it */
     };
     uint64_t head_seen;     /* outings of senders: head was this, and is no less */
-    uint64_t room;          /* capacity, or 0 when nobody will receive */
+    uint64_t room;          /* capacity, or 0 when the receiver is gone */
     uint64_t easy_room;     /* likewise, and 0 when making a permit takes the long way */
     uint8_t send_slow;
     char gap3[ASX__CHANNEL_GAP];
@@ -260,8 +260,8 @@ void asx__ack_discard(asx__channel *ch, asx__obligation *o);
 /* ... and the caller is inside already: it goes on through the gate, in any case. */
 #define ASX__GONE_IN ((asx_status)2)
 
-/* The calls of the same names, for a running task of a shared runtime that needs nobody else; else
- * one of the above. */
+/* The calls of the same names, for a running task of a shared runtime that needs no other task;
+ * else one of the above. */
 asx_status asx__outside_reserve(const asx_channel_sender *sender, const asx_cx *cx, bool may_wait,
                                 asx_send_permit *ret_permit);
 asx_status asx__outside_permit_send(const asx_send_permit *permit, const void *message);
@@ -413,7 +413,7 @@ static inline void asx__channel_seize(asx__channel *ch)
     }
 }
 
-/* ASX__THROUGH() to a channel, by who is inside already if `from` is ASX__GONE_IN. */
+/* ASX__THROUGH() to a channel, by a caller that is inside already if `from` is ASX__GONE_IN. */
 #define ASX__THROUGH_TO(from, channel_, rt_expr, call)                                             \
     do {                                                                                           \
         asx_runtime *inside_ = (rt_expr);                                                          \

@@ -1,7 +1,7 @@
-/* watch.c - the newest value, and who waits for another.
+/* watch.c - the newest value, and the tasks that wait for another.
  *
- * A fiber that waits gets value and version written by whoever sets them; a poll task is woken and
- * finds them. Nothing is granted, so nothing has to be passed on.
+ * A fiber that waits gets value and version written by the task that sets them; a poll task is
+ * woken and finds them. Nothing is granted, so nothing has to be passed on.
  */
 #include "sync/object.h"
 
