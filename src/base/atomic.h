@@ -13,7 +13,7 @@
  *
  * Futexes sleep on a 32-bit word of this process. Deadlines are nanoseconds of CLOCK_MONOTONIC.
  *
- * asx__lock is for short sections that never suspend a task: 0 free, 1 held, 2 held and somebody
+ * asx__lock is for short sections that never suspend a task: 0 free, 1 held, 2 held and a thread
  * may sleep. It spins a little first, as long as spinning has paid off lately. It is not fair, and
  * need not be: what has to be first come first served keeps its own queue under the lock.
  *
@@ -158,7 +158,7 @@ uint64_t asx__futex_clock_ns(void);
 
 /* ---- the names ------------------------------------------------------------------------------ */
 
-/* Before anybody else can see the object. */
+/* Before another thread can see the object. */
 #define asx__atomic_init(p, value) ASX__ATOMIC_INIT(p, value)
 
 #define asx__load_relaxed(p) ASX__ATOMIC_LOAD(p, memory_order_relaxed)
@@ -217,7 +217,7 @@ uint64_t asx__futex_clock_ns(void);
 #ifndef ASX__MODEL_LOCKS
 
 typedef struct asx__lock {
-    asx__atomic_u32 word;  /* 0 free, 1 held, 2 held and somebody may sleep */
+    asx__atomic_u32 word;  /* 0 free, 1 held, 2 held and a thread may sleep */
     asx__atomic_u32 spins; /* how long it took lately; a guess, races do not matter */
 } asx__lock;
 
@@ -255,8 +255,8 @@ static __attribute__((noinline, unused)) void asx__lock_take_slow(asx__lock *loc
     asx__store_relaxed(&lock->spins, guess - guess / 8 + (taken ? n / 8 : 0));
     if (taken)
         return;
-    /* Whoever sleeps has left a 2 behind. Taking the lock with a 2, although nobody else may sleep
-     * any more, costs one needless wake-up; a 1 would lose somebody's. */
+    /* A thread that sleeps has left a 2 behind. Taking the lock with a 2, although no other may
+     * sleep any more, costs one needless wake-up; a 1 would lose a sleeper's. */
     for (;;) {
         uint32_t old = asx__exchange_acquire(&lock->word, 2u);
         if (old == 0)
@@ -279,7 +279,7 @@ static inline void asx__lock_drop(asx__lock *lock)
         asx__futex_wake(&lock->word, 1);
 }
 
-/* For assertions: somebody holds it. */
+/* For assertions: it is held. */
 static inline bool asx__lock_is_held(const asx__lock *lock)
 {
     return asx__load_relaxed(&lock->word) != 0;

@@ -1,7 +1,7 @@
 /* bytes.h - bytes that grow, and numbers in them: traces, work that is given away, checkpoints.
  *
  * Numbers are little-endian. A writer that has no memory, or a reader that comes to an end, becomes
- * bad and stays so; whoever uses it looks once, at the end.
+ * bad and stays so; its user looks once, at the end.
  */
 #ifndef ASX_BASE_BYTES_H
 #define ASX_BASE_BYTES_H

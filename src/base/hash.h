@@ -1,7 +1,7 @@
 /* hash.h - the one deterministic hash of asx ("asx-mr64", multiply-rotate, 64 bits).
  *
- * It names runs, guards files against damage and mixes seeds. It is not a defence against someone
- * who looks for collisions.
+ * It names runs, guards files against damage and mixes seeds. It is not a defence against an
+ * attacker that looks for collisions.
  *
  * Input is a sequence of 64-bit words. With M1, M2 odd and all arithmetic modulo 2^64:
  *

@@ -74,7 +74,7 @@ _Noreturn void cli_fixture_fail(const char *file, int line, const char *format, 
     __attribute__((format(printf, 3, 4)));
 
 /* Finds loops of a C source that cannot be cancelled: in a function that takes an asx_cx pointer,
- * a loop in which that pointer is handed to nobody. Calls `found` for each; returns how many. */
+ * a loop in which that pointer is not handed on. Calls `found` for each; returns how many. */
 size_t cli_lint_text(const char *text, size_t len,
                      void (*found)(void *ctx, unsigned line, const char *function), void *ctx);
 

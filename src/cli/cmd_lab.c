@@ -81,7 +81,7 @@ static int run_lab_program(char *const *argv)
     char answer = 0;
     if (pipe(ends) != 0)
         return cli_error("%s: %s", argv[0], strerror(errno));
-    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK); /* whoever inherited the other end may live on */
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK); /* whatever inherited the other end may live on */
     (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     int code = run_program(argv, ends[1]);
     (void)close(ends[1]);
@@ -148,8 +148,8 @@ char *cli_pack_value(const char *text, const char *word)
     return NULL;
 }
 
-/* Stopped where it fails, with the commands that show tasks. Who is in a deadlock stands somewhere
- * else: everyone is shown. */
+/* Stopped where it fails, with the commands that show tasks. The tasks of a deadlock stand
+ * elsewhere: all are shown. */
 static int debug_pack(char *path, char *program, bool stuck)
 {
     char load[128];
@@ -160,7 +160,7 @@ static int debug_pack(char *path, char *program, bool stuck)
                      "-ex", "break asx_lab_failed_here", "-ex", "run", "-ex", where, "--args",
                      program, "--replay", path, "--same", NULL };
     if (!isatty(STDIN_FILENO))
-        argv[2] = "-batch"; /* nobody is there to debug: show where it fails, and go */
+        argv[2] = "-batch"; /* there is no terminal: show where it fails, and go */
     int code = run_program(argv, -1);
     if (script >= 0)
         (void)close(script);

@@ -139,7 +139,7 @@ static int check(const char *path)
         return CLI_USAGE;
     asx__oracles_init(&oracles);
     while ((st = asx_trace_reader_next(&reader, &event)) >= 0) {
-        if (event.kind < ASX_EVENT_CELL_ACCESS) /* who runs in vain may access cells */
+        if (event.kind < ASX_EVENT_CELL_ACCESS) /* a task that runs in vain may access cells */
             asx__oracles_hear(&oracles, &event);
         if (event.kind == ASX_EVENT_RUN_END)
             ended = (asx_status)(int64_t)event.a;

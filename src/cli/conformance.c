@@ -489,7 +489,7 @@ static bool list_ids(const settings *set, suite *s)
     return true;
 }
 
-/* A fixture for something that nobody asks for is an error of the suite. */
+/* A fixture for something that is not asked for is an error of the suite. */
 static void run_unlisted(const settings *set, const suite *s, tally *t)
 {
     for (size_t i = 0; i < s->count; i++) {

@@ -1,7 +1,7 @@
 /* lint.c - `asx lint`: loops of tasks that cannot be cancelled.
  *
  * A task is cancelled at its cancellation points, and every one of them takes the task's context.
- * So a loop in which the context is handed to nobody can run for ever after its task was
+ * So a loop in which the context is not handed on can run for ever after its task was
  * cancelled. This looks at text, not at meaning: for every function definition that has a
  * parameter `asx_cx *NAME`, every for, while and do loop in it must contain NAME as an argument.
  * Not flagged:

@@ -301,7 +301,7 @@ static asx_status do_waker(scn_machine *m, scn_frame *f, const scn_op *op)
     return ASX_OK;
 }
 
-/* Everybody else waits for something. */
+/* All other tasks wait for something. */
 static asx_status check_settled(scn_machine *m, const scn_frame *f, const scn_op *op)
 {
     asx_close_report report;

@@ -20,7 +20,7 @@
  * not: floating-point control (x87 control word, MXCSR, FPCR, fcsr), the signal mask, errno and
  * every other thread-local. A task that changes the rounding mode restores it before it waits.
  * Exceptions of C++ that are under way are kept by the scheduler: globals.c.
- * (The ucontext variant happens to keep some of these; nobody may count on it.)
+ * (The ucontext variant happens to keep some of these; do not count on it.)
  *
  * A pool is used by one thread at a time: no function here takes a lock. asx__stack_build is the
  * only one that may run while another thread uses the pool, asx__stack_pool_owns the only one that
@@ -115,7 +115,7 @@ enum asx__stack_guard {
 typedef struct asx__stack {
     _Alignas(16) struct asx__stack *next; /* free list */
     char *base;                           /* lowest usable address, right above the guard */
-    void *owner;                          /* for the scheduler: who runs here; NULL in a new one */
+    void *owner;                          /* for the scheduler: what runs here; NULL in a new one */
     size_t size;                          /* usable bytes: (char *)this - base */
     uint8_t guard;                        /* enum asx__stack_guard, never AUTO */
     uint8_t flags;                        /* ASX__STACK_* */
@@ -192,7 +192,7 @@ ASX__SEAM void asx__stack_pool_deinit(asx__stack_pool *pool);
 
 /* Walks the free list; for audits. */
 bool asx__stack_pool_is_valid(const asx__stack_pool *pool);
-/* Stacks that somebody has; walks the idle ones. */
+/* Stacks that are in use; walks the idle ones. */
 ASX__SEAM uint32_t asx__stack_pool_in_use(const asx__stack_pool *pool);
 
 ASX__SEAM asx__stack *asx__stack_acquire_slow(asx__stack_pool *pool);
@@ -224,7 +224,7 @@ static inline asx__stack *asx__stack_acquire(asx__stack_pool *pool)
 }
 
 /* May be called by the fiber that still runs on the stack, if it leaves with asx__fiber_jump_on
- * before anybody acquires. Also right for a stack whose fiber is suspended for ever. */
+ * before the first is acquired. Also right for a stack whose fiber is suspended for ever. */
 static inline void asx__stack_release(asx__stack_pool *pool, asx__stack *stack)
 {
 #if ASX__FIBER_ASAN || ASX__FIBER_TSAN
@@ -234,8 +234,8 @@ static inline void asx__stack_release(asx__stack_pool *pool, asx__stack *stack)
     pool->free = stack;
 }
 
-/* Stacks that are made ahead of use, a few at a time. Whoever does that need not have the pool to
- * itself while it waits for their memory, which is what takes long. */
+/* Stacks that are made ahead of use, a few at a time. The thread that does that need not have the
+ * pool to itself while it waits for their memory, which is what takes long. */
 typedef struct asx__stack_batch {
     char *slots;
     uint64_t guards; /* two bits for each of 32 slots; 0: it is not of the batch */
@@ -244,7 +244,7 @@ typedef struct asx__stack_batch {
 } asx__stack_batch;
 
 /* As many as an eighth of all there are, if they can be had without a system call. False: none.
- * Never where stacks are counted: who is entitled to the last one must get it. */
+ * Never where stacks are counted: the fiber that is entitled to the last one must get it. */
 bool asx__stack_reserve(asx__stack_pool *pool, asx__stack_batch *ret_batch);
 /* First touches of their memory. */
 void asx__stack_build(const asx__stack_pool *pool, asx__stack_batch *batch);

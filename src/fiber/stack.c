@@ -14,7 +14,7 @@
  * need. Cut and chill are trim in small pieces: the first takes all but the hottest off the free
  * list in one go, the second gives the memory of a few back.
  *
- * Fresh and cold ones may also be taken out in a batch (reserve), built while somebody else uses
+ * Fresh and cold ones may also be taken out in a batch (reserve), built while another thread uses
  * the pool, and put on the free list. A batch is 32 slots at most, two bits each like cold ones.
  *
  * Cold stacks have no page left that could hold a list link: two bits of each slot in the head of

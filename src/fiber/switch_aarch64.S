@@ -124,7 +124,7 @@ asx__fiber_jump:
         .size   asx__fiber_jump, . - asx__fiber_jump
 
 /* Where a new context begins: x0 = ret, x19 = arg, x20 = entry, x29 = 0, sp = stack top. It is
- * nobody's callee, so unwinders stop here. The nop belongs to this range because unwinders look
+ * not a callee, so unwinders stop here. The nop belongs to this range because unwinders look
  * before a return address, and .Lfirst is the return address of a context that has not run. */
         .type   fiber_start, %function
         .p2align 4

@@ -107,7 +107,7 @@ asx__fiber_jump:
         .size   asx__fiber_jump, . - asx__fiber_jump
 
 /* Where a new context begins: rax = ret, rbx = entry, r12 = arg, rbp = 0, rsp = stack top. It is
- * nobody's callee, so unwinders stop here. The nop belongs to this range because unwinders look
+ * not a callee, so unwinders stop here. The nop belongs to this range because unwinders look
  * one byte before a return address, and .Lfirst is the return address of a context that has
  * not run yet. */
         .type   fiber_start, @function

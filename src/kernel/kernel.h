@@ -211,7 +211,7 @@ asx_outcome_kind asx__task_outcome(asx_task_state at_return, asx_status returned
  *
  *                 .--commit--> Committed
  *   Reserved -----+--abort---> Aborted
- *                 `--leak----> Leaked     its region is finalizing, nobody will resolve it
+ *                 `--leak----> Leaked     its region is finalizing, it will not be resolved
  *
  *   Reserved   counted in its region; the only state that leads anywhere
  *   the others not counted; the effect happened, was undone, or was lost and recorded
@@ -290,7 +290,7 @@ asx__chain_size asx__cancel_chain_fit(const asx_cancel_reason *reason, uint32_t 
                                       size_t bytes_max);
 
 /* How many links the chain has in truth, those lost by an earlier cut included; at most
- * UINT16_MAX. 0 for NULL. This is truncated_depth for whoever cuts in front of `reason`. */
+ * UINT16_MAX. 0 for NULL. This is truncated_depth of a cut in front of `reason`. */
 uint16_t asx__cancel_chain_length(const asx_cancel_reason *reason);
 
 /* Makes `parent` the cause of `child`, or cuts. Sets cause, truncated and truncated_depth. If
@@ -357,12 +357,12 @@ asx__finish asx__finish_join(asx__finish a, asx__finish b);
 /* Either: the earlier one, the left one at a tie. */
 asx__finish asx__finish_race(asx__finish a, asx__finish b);
 
-/* Position of the winner among `count` racers; ASX_E_NOT_FOUND while nobody has finished. */
+/* Position of the winner among `count` racers; ASX_E_NOT_FOUND while none has finished. */
 ASX_MUST_USE asx_status asx__race_pick(const asx__finish *racers, size_t count,
                                        size_t *ret_winner);
 
 /* What a race must do next. It returns only when every loser has been drained; it asks once for
- * the losers to be cancelled, as soon as somebody has won and somebody still runs. */
+ * the losers to be cancelled, as soon as one has won and another still runs. */
 typedef enum asx__race_action {
     ASX__RACE_WAIT,
     ASX__RACE_CANCEL_LOSERS,

@@ -1,6 +1,6 @@
 /* listen.c - the signal that dumps, and that asks other threads where they are.
  *
- * One handler serves three: somebody who types the signal's key or sends it (the dump goes to the
+ * One handler serves three: a person that types the signal's key or sends it (the dump goes to the
  * descriptor given), the tool (to a file in memory that the process keeps open, under a name by
  * which `asx stacks` finds it), and a dump or watchdog on another thread that wants this thread's
  * registers. The last two come as queued signals with a value.
@@ -36,7 +36,7 @@ typedef struct asx__listener {
     uint64_t sequence;       /* of dumps into the file */
     struct sigaction before; /* under the process' lock */
     asx__atomic_u32 ask;     /* enum ask_state */
-    asx__atomic_u32 ask_tid; /* who is asked; written by the asker while HELD ... */
+    asx__atomic_u32 ask_tid; /* the thread that is asked; written by the asker while HELD ... */
     asx__regs ask_regs;      /* ... and this by the asked while TAKEN */
 } asx__listener;
 
@@ -61,7 +61,7 @@ static bool wait_for_answer(asx__listener *l)
     while ((state = asx__load_acquire(&l->ask)) != GIVEN) {
         if (asx__futex_wait(&l->ask, state, until))
             continue;
-        /* Too late. Whoever has begun to write frees it when he has done. */
+        /* Too late. The thread that has begun to write frees it when it has done. */
         uint32_t wanted = WANTED, taken = TAKEN;
         if (asx__cas_acq_rel(&l->ask, &wanted, FREE) ||
             asx__cas_acq_rel(&l->ask, &taken, LEFT))

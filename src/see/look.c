@@ -5,7 +5,7 @@
  * none.
  *
  * A descriptor that does not take anything at the moment is waited for, at most WAIT_MS in all: a
- * dump must not hang because nobody reads it.
+ * dump must not hang because it is not read.
  */
 #include "see/see.h"
 

@@ -9,7 +9,7 @@
  *   frame     one call in a chain: the address at which it goes on.
  *   listener  the handler of the dump signal, and what it needs when it is called.
  *
- * What is peeked at may be in the middle of a change, or belong to somebody else by now. So
+ * What is peeked at may be in the middle of a change, or belong to something else by now. So
  * nothing that was peeked is trusted: indices are bounded, chains have a length at which the walk
  * gives up, pointers are only ever peeked through, and what is said of a task is thrown away if
  * the task has run since. The unwind tables and symbol tables of modules do not change, and are
@@ -234,7 +234,7 @@ void asx__dump_task(asx__look *look, const asx__task *at);
 uint32_t asx__unwind_thread(asx__look *look, const asx__regs *regs, const asx__task *task);
 void asx__put_path(asx__look *look, const asx__region *at);
 /* Worker `index` of a runtime, or the thread that drives alone: what it runs now (NULL: nothing)
- * and who it is (0: it has no thread). False: there are not so many. */
+ * and which thread it is (0: it has none). False: there are not so many. */
 bool asx__peek_worker(asx__look *look, const asx_runtime *rt, uint32_t index,
                       const asx__task **ret_task, int32_t *ret_tid);
 

@@ -1,4 +1,4 @@
-/* watchdog.c - one thread that looks in while tasks run, and says who does not let go.
+/* watchdog.c - one thread that looks in while tasks run, and names tasks that keep their thread.
  *
  * Words
  *   sample    what a worker runs at one moment: the task, which turn that is, and how far it has
@@ -6,8 +6,8 @@
  *             nothing was dispatched: the task has not yielded.
  *   episode   as long as samples stay equal. It is told once.
  *
- * Sleeping. While somebody runs tasks the watchdog looks in four times per limit. When nobody does
- * it waits on a futex without a time-out; whoever begins to run tasks rings, if it is asleep:
+ * Sleeping. While a thread runs tasks the watchdog looks in four times per limit. When none does
+ * it waits on a futex without a time-out; a thread that begins to run tasks rings, if it is asleep:
  *     begins: busy + 1, then looks at `asleep`        watchdog: asleep = 1, then looks at `busy`
  * All four accesses are sequentially consistent, so one of the two sees the other. A runtime that
  * wakes up often rings at most once per look, since the watchdog then stays up until the next.

@@ -2,7 +2,7 @@
  *
  * Nodes live in segments of 64, 128, 256 ... that are never moved by growth, except that a last
  * segment cut short by a reservation is replaced by a whole one. So an index names a node for as
- * long as the node is used, and nobody may keep a pointer to one across a registration.
+ * long as the node is used, and no caller may keep a pointer to one across a registration.
  *
  * A node is in one of these places:
  *

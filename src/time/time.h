@@ -1,4 +1,4 @@
-/* time.h - clocks, and the inside of the timer wheel for those who embed one.
+/* time.h - clocks, and the inside of the timer wheel for modules that embed one.
  *
  * The runtime embeds `struct asx_timer_wheel` and gives it memory through `asx__timer_memory`;
  * nothing else is ever asked for memory. The fields are for wheel.c; others use the functions.
@@ -24,7 +24,7 @@
 /* ---------------------------------------------------------------- clocks ---- */
 
 /* Where a runtime reads "now"; may be called at any rate. It never goes back, but for a clock that
- * does not answer, which says 0: whoever reads it keeps the latest time that it has seen. */
+ * does not answer, which says 0: its reader keeps the latest time that it has seen. */
 typedef struct asx__clock {
     asx_time (*now)(void *ctx);
     void *ctx;
@@ -121,7 +121,7 @@ typedef struct asx__timer_heap {
 
 typedef struct asx__timer_chunk_block asx__timer_chunk_block;
 
-/* Who answers these calls instead of a wheel. */
+/* What answers these calls instead of a wheel. */
 typedef struct asx__timer_calls {
     /* An update if there is an old one. */
     asx_status (*arm)(void *ctx, const asx_timer_handle *old_handle, asx_time deadline,

@@ -193,7 +193,7 @@ static void place(asx_timer_wheel *wheel, uint32_t index, asx_time deadline)
     wheel->quiet_until = earlier(wheel->quiet_until, (stretch << (8 * level)) * ASX_MS);
 }
 
-/* A move that skipped all work brings the cursor along when somebody needs it. */
+/* A move that skipped all work brings the cursor along when a call needs it. */
 static inline void catch_up_quietly(asx_timer_wheel *wheel)
 {
     if (wheel->origin != wheel->now && wheel->now < wheel->quiet_until) {

@@ -372,7 +372,7 @@ static void touch_object(maker *m, touches *t, const asx_event *event, const eve
     }
     if (slots != 0)
         touch_part(t, s, event, drops ? SENDERS : HEAD);
-    if (slots == 0 || !drops || event->a == 0) /* nobody is left to send */
+    if (slots == 0 || !drops || event->a == 0) /* no sender is left */
         touch(t, s->object, event->object, true);
 }
 
@@ -460,7 +460,7 @@ static int compare(const void *x, const void *y)
     return strcmp(a->text, b->text);
 }
 
-/* Who is woken goes on after what its waker has done. */
+/* A task that is woken goes on after what its waker has done. */
 static void wake(maker *m, const asx_event *event)
 {
     const resource *waker = find(m, TASK, event->task);

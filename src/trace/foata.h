@@ -5,16 +5,16 @@
  *              channel its two ends, each of its slots, and whether it is open
  *   depend     two events that access a common resource, and one of them writes
  *   layer      an event is in layer 1 + the largest layer of the earlier events it depends on
- *   name       of an object: who created it, and as which of its kind. Serial numbers count
+ *   name       of an object: which task created it, and as which of its kind. Serial numbers count
  *              creations of all tasks, so they change with the schedule; names do not.
  *
- * A cell, and what else only a lab test accesses, is created by nobody: its name is an access, by
+ * A cell, and what else only a lab test accesses, is created by no task: its name is an access, by
  * the task that did it and as which of its own. An access of a cell writes it or reads it.
  *
  * Two traces have the same normal form iff they have the same events and order those that depend on
- * each other in the same way. Who was switched to when (task-run, task-park, task-wake, task-yield)
- * is the schedule, not what the program did, and is left out, as is the seed. But who is woken goes
- * on after what its waker has done.
+ * each other in the same way. Which task was switched to when (task-run, task-park, task-wake,
+ * task-yield) is the schedule, not what the program did, and is left out, as is the seed. But a
+ * task that is woken goes on after what its waker has done.
  *
  * An event writes the task that did it and the object it is about. Starting and ending a task reads
  * its region, so that tasks of one region commute. The k-th message of a channel of c slots writes

@@ -1,6 +1,6 @@
 /* format.c - events as text for people.
  *
- *     seq @time who  kind  object a b  on worker  <- cause
+ *     seq @time task kind  object a b  on worker  <- cause
  *
  * How object, a and b read is one row per kind in `layout`: a few words, then the number in a
  * style. Nothing here allocates or uses stdio: it may run on a small fiber stack.

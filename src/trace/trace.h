@@ -172,7 +172,7 @@ typedef struct asx__trace {
     bool on;
     bool refused; /* REFUSE met a full journal */
     bool wrapped; /* OVERWRITE went round: the oldest event is at `cursor` */
-    bool tells;   /* TELL, somebody listens, and the first event was told */
+    bool tells;   /* TELL, there is a listener, and the first event was told */
     asx__trace_overflow policy;
     uint32_t worker; /* whose events the next ones are */
     uint64_t next_seq;

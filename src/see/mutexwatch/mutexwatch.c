@@ -3,7 +3,7 @@
  * Loaded by LD_PRELOAD, or linked before the C library, it stands between the program and
  * pthread_mutex_lock() and its like. The runtime asks, whenever a task leaves its thread, what was
  * locked there since it asked last and is still held (asx_watchdog_options.mutexes): then the task
- * is suspended with the mutex, everybody else on the thread can deadlock on it, and on several
+ * is suspended with the mutex, every other task on the thread can deadlock on it, and on several
  * workers another thread will unlock it.
  *
  * Per thread; nothing is shared. What was locked before a task's turn is forgotten with it, so a
