@@ -74,7 +74,7 @@ foreach(source IN LISTS example_sources)
   # says itself how many it wants, or has a static block, would only be run again; hello and
   # pool have a counter without a guard, and poll tells how often it was resumed.
   file(STRINGS "${source}" own_way REGEX "\\.memory =|\\.workers =" LIMIT_COUNT 1)
-  if(own_way OR unit MATCHES "^(hello|poll|pool|echo|echo_poll)$" OR extension STREQUAL ".cpp" OR ASX_LTO OR ASX_TEST_LAUNCHER OR CMAKE_CROSSCOMPILING)
+  if(own_way OR unit MATCHES "^(hello|poll|pool)$" OR extension STREQUAL ".cpp" OR ASX_LTO OR ASX_TEST_LAUNCHER OR CMAKE_CROSSCOMPILING)
     continue()
   endif()
   add_executable(${name}-workers "${source}" "${PROJECT_SOURCE_DIR}/tests/harness/workers.c")

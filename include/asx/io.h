@@ -30,7 +30,7 @@
  *   ASX_E_RESET            the peer has reset the connection, or it was lost
  *   ASX_E_BROKEN           write: the other side reads no more
  *   ASX_E_NOT_SUPPORTED    the stream has no such direction; or in a runtime that has no I/O: the
- *                          laboratory, a virtual clock, a static memory block, several workers
+ *                          laboratory, a virtual clock, a static memory block
  *   ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM (asx_stream_info says which errno)
  *
  * ASX_IO=epoll or ASX_IO=uring in the environment says by what the system is asked; without it

@@ -26,8 +26,7 @@
 typedef struct epoll_state {
     int fd;
     int waker;                           /* eventfd */
-    bool waited;                         /* `ready` is what a wait has just brought */
-    int ready_len;
+    int ready_len;                       /* of what a wait has brought */
     struct epoll_event ready[READY_MOST];
 } epoll_state;
 
@@ -128,14 +127,14 @@ static void tell(asx__io *io, const struct epoll_event *event)
 static void reap(asx__io *io)
 {
     epoll_state *state = io->back_state;
-    if (io->open_files == 0)
-        return;
-    if (state->waited) {
-        state->waited = false;
+    if (io->reactor.waited) {
+        io->reactor.waited = false;
         for (int i = 0; i < state->ready_len; i++)
             tell(io, &state->ready[i]);
         return;
     }
+    if (io->reactor.out == 0)
+        return;
     struct epoll_event events[READY_MOST];
     io->asked++;
     int n = epoll_wait(state->fd, events, READY_MOST, 0);
@@ -175,7 +174,6 @@ static bool wait_outside(asx__io *io, uint64_t deadline_ns)
     if (n < 0 && errno == ENOSYS)
         n = epoll_wait(state->fd, state->ready, READY_MOST, milliseconds_until(deadline_ns));
     state->ready_len = n < 0 ? 0 : n;
-    state->waited = n > 0;
     bool late = n == 0;
     errno = saved;
     return !late;
@@ -204,7 +202,7 @@ static void forked(asx__io *io)
     epoll_state *state = io->back_state;
     (void)close(state->fd);
     (void)close(state->waker);
-    state->waited = false;
+    io->reactor.waited = false;
     if (open_descriptors(state) < 0)
         state->fd = state->waker = -1;
     for (uint32_t i = 0; i < io->files.carved; i++) {

@@ -36,7 +36,7 @@
  *
  * Invariants
  *   file->out = operations of the file that are OUT
- *   io->in_flight = sum of out; each counts once in rt->jobs_out
+ *   reactor.out = sum of out; each counts once in rt->jobs_out
  *   file->generation != 0  <=>  it is in the list of its house
  *   descriptor open  <=>  generation != 0 or closing
  *
@@ -174,7 +174,6 @@ typedef struct asx__io {
     asx__slab files, ops;
     uint64_t file_generation;
     uint32_t op_generation;
-    uint32_t in_flight;
     uint64_t open_files, closing_files;
     uint64_t waits, cancelled, undone, asked;
     int spare;                  /* a descriptor to give up when there is no other; -1: none */

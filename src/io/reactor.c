@@ -91,7 +91,7 @@ static void come_in(asx__io *io, asx__io_op *op)
             file->busy[d]--;
     }
     file->out--;
-    io->in_flight--;
+    io->reactor.out--;
     io->rt->jobs_out--;
 }
 
@@ -265,7 +265,7 @@ static asx_status send_out(asx__io *io, asx__io_op *op)
             file->busy[d]++;
     }
     file->out++;
-    io->in_flight++;
+    io->reactor.out++;
     io->rt->jobs_out++;
     io->waits++;
     asx_status st = io->back->submit(io, op);
@@ -459,7 +459,7 @@ static asx_status make(asx_runtime *rt)
     if (io == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     memset(io, 0, sizeof *io);
-    io->reactor = (asx__reactor){ &reactor_ops, rt };
+    io->reactor = (asx__reactor){ .ops = &reactor_ops, .rt = rt };
     io->rt = rt;
     io->back = &asx__epoll;
     asx__slab_init(&io->files, sizeof(asx__file), FILES_PER_CHUNK_LOG2);
@@ -478,8 +478,7 @@ static asx_status make(asx_runtime *rt)
 asx_status asx__io_of(asx_runtime *rt, asx__io **ret_io)
 {
     if (rt->reactor == NULL) {
-        if (rt->lab || rt->virtual_clock || rt->seam != NULL || rt->block != NULL ||
-            rt->gate != NULL)
+        if (rt->lab || rt->virtual_clock || rt->seam != NULL || rt->block != NULL)
             return ASX_E_NOT_SUPPORTED;
         asx_status st = make(rt);
         if (st < 0)
@@ -500,7 +499,7 @@ asx_status asx_runtime_io_stats(const asx_runtime *rt, asx_io_stats *ret_stats)
     const asx__io *io = io_of_reactor(rt->reactor);
     *ret_stats = (asx_io_stats){
         .back_end = io->back->name, .open = io->open_files, .closing = io->closing_files,
-        .in_flight = io->in_flight, .waits = io->waits, .cancelled = io->cancelled,
+        .in_flight = io->reactor.out, .waits = io->waits, .cancelled = io->cancelled,
         .undone = io->undone, .asked = io->asked,
     };
     return ASX_OK;

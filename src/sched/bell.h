@@ -27,11 +27,15 @@
  *     state = SLEEP  ->  rung != seen?      of these four two are before the other two, whichever
  *     rung++         ->  state == SLEEP?    way: one of the sides sees the other
  *
+ * A worker may wait in the reactor instead (POLL, sched/reactor.h): who rings ends that wait, which
+ * is not lost if it has not begun yet.
+ *
  *   where              order     partner              without it
  *   ring, rung         seq_cst   fall_asleep, sleep   state is read first: IDLE_SPIN, no wake-up
  *   rouse, state       seq_cst   fall_asleep          likewise
  *   fall_asleep, state seq_cst   rouse                the worker looks at the bell, which is as it
  *                                                     was; who rings sees IDLE_SPIN
+ *   go_away, both      seq_cst   ring, rouse          likewise, and nobody else looks at the bell
  *   all others         relaxed   -                    the engine orders them. The look at the bell
  *                                                     in fall_asleep only saves a system call: the
  *                                                     kernel looks again, behind a barrier of its
@@ -54,6 +58,7 @@
     X(ACTIVE, "active")       /* runs tasks, or looks for some */                                  \
     X(IDLE_SPIN, "searching") /* has nothing to do, and waits a moment before it sleeps */         \
     X(SLEEP, "asleep")                                                                             \
+    X(POLL, "polling")        /* asleep, in something else than its bell: in the reactor */        \
     X(DRAINING, "draining")   /* takes nothing more, and ends after its slice */
 enum asx__worker_state {
 #define X(name, text) ASX__WORKER_##name,
@@ -64,7 +69,7 @@ enum asx__worker_state {
 typedef struct asx__bell {
     asx__atomic_u32 rung;  /* A: how often; written with the engine held */
     asx__atomic_u32 state; /* A: enum asx__worker_state; written with the engine held, but for the
-                              worker's own way from IDLE_SPIN to SLEEP */
+                              worker's own way from IDLE_SPIN to SLEEP or POLL */
 } asx__bell;
 
 /* Looks at the bell between two at the clock; what comes after each; the clock. */
@@ -85,7 +90,7 @@ static inline bool asx__bell_is(const asx__bell *b, enum asx__worker_state state
     return asx__load_relaxed(&b->state) == (uint32_t)state;
 }
 
-/* Inside. Not for IDLE_SPIN and SLEEP. */
+/* Inside. Not for IDLE_SPIN, SLEEP and POLL. */
 static inline void asx__bell_set(asx__bell *b, enum asx__worker_state state)
 {
     asx__store_relaxed(&b->state, (uint32_t)state);
@@ -99,11 +104,14 @@ static inline void asx__bell_ring(asx__bell *b)
     asx__store_seq_cst(&b->rung, asx__load_relaxed(&b->rung) + 1); /* partner: fall_asleep */
 }
 
-/* Afterwards: wakes it, if it is not looking at its bell anyway. */
-static inline void asx__bell_rouse(asx__bell *b)
+/* Afterwards: wakes it, if it is not looking at its bell anyway. True: it waits elsewhere, and the
+ * caller has to end that wait. */
+static inline bool asx__bell_rouse(asx__bell *b)
 {
-    if (asx__load_seq_cst(&b->state) == (uint32_t)ASX__WORKER_SLEEP)
+    uint32_t state = asx__load_seq_cst(&b->state);
+    if (state == (uint32_t)ASX__WORKER_SLEEP)
         asx__futex_wake(&b->rung, 1);
+    return state == (uint32_t)ASX__WORKER_POLL;
 }
 
 /* ---- the worker ----------------------------------------------------------------------------- */
@@ -133,6 +141,14 @@ static inline bool asx__bell_fall_asleep(asx__bell *b, uint32_t seen)
 {
     asx__store_seq_cst(&b->state, (uint32_t)ASX__WORKER_SLEEP); /* partner: ring, rouse */
     return asx__load_relaxed(&b->rung) != seen;
+}
+
+/* Outside, by one that is about to wait elsewhere, searched or not. True: it has been rung
+ * meanwhile, and it does not. */
+static inline bool asx__bell_go_away(asx__bell *b, uint32_t seen)
+{
+    asx__store_seq_cst(&b->state, (uint32_t)ASX__WORKER_POLL); /* partner: ring, rouse */
+    return asx__load_seq_cst(&b->rung) != seen;
 }
 
 /* Outside. False: the deadline has passed. True says nothing: it has to look. */

@@ -119,7 +119,7 @@ bool asx__blocking_sleep(asx_runtime *rt, asx_time until)
         return asx__inbox_sleep(&rt->inbox, deadline);
     bool early = true;
     if (asx__inbox_go_away(&rt->inbox))
-        early = rt->reactor->ops->wait(rt->reactor, deadline);
+        early = rt->reactor->waited = rt->reactor->ops->wait(rt->reactor, deadline);
     asx__inbox_come_back(&rt->inbox);
     return early;
 }

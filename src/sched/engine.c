@@ -228,6 +228,7 @@ static inline bool may_wake(const asx_runtime *rt, const asx__engine *e)
     if (ASX__UNLIKELY(e->watch == NULL || e->sleepers == e->workers_here))
         return true;
     return !asx__list_empty(&rt->ready.queue[0]) || rt->timers.quiet_until != e->quiet_known ||
+           asx__workers_unpolled(rt) ||
            (!rt->hot && others_may_wait(rt)); /* while it holds, nothing else is queued */
 }
 
@@ -263,7 +264,7 @@ static void leave_slow(asx_runtime *rt)
     else
         asx__lease_drop(&e->lock, &worker->slot);
     if (wake != NULL)
-        asx__bell_rouse(&wake->bell);
+        asx__worker_rouse(rt, wake);
 }
 
 static __attribute__((noinline)) asx_status left_slow(asx_runtime *rt, asx_status st)

@@ -146,6 +146,8 @@ typedef struct asx__engine {
     uint32_t sleepers;         /* L */
     asx__worker *asleep;       /* L: the last to fall asleep first */
     asx__worker *watch;        /* L: the sleeper that wakes up by itself; NULL: none */
+    asx__worker *poller;       /* L: the sleeper that waits in the reactor; NULL: none */
+    uint64_t reaped_seen;      /* L: reactor->reaped at the watch's last look */
     asx_time watch_until;      /* L: when */
     asx_time quiet_known;      /* L: timers.quiet_until when it was last compared with that */
     bool polling;              /* L: it looks in every LOOK_NS */
@@ -308,6 +310,10 @@ bool asx__workers_stalled(asx_runtime *rt);
 /* Is anything runnable, for the worker that asks or for anybody? */
 bool asx__workers_have_backlog(const asx_runtime *rt);
 
+/* Operations are out, and nobody waits for their completion but by coming to the end of a turn. */
+bool asx__workers_unpolled(const asx_runtime *rt);
+/* Wakes one whose bell has been rung. */
+void asx__worker_rouse(asx_runtime *rt, asx__worker *worker);
 /* Wakes this one, if it sleeps. */
 void asx__worker_call(asx_runtime *rt, asx__worker *worker);
 

@@ -382,7 +382,7 @@ asx_status asx_runtime_pool_stats(const asx_runtime *rt, asx_pool_stats *ret_sta
         stats.workers_max = e->workers_cap;
         stats.active = in[ASX__WORKER_ACTIVE];
         stats.searching = in[ASX__WORKER_IDLE_SPIN];
-        stats.asleep = in[ASX__WORKER_SLEEP];
+        stats.asleep = in[ASX__WORKER_SLEEP] + in[ASX__WORKER_POLL];
         stats.draining = in[ASX__WORKER_DRAINING];
     }
     *ret_stats = stats;

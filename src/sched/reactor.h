@@ -34,6 +34,16 @@ typedef struct asx__reactor_ops {
 typedef struct asx__reactor {
     const asx__reactor_ops *ops; /* I */
     struct asx_runtime *rt;      /* I */
+    uint32_t out;                /* operations that have not ended */
+    uint64_t reaped;             /* times that somebody has reaped */
+    bool waited;                 /* who reaps next has come from wait, with what that brought */
 } asx__reactor;
+
+/* Inside. */
+static inline void asx__reactor_reap(asx__reactor *reactor)
+{
+    reactor->reaped++;
+    reactor->ops->reap(reactor);
+}
 
 #endif

@@ -804,7 +804,7 @@ static void begin_turn(asx_runtime *rt)
     if (ASX__UNLIKELY(!asx__inbox_is_empty(&rt->inbox)))
         asx__blocking_drain(rt);
     if (ASX__UNLIKELY(rt->reactor != NULL))
-        rt->reactor->ops->reap(rt->reactor);
+        asx__reactor_reap(rt->reactor);
     fire_timers(rt);
     if (ASX__UNLIKELY(rt->unarmed != NULL))
         asx__regions_look(rt);

@@ -33,6 +33,7 @@
 #include "sched/engine.h"
 #include "sched/hot.h"
 #include "sched/process.h"
+#include "sched/reactor.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -138,7 +139,8 @@ asx__worker *asx__workers_whom_to_wake(asx_runtime *rt)
     }
     if (e->polling || e->watch == NULL)
         return NULL;
-    if (!timer_before_watch(rt) && (all_asleep || !asx__workers_have_backlog(rt)))
+    if (!timer_before_watch(rt) && !asx__workers_unpolled(rt) &&
+        (all_asleep || !asx__workers_have_backlog(rt)))
         return NULL;
     e->polling = true;
     e->quiet_looks = 0;
@@ -147,20 +149,33 @@ asx__worker *asx__workers_whom_to_wake(asx_runtime *rt)
     return ring(e->watch);
 }
 
+void asx__worker_rouse(asx_runtime *rt, asx__worker *w)
+{
+    if (asx__bell_rouse(&w->bell))
+        rt->reactor->ops->wake(rt->reactor);
+}
+
+bool asx__workers_unpolled(const asx_runtime *rt)
+{
+    const asx__engine *e = rt->engine;
+    return rt->reactor != NULL && rt->reactor->out != 0 && e->poller == NULL &&
+           e->sleepers != e->workers_here; /* the last who lies down waits for them */
+}
+
 void asx__worker_call(asx_runtime *rt, asx__worker *w)
 {
     if (!w->asleep)
         return;
     forget_sleeper(rt->engine, w);
-    asx__bell_rouse(&ring(w)->bell);
+    asx__worker_rouse(rt, ring(w));
 }
 
-static void ring_all(asx__engine *e)
+static void ring_all(asx_runtime *rt, asx__engine *e)
 {
     while (e->asleep != NULL) {
         asx__worker *w = e->asleep;
         forget_sleeper(e, w);
-        asx__bell_rouse(&ring(w)->bell);
+        asx__worker_rouse(rt, ring(w));
     }
 }
 
@@ -205,7 +220,7 @@ static bool look(asx_runtime *rt)
     uint64_t between = grain(rt, &e->entries_seen, &e->looked_at);
     bool stays = somebody_stays(rt);
     if (!asx__workers_have_backlog(rt)) {
-        if (++e->quiet_looks >= QUIET_LOOKS)
+        if (++e->quiet_looks >= QUIET_LOOKS && !asx__workers_unpolled(rt))
             e->polling = false;
         return false;
     }
@@ -297,6 +312,28 @@ static uint64_t futex_deadline(const asx_runtime *rt, asx_time at)
     return asx__futex_clock_ns() + (at > rt->now ? at - rt->now : 0);
 }
 
+/* Is this sleeper the one to wait for completions? The last one awake is; and the watch, if nobody
+ * has come to the end of a turn since it looked in last. */
+static bool becomes_poller(asx_runtime *rt, asx__worker *w)
+{
+    asx__engine *e = rt->engine;
+    if (rt->reactor == NULL || e->poller != NULL)
+        return false;
+    bool reaped = rt->reactor->reaped != e->reaped_seen;
+    if (e->watch == w)
+        e->reaped_seen = rt->reactor->reaped;
+    if (e->sleepers != e->workers_here && (e->watch != w || !e->polling || reaped))
+        return false;
+    e->poller = w;
+    return true;
+}
+
+/* Waits in the reactor until the bell, the deadline or a completion. True: there may be one. */
+static bool poll(asx_runtime *rt, asx__worker *w, uint32_t seen, uint64_t deadline)
+{
+    return !asx__bell_go_away(&w->bell, seen) && rt->reactor->ops->wait(rt->reactor, deadline);
+}
+
 /* Sleeps until the bell or the deadline. A watch that would only look in does that from outside a
  * few times first: as long as others enter every moment there is hardly anything to be done. */
 static void doze(asx__engine *e, asx__worker *w, uint32_t seen, uint64_t deadline, bool looks_in)
@@ -337,22 +374,33 @@ static bool finds_something(asx_runtime *rt, uint64_t calls_before)
     return found;
 }
 
+/* Back inside: takes what has come. True: there is something to do. */
+static bool end_poll(asx_runtime *rt, bool waited)
+{
+    rt->engine->poller = NULL;
+    rt->reactor->waited = waited;
+    asx__reactor_reap(rt->reactor);
+    return asx__workers_have_backlog(rt);
+}
+
 /* Leaves, and comes back when something has happened. `searches`: it looks around before it sleeps.
  * True: it has found something. */
 static bool leave_for_sleep(asx_runtime *rt, asx__worker *w, asx_time at, bool looks_in,
                             bool searches)
 {
     asx__engine *e = rt->engine;
+    bool polls = becomes_poller(rt, w);
     uint64_t deadline = futex_deadline(rt, at), calls = asx__engine_calls(e);
     uint32_t seen = asx__bell_lie_down(&w->bell, searches);
     asx__engine_give_up(rt);
     asx__engine_leave(rt, false);
     bool rung = searches && search(w, seen, deadline);
     bool found = searches && !rung && finds_something(rt, calls);
-    if (!rung && !found)
+    bool waited = !rung && !found && polls && poll(rt, w, seen, deadline);
+    if (!rung && !found && !polls)
         doze(e, w, seen, deadline, looks_in);
     (void)asx__engine_enter(rt);
-    return found;
+    return polls ? end_poll(rt, waited) || found : found;
 }
 
 /* Sleeps until there is something for this worker to do, or its time has come. */
@@ -458,7 +506,7 @@ static asx_status work(asx_runtime *rt, asx__worker *w, asx_time until)
             asx__worker_call(rt, e->asleep); /* it has left something behind */
     } else {
         e->stop = true;
-        ring_all(e);
+        ring_all(rt, e);
     }
     asx__engine_give_up(rt);
     return st;

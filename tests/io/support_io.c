@@ -70,9 +70,9 @@ void io_fill(asx_cx *cx, const asx_stream *stream)
     }
 }
 
-uint64_t io_cpu_ms(void)
+uint64_t io_cpu_us(void)
 {
     struct timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
+    return (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000;
 }

@@ -23,7 +23,7 @@ void io_connected(asx_cx *cx, const asx_region *region, asx_stream *ret_client,
 /* Writes until nothing more fits, so that the next write waits. */
 void io_fill(asx_cx *cx, const asx_stream *stream);
 
-/* Milliseconds of processor time that this process has used. */
-uint64_t io_cpu_ms(void);
+/* Microseconds of processor time that this process has used. */
+uint64_t io_cpu_us(void);
 
 #endif

@@ -34,10 +34,13 @@ static bool searching;    /* they do so before they sleep ... */
 static bool looks_around; /* ... and enter after that, as they do when hardly anybody else does */
 static bool only_watch;   /* who rings leaves it asleep */
 static unsigned faults;
+static bool polling;      /* they wait in something else than their bell ... */
+static asx__atomic_u32 ended; /* ... which remembers that it is to end a wait */
 
 static void reset(void)
 {
     asx__lock_init(&engine);
+    asx__atomic_init(&ended, 0u);
     for (unsigned i = 0; i < WORKERS_MAX; i++) {
         asx__bell_init(&bells[i], ASX__WORKER_ACTIVE);
         model_write(&asleep[i], 0);
@@ -50,6 +53,21 @@ static void reset(void)
 static void enter(void)
 {
     asx__lock_take(&engine);
+}
+
+/* An eventfd, as it is seen from outside. */
+static void wait_elsewhere(void)
+{
+    while (asx__exchange_acquire(&ended, 0u) == 0)
+        (void)asx__futex_wait(&ended, 0u, ASX__FUTEX_FOREVER);
+}
+
+static void rouse(asx__bell *bell)
+{
+    if (!asx__bell_rouse(bell))
+        return;
+    asx__store_release(&ended, 1u);
+    asx__futex_wake(&ended, 1);
 }
 
 /* One who sleeps is got up, and has to be roused. A watch looks for itself whether it is needed. */
@@ -81,7 +99,7 @@ static void leave(void)
     asx__bell *bell = ask && all_asleep() && model_read(&waiting) != 0 ? call_one() : NULL;
     asx__lock_drop(&engine);
     if (bell != NULL)
-        asx__bell_rouse(bell);
+        rouse(bell);
 }
 
 /* ---- a worker ------------------------------------------------------------------------------- */
@@ -95,15 +113,18 @@ static bool leave_for_sleep(asx__bell *bell, bool searches, uint64_t deadline)
     leave();
     if (faults & SEEN_OUTSIDE)
         seen = asx__bell_lie_down(bell, searches);
-    bool rung = searches && (asx__bell_search(bell, seen, 0) || asx__bell_fall_asleep(bell, seen));
+    bool rung = searches && (asx__bell_search(bell, seen, 0) ||
+                             (!polling && asx__bell_fall_asleep(bell, seen)));
     bool found = false;
     if (searches && !rung && looks_around) {
         enter();
         found = model_read(&waiting) != 0;
         leave();
     }
-    if (!rung && !found)
+    if (!rung && !found && !polling)
         (void)asx__bell_sleep(bell, seen, deadline);
+    else if (!rung && !found && !asx__bell_go_away(bell, seen))
+        wait_elsewhere();
     enter();
     return found;
 }
@@ -135,7 +156,7 @@ static void take_one(void)
             continue;
         model_write(&asleep[i], 0);
         asx__bell_ring(&bells[i]);
-        asx__bell_rouse(&bells[i]);
+        rouse(&bells[i]);
     }
 }
 
@@ -176,7 +197,7 @@ static void put(void)
         bell = call_one();
     asx__lock_drop(&engine);
     if (bell != NULL)
-        asx__bell_rouse(bell);
+        rouse(bell);
 }
 
 static void put_both(void)
@@ -199,7 +220,7 @@ static void one(void)
 {
     workers = 1;
     searching = true;
-    looks_around = only_watch = false;
+    looks_around = only_watch = polling = false;
     deadlines = 0;
     reset();
 }
@@ -228,6 +249,18 @@ static void watch(void)
     only_watch = true;
 }
 
+static void one_away(void)
+{
+    one();
+    polling = true;
+}
+
+static void one_away_at_once(void)
+{
+    one_away();
+    searching = false;
+}
+
 static void two(void)
 {
     one();
@@ -243,6 +276,9 @@ PROGRAM(two_ringers, one, 3, worker, put, put, NULL, 3, 1);
 PROGRAM(one_that_may_be_late, one_late, 2, worker, put_both, NULL, NULL, MODEL_ALL, 1);
 PROGRAM(a_watch, watch, 2, worker, put_both, NULL, NULL, MODEL_ALL, 1);
 PROGRAM(a_watch_of_two_ringers, watch, 3, worker, put, put, NULL, 2, 1);
+PROGRAM(away, one_away, 2, worker, put_both, NULL, NULL, MODEL_ALL, 2);
+PROGRAM(away_at_once, one_away_at_once, 2, worker, put_both, NULL, NULL, MODEL_ALL, 2);
+PROGRAM(away_with_two_ringers, one_away, 3, worker, put, put, NULL, 3, 1);
 PROGRAM(two_workers, two, 3, worker, worker, put_both, NULL, 2, 1);
 PROGRAM(two_workers_two_ringers, two, 4, worker, worker, put, put, 2, 0);
 
@@ -256,6 +292,17 @@ ASX_TEST_TIMEOUT(no_ringing_is_lost, 120)
     model_holds(&two_workers_two_ringers);
 }
 
+ASX_TEST_TIMEOUT(who_waits_elsewhere_is_roused_there, 120)
+{
+    model_holds(&away);
+    model_holds(&away_at_once);
+    model_holds(&away_with_two_ringers);
+    model_visit(&away);
+    model_plant(MODEL_SKIP, "asx__bell_go_away", "store &b->state", 0);
+    model_breaks(&away, "waits elsewhere as one that searches");
+    model_heal();
+}
+
 ASX_TEST_TIMEOUT(being_late_and_being_rung_for_at_once_is_told_apart, 120)
 {
     model_holds(&one_that_may_be_late);
@@ -266,9 +313,10 @@ ASX_TEST_TIMEOUT(being_late_and_being_rung_for_at_once_is_told_apart, 120)
 ASX_TEST_TIMEOUT(every_order_is_needed, 120)
 {
     static const char *const spared[] = { NULL };
-    static const model_program *const programs[] = { &one_ringer, &two_ringers, NULL };
+    static const model_program *const programs[] = { &one_ringer, &two_ringers, &away, NULL };
     model_visit(&one_ringer);
     model_visit(&two_ringers);
+    model_visit(&away);
     model_weaken_all(programs, "sched/bell.h", spared);
 }
 

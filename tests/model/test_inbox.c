@@ -21,12 +21,15 @@ static asx__inbox inbox;
 static item items[ITEMS];
 static asx__atomic_u32 given; /* items that have a thread */
 static unsigned taken, last, deadlines;
+static bool away;             /* the loop waits elsewhere ... */
+static asx__atomic_u32 ended; /* ... which remembers that it is to end a wait */
 static bool rings_first; /* a fault in how it is used; those inside of it are planted */
 
 static void reset(void)
 {
     asx__inbox_init(&inbox);
     asx__atomic_init(&given, 0u);
+    asx__atomic_init(&ended, 0u);
     taken = last = 0;
     for (unsigned i = 0; i < ITEMS; i++) {
         items[i].number = i + 1;
@@ -34,15 +37,23 @@ static void reset(void)
     }
 }
 
+static void ring(void)
+{
+    if (!asx__inbox_ring(&inbox))
+        return;
+    asx__store_release(&ended, 1u);
+    asx__futex_wake(&ended, 1);
+}
+
 static void put(void)
 {
     item *it = &items[asx__fetch_add_relaxed(&given, 1u)];
     model_write(&it->result, 7);
     if (rings_first)
-        asx__inbox_ring(&inbox);
+        ring();
     (void)asx__inbox_put(&inbox, &it->in);
     if (!rings_first)
-        asx__inbox_ring(&inbox);
+        ring();
 }
 
 static void put_both(void)
@@ -71,7 +82,14 @@ static void loop(bool in_order)
         drain(in_order);
         if (taken == ITEMS)
             return;
-        (void)asx__inbox_sleep(&inbox, n < deadlines ? 1000 : ASX__FUTEX_FOREVER);
+        if (!away) {
+            (void)asx__inbox_sleep(&inbox, n < deadlines ? 1000 : ASX__FUTEX_FOREVER);
+            continue;
+        }
+        if (asx__inbox_go_away(&inbox))
+            while (asx__exchange_acquire(&ended, 0u) == 0)
+                (void)asx__futex_wait(&ended, 0u, ASX__FUTEX_FOREVER);
+        asx__inbox_come_back(&inbox);
     }
 }
 
@@ -114,6 +132,30 @@ ASX_TEST_TIMEOUT(a_loop_that_is_late_takes_all_the_same, 120)
     deadlines = 1;
     model_holds(&one_puts_two);
     model_holds(&two_put_one);
+}
+
+ASX_TEST_TIMEOUT(a_loop_that_waits_elsewhere_is_told_there, 120)
+{
+    away = true;
+    model_holds(&one_puts_two);
+    model_holds(&two_put_one);
+    model_visit(&one_puts_two);
+    model_plant(MODEL_PRETEND, "asx__inbox_go_away", "load &in->newest", 0);
+    model_breaks(&one_puts_two, "no second look after it has said that it is away");
+    model_heal();
+    model_plant(MODEL_SKIP, "asx__inbox_go_away", "store &in->bell", 0);
+    model_breaks(&one_puts_two, "away as one that is awake");
+    model_heal();
+}
+
+ASX_TEST_TIMEOUT(every_order_of_who_waits_elsewhere_is_needed, 120)
+{
+    static const char *const spared[] = { "asx__inbox_ring: exchange &in->bell acq_rel", NULL };
+    static const model_program *const programs[] = { &one_puts_two, &two_put_one, NULL };
+    away = true;
+    model_visit(&one_puts_two);
+    model_visit(&two_put_one);
+    model_weaken_all(programs, "sched/inbox.h", spared);
 }
 
 ASX_TEST_TIMEOUT(every_order_is_needed, 120)
