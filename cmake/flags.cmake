@@ -43,6 +43,22 @@ check_c_source_compiles("#include <valgrind/valgrind.h>
 #endif
 int main(void) { return 0; }" ASX_HAVE_VALGRIND_H)
 
+# A test program has to link with it, so that a cross build does not take that of this machine.
+set(ASX_HAVE_URING FALSE)
+if(ASX_URING)
+  set(CMAKE_REQUIRED_LIBRARIES uring)
+  check_c_source_compiles("#include <liburing.h>
+int main(void) { struct io_uring ring; return io_uring_submit_and_get_events(&ring); }"
+    ASX_LIBURING)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  set(ASX_HAVE_URING ${ASX_LIBURING})
+endif()
+# What users link statically besides, in asx.pc.
+set(ASX_PRIVATE_LIBS "-pthread")
+if(ASX_HAVE_URING)
+  string(APPEND ASX_PRIVATE_LIBS " -luring")
+endif()
+
 add_library(asx_internal INTERFACE)
 target_link_libraries(asx_internal INTERFACE asx_flags Threads::Threads)
 target_include_directories(asx_internal INTERFACE
@@ -51,4 +67,5 @@ target_compile_definitions(asx_internal INTERFACE
   _GNU_SOURCE
   ASX_ASSERT_LEVEL=${ASX_ASSERT_LEVEL}
   $<$<BOOL:${ASX_FIBER_UCONTEXT}>:ASX_FIBER_UCONTEXT=1> # C and assembly must agree
+  $<$<BOOL:${ASX_HAVE_URING}>:ASX_HAVE_URING=1>
   $<$<BOOL:${ASX_HAVE_VALGRIND_H}>:ASX_HAVE_VALGRIND=1>)

@@ -96,6 +96,23 @@ foreach(source IN LISTS test_sources)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900 COST ${cost})
 
+  # The same with io_uring, on one worker and on four, where it can be had.
+  if(module STREQUAL "io")
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "ASX_IO=epoll")
+    if(ASX_HAVE_URING AND NOT ASX_TEST_LAUNCHER AND NOT CMAKE_CROSSCOMPILING)
+      add_test(NAME ${name}-uring COMMAND ${name})
+      set_tests_properties(${name}-uring PROPERTIES LABELS "${labels}" TIMEOUT 900
+        ENVIRONMENT "ASX_IO=uring")
+      if(NOT "own-workers" IN_LIST labels AND NOT ASX_LTO)
+        set(labels_uring workers ${labels})
+        list(REMOVE_ITEM labels_uring io)
+        add_test(NAME ${name}-uring@4 COMMAND ${name})
+        set_tests_properties(${name}-uring@4 PROPERTIES LABELS "${labels_uring}" TIMEOUT 900
+          ENVIRONMENT "ASX_IO=uring;ASX_WORKERS=4")
+      endif()
+    endif()
+  endif()
+
   # The same on several workers: see tests/harness/workers.c. Not what says itself how many
   # (label `own-workers`).
   if(module MATCHES "^(api|flow|io|sched|sync)$" AND ASX_LIBRARY_EXISTS AND NOT ASX_LTO

@@ -33,8 +33,9 @@
  *                          laboratory, a virtual clock, a static memory block
  *   ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM (asx_stream_info says which errno)
  *
- * ASX_IO=epoll or ASX_IO=uring in the environment says by what the system is asked; without it
- * io_uring is used where the library was built with it and the system allows it.
+ * ASX_IO=epoll or ASX_IO=uring in the environment says by what the system is asked: then the first
+ * call of a runtime that cannot have it is ASX_E_NOT_SUPPORTED. Without it io_uring is used on one
+ * worker, where the library was built with it and the system allows it, and epoll elsewhere.
  */
 #ifndef ASX_IO_H
 #define ASX_IO_H

@@ -92,7 +92,8 @@ typedef struct asx__io_op {
     uint32_t index;        /* I */
     uint32_t generation;   /* of this use; in what a ring tells */
     uint8_t state;         /* enum asx__op_state */
-    bool told;             /* the back end knows that it is to end */
+    bool told;             /* the back end was asked to end it ... */
+    bool cancel_sent;      /* ... and a ring has been */
     bool parked;           /* its task waits for it */
     bool counted;          /* in file->busy */
     asx__waitable wait;
@@ -100,6 +101,7 @@ typedef struct asx__io_op {
     asx__task *task;       /* NULL: an orphan */
     asx__obligation *obligation;
     asx__request request;
+    struct msghdr message; /* of a ring */
     int64_t result;        /* DONE: as a system call in the kernel, -errno */
 } asx__io_op;
 
@@ -165,6 +167,9 @@ typedef struct asx__back_end {
 } asx__back_end;
 
 extern const asx__back_end asx__epoll;
+#ifdef ASX_HAVE_URING
+extern const asx__back_end asx__uring;
+#endif
 
 typedef struct asx__io {
     asx__reactor reactor;       /* first */
@@ -176,6 +181,7 @@ typedef struct asx__io {
     uint32_t op_generation;
     uint64_t open_files, closing_files;
     uint64_t waits, cancelled, undone, asked;
+    bool crowded;               /* many completions came at once */
     int spare;                  /* a descriptor to give up when there is no other; -1: none */
 } asx__io;
 
@@ -231,6 +237,12 @@ void asx__files_discard(asx__io *io);
 /* Two streams of two new descriptors, which are as `like` says; both or none. */
 asx_status asx__stream_two(asx_runtime *rt, asx__region *region, const int *fds,
                            const asx__file *like, asx_stream *ret_one, asx_stream *ret_other);
+
+/* Whether sockets of this runtime are made with O_NONBLOCK: a ring does not wait for those. */
+static inline bool asx__io_nonblocking(const asx__io *io)
+{
+    return !io->back->completes;
+}
 
 static inline uint64_t asx__file_generation(const asx__file *file)
 {

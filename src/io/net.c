@@ -210,7 +210,8 @@ static asx_status make_stream(asx__io *io, asx__region *home, int fd, bool delay
         return st;
     if (!delay)
         (void)set(fd, IPPROTO_TCP, TCP_NODELAY, 1); /* a Unix socket says no, which is as well */
-    file->is_socket = file->nonblocking = true;
+    file->is_socket = true;
+    file->nonblocking = asx__io_nonblocking(io);
     *ret_stream = (asx_stream){ file, asx__file_generation(file) };
     return ASX_OK;
 }
@@ -292,6 +293,13 @@ static int begin(int fd, const struct sockaddr_storage *name, socklen_t size,
     return errno == EINTR ? EINPROGRESS : errno; /* it goes on all the same */
 }
 
+/* It was made without waiting; from now on it is as the back end wants it. */
+static void connected(asx__file *file)
+{
+    file->connecting = false;
+    file->nonblocking = asx__io_nonblocking(file->io) || fcntl(file->fd, F_SETFL, 0) < 0;
+}
+
 /* The connection is being made: waits for how that ends. A stream that is not made is closed. */
 static asx_status finish(asx_runtime *rt, asx__task *task, asx_stream *stream)
 {
@@ -305,7 +313,7 @@ static asx_status finish(asx_runtime *rt, asx__task *task, asx_stream *stream)
         st = connect_status((int)-result);
     if (asx__file_generation(file) == stream->generation_) {
         if (st == ASX_OK)
-            file->connecting = false;
+            connected(file);
         else
             asx__file_close(file->io, file);
     }
@@ -337,10 +345,14 @@ static asx_status connect_to(asx_runtime *rt, asx__task *task, asx__region *home
         return connect_status(error);
     }
     st = make_stream(io, home, fd, options->delay, options->name, ret_stream);
-    if (st < 0 || error == 0)
+    if (st < 0)
         return st;
-    ((asx__file *)ret_stream->file_)->connecting = true;
-    return finish(rt, task, ret_stream);
+    asx__file *file = ret_stream->file_;
+    file->connecting = file->nonblocking = true;
+    if (error != 0)
+        return finish(rt, task, ret_stream);
+    connected(file);
+    return ASX_OK;
 }
 
 asx_status asx_connect(asx_cx *cx, const asx_region *region, const asx_address *address,
@@ -382,9 +394,16 @@ asx_status asx_stream_pair(asx_cx *cx, const asx_region *region, asx_stream *ret
     asx_status st = enter(cx, region, &task, &rt, &home);
     if (st < 0)
         return st;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+    asx__io *io;
+    st = asx__io_of(rt, &io);
+    if (st < 0)
+        return st;
+    bool nonblocking = asx__io_nonblocking(io);
+    int type = SOCK_STREAM | SOCK_CLOEXEC | (nonblocking ? SOCK_NONBLOCK : 0);
+    if (socketpair(AF_UNIX, type, 0, fds) < 0)
         return asx__io_status(errno);
-    asx__file like = { .is_socket = true, .nonblocking = true, .inward = true, .outward = true };
+    asx__file like = { .is_socket = true, .nonblocking = nonblocking, .inward = true,
+                       .outward = true };
     asx__file both[2] = { like, like };
     return asx__stream_two(rt, home, fds, both, ret_one, ret_other);
 }

@@ -28,8 +28,8 @@ static asx_status enter(const asx_cx *cx, const asx_stream *stream, uint32_t cap
 static asx_status count(asx__file *file, uint64_t generation, enum asx__direction d,
                         int64_t result)
 {
-    if (asx__file_generation(file) != generation) /* and is somebody else's by now */
-        return result < 0 ? ASX_E_CLOSED : ASX_OK;
+    if (asx__file_generation(file) != generation) /* the end may be that of our own close */
+        return result <= 0 ? ASX_E_CLOSED : ASX_OK;
     if (result < 0) {
         file->error = (int)-result;
         return asx__io_status((int)-result);

@@ -95,11 +95,11 @@ static int64_t write_some(const asx__file *file, struct iovec *parts, unsigned c
 
 static int64_t accept_one(const asx__file *file)
 {
-    int fd;
+    int fd, flags = SOCK_CLOEXEC | (asx__io_nonblocking(file->io) ? SOCK_NONBLOCK : 0);
     if (!file->nonblocking && look(file->fd, POLLIN) == 0)
         return -EAGAIN;
     do /* a connection that was reset while it waited is none */
-        fd = accept4(file->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        fd = accept4(file->fd, NULL, NULL, flags);
     while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
     return answer(fd);
 }

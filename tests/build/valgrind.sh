@@ -41,7 +41,8 @@ int main(int argc, char **argv)
     return argc == 2 ? asx_main(app, argv[1]) : 2;
 }
 END
-"$cc" -std=c11 -g -O0 -I"$tree/include" "$work/task.c" "$build/libasx.a" -o "$work/task" -lpthread
+"$cc" -std=c11 -g -O0 -I"$tree/include" "$work/task.c" "$build/libasx.a" -o "$work/task" \
+    $(sed -n 's/^Libs.private: //p' "$build/cmake/asx.pc")
 
 failures=0
 # expect FAULT CODE TEXT

@@ -144,7 +144,7 @@ text_of() {
     size "$1" | awk 'NR == 2 { print $1 }'
 }
 "$cc" -shared -o together.so -Wl,--whole-archive "$lib/libasx.a" "$lib/libasx-lab.a" \
-    -Wl,--no-whole-archive -lpthread
+    -Wl,--no-whole-archive $(pkg-config --static --libs-only-l asx | sed 's/-lasx//') -lpthread
 asx=$(text_of "$lib/libasx.so") lab=$(text_of "$lib/libasx-lab.so") together=$(text_of together.so)
 [ $((asx + lab / 2)) -lt "$together" ] || {
     echo "libasx.so is no smaller without the laboratory: $asx bytes of text, together $together"
