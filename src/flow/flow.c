@@ -31,7 +31,7 @@ asx_status asx__flow_enter(asx_cx *cx, uint32_t caps, const asx_branch *branches
     if (rt->in_cleanup)
         return ASX_E_WRONG_CONTEXT;
     *ret_task = task;
-    asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
+    (void)asx__announce(rt, task, ASX__OP_CHECKPOINT, 0);
     return asx__tell_if_needed(rt, task);
 }
 
@@ -49,7 +49,7 @@ asx_status asx__flow_tell_too(asx_cx *cx, asx_status st)
     if (st != ASX_E_CANCELLED)
         return st;
     ASX__GATE_CX(cx, asx__flow_tell_too(&in, st));
-    asx__turn(cx->rt_, cx->task_, ASX__TURN_IS_CANCELLED, 0, 0);
+    (void)asx__announce(cx->rt_, cx->task_, ASX__OP_IS_CANCELLED, 0);
     return asx__flow_tell(cx, st);
 }
 

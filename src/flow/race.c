@@ -18,19 +18,19 @@
  */
 #include "flow/flow.h"
 
-typedef struct watcher watcher;
+typedef struct race_watcher race_watcher;
 
 typedef struct race {
     asx__waitable wait;
     asx__task *racer; /* parked in `wait`; else NULL */
     asx__finish *finishes;
-    watcher *watchers;
+    race_watcher *watchers;
     size_t count;
     size_t finished;
     bool some_run; /* when the winner was picked */
 } race;
 
-struct watcher {
+struct race_watcher {
     race *race;
     asx_task branch;
     asx_join_result result;
@@ -48,7 +48,7 @@ static void race_unpublish(asx_runtime *rt, asx__task *task, void *waitable, boo
 static const asx__waitable_ops race_ops = { ASX__WAIT_RACE, NULL, race_unpublish };
 
 /* A branch has ended: the racer is told, if it waits. */
-static asx_status note_finish(asx_cx *cx, const watcher *w)
+static asx_status note_finish(asx_cx *cx, const race_watcher *w)
 {
     ASX__GATE_CX(cx, note_finish(&in, w));
     race *r = w->race;
@@ -66,7 +66,7 @@ static asx_status note_finish(asx_cx *cx, const watcher *w)
 
 static asx_poll watch(asx_cx *cx, void *state)
 {
-    watcher *w = state;
+    race_watcher *w = state;
     asx_join_result result;
     if (!w->masked) { /* a cancel of the race ends the branches, and that must be seen */
         (void)asx_mask_begin(cx, 0); /* fails only in a race that was not set up */
@@ -98,8 +98,8 @@ static asx_status start_race(race *r, const asx_region *outer, const asx_region 
         return st;
     r->watchers = memory;
     for (size_t i = 0; i < r->count && st == ASX_OK; i++) {
-        watcher *w = &r->watchers[i];
-        *w = (watcher){ .race = r };
+        race_watcher *w = &r->watchers[i];
+        *w = (race_watcher){ .race = r };
         r->finishes[i] = never;
         st = asx__flow_spawn(inner, &branches[i], options, &w->branch);
         if (st == ASX_OK)
@@ -114,7 +114,7 @@ static asx_status await_first(asx_cx *cx, race *r, const asx_region *branches, s
     ASX__GATE_CX(cx, await_first(&in, r, branches, ret_winner));
     asx_runtime *rt = cx->rt_;
     asx__task *task = cx->task_;
-    asx__turn(rt, task, ASX__TURN_FIRST_OF, asx__serial(branches->id.generation), 0);
+    (void)asx__announce(rt, task, ASX__OP_FIRST_OF, asx__serial(branches->id.generation));
     while (asx__race_next(r->count, r->finished, false) == ASX__RACE_WAIT) {
         asx_status st = asx__checkpoint(rt, task);
         if (st < 0)

@@ -446,11 +446,11 @@ asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg)
         return ASX_E_INVALID_ARGUMENT;
     if (has_no_threads(rt) || (task->flags & (ASX__T_POLL | ASX__T_EXPLORED)))
         return ASX_E_NOT_SUPPORTED;
-    asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
+    (void)asx__announce(rt, task, ASX__OP_CHECKPOINT, 0);
     st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
-    if (asx__fails(rt, ASX__TURN_NO_THREAD))
+    if (asx__fails(rt, ASX__FAULT_NO_THREAD))
         return ASX_E_SYSTEM;
     if (rt->virtual_clock)
         return fn(arg);
@@ -482,7 +482,7 @@ static asx_poll job_begin(asx_cx *cx, job *work)
 {
     asx_runtime *rt = cx->rt_;
     asx_status st = asx_checkpoint(cx);
-    if (st == ASX_OK && asx__fails(rt, ASX__TURN_NO_THREAD))
+    if (st == ASX_OK && asx__fails(rt, ASX__FAULT_NO_THREAD))
         st = ASX_E_SYSTEM;
     if (st < 0)
         return job_over(cx, st);

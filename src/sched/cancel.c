@@ -379,7 +379,7 @@ asx_status asx_checkpoint(asx_cx *cx)
         ASX__GATE_CX(cx, asx_checkpoint(&in));
         return st;
     }
-    asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
+    (void)asx__announce(rt, task, ASX__OP_CHECKPOINT, 0);
     return asx__tell_if_needed(rt, task);
 }
 
@@ -388,7 +388,7 @@ bool asx_is_cancelled(const asx_cx *cx)
     if (cx == NULL || cx->task_ == NULL)
         return false;
     ASX__GATE_CX_AS(bool, cx, asx_is_cancelled(&in));
-    asx__turn(cx->rt_, cx->task_, ASX__TURN_IS_CANCELLED, 0, 0);
+    (void)asx__announce(cx->rt_, cx->task_, ASX__OP_IS_CANCELLED, 0);
     return (cx->task_->flags & ASX__T_CANCEL) != 0;
 }
 
@@ -403,7 +403,7 @@ asx_status asx_cx_cancel_reason(const asx_cx *cx, const asx_cancel_reason **ret_
     }
     if (ret_reason == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    asx__turn(rt, task, ASX__TURN_IS_CANCELLED, 0, 0);
+    (void)asx__announce(rt, task, ASX__OP_IS_CANCELLED, 0);
     if (task->reason == NULL)
         return ASX_E_NOT_FOUND;
     *ret_reason = task->reason;
@@ -777,7 +777,7 @@ asx_status asx_consume_cost(asx_cx *cx, uint64_t cost)
     if ((task->flags & ASX__T_METERED) == 0)
         return ASX_OK;
     if (ASX__UNLIKELY(rt->seam != NULL) && cost > task->extra->budget.cost_quota)
-        asx__turn(rt, task, ASX__TURN_CANCEL_TASK, asx__serial(task->generation), 0);
+        (void)asx__announce(rt, task, ASX__OP_CANCEL_TASK, asx__serial(task->generation));
     st = asx_budget_consume_cost(&task->extra->budget, cost);
     if (st == ASX_E_BUDGET_EXHAUSTED && !(task->flags & ASX__T_CANCEL))
         asx__budget_exhaust(rt, task, ASX_CANCEL_COST_BUDGET);

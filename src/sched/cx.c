@@ -190,7 +190,7 @@ asx_status asx_sleep_until(asx_cx *cx, asx_time until)
         (void)asx__tell_if_needed(rt, task); /* requests the cancellation that goes with it */
         return ASX_E_BUDGET_EXHAUSTED;
     }
-    asx__turn(rt, task, ASX__TURN_SLEEP, 0, until);
+    (void)asx__announce(rt, task, ASX__OP_SLEEP, 0, .sleep.until = until);
     st = asx__checkpoint(rt, task);
     if (st < 0 || rt->seam != NULL)
         return st;
@@ -239,7 +239,7 @@ static void wake_cell(struct asx__waker_cell *cell)
 static void wake_external(void *arg)
 {
     struct asx__waker_cell *cell = arg;
-    asx__turn(cell->rt, cell->rt->current, ASX__TURN_WAKE, cell->serial, 0); /* ended or not */
+    (void)asx__announce(cell->rt, cell->rt->current, ASX__OP_WAKE, cell->serial); /* ended or not */
     if (ASX__UNLIKELY(cell->rt->found != NULL) && cell->task != NULL)
         cell->rt->found(cell->rt, 0, cell->serial);
     if (cell->rt->gate == NULL) {
@@ -305,7 +305,7 @@ asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker)
 static asx_status wait_external(asx_runtime *rt, asx__task *task)
 {
     if (task->extra != NULL && task->extra->waker != NULL)
-        asx__turn(rt, task, ASX__TURN_WAIT_EXTERNAL, 0, 0);
+        (void)asx__announce(rt, task, ASX__OP_WAIT_EXTERNAL, 0);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
@@ -325,9 +325,8 @@ static asx_status wait_external(asx_runtime *rt, asx__task *task)
 
 bool asx__wait_woken(asx_runtime *rt, asx__task *task, bool told)
 {
-    uint64_t found = asx__turn_on(rt, task,
-                                  told ? ASX__TURN_WAIT_WOKEN : ASX__TURN_WAIT_EXTERNAL, 0, 0, 0);
-    if (found == ASX__TURN_IS_CANCELLED_NOW)
+    uint64_t found = asx__announce(rt, task, told ? ASX__OP_WAIT_WOKEN : ASX__OP_WAIT_EXTERNAL, 0);
+    if (found == ASX__IS_CANCELLED)
         return false;
     task->flags &= ~(uint32_t)ASX__T_EXTERNAL;
     if (rt->found != NULL)

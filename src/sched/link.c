@@ -48,21 +48,22 @@ static asx_status link_late(asx_runtime *rt, const asx_task *a, const asx_task *
 asx_status asx_task_link(const asx_task *a, const asx_task *b)
 {
     asx__task *ta, *tb;
-    uint64_t failed = ASX__TURN_GOES;
+    uint64_t failed = ASX__GOES;
     if (asx__task_is_shared(a) && asx__task_is_shared(b))
         return link_shared(a, b);
     asx_runtime *explored = explored_of(a);
     /* In another order it might not be too late: it is a turn either way. */
     if (ASX__UNLIKELY(explored != NULL) && explored == explored_of(b) &&
         a->id.generation != b->id.generation)
-        failed = asx__turn_on(explored, explored->current, ASX__TURN_LINK,
-                              asx__serial(a->id.generation), asx__serial(b->id.generation), 0);
+        failed = asx__announce(explored, explored->current, ASX__OP_LINK,
+                               asx__serial(a->id.generation),
+                               .link.other = asx__serial(b->id.generation));
     asx_status st = asx__task_resolve(a, &ta);
     if (st == ASX_OK)
         st = asx__task_resolve(b, &tb);
     if (ASX__UNLIKELY(st < 0))
         return explored != NULL && explored == explored_of(b)
-                   ? link_late(explored, a, b, failed != ASX__TURN_GOES)
+                   ? link_late(explored, a, b, failed != ASX__GOES)
                    : st;
     if (ta == tb || ta->region->rt != tb->region->rt)
         return ASX_E_INVALID_ARGUMENT;

@@ -50,7 +50,7 @@ static void journal_depth(asx_runtime *rt, const asx__task *task)
 
 /* Explored: whether a cancel reaches what the task has opened under a mask depends on whether it
  * comes before the last one ends, or before the next one begins. */
-static void shield_in_turn(asx_runtime *rt, asx__task *task, bool ends)
+static void shield_explored(asx_runtime *rt, asx__task *task, bool ends)
 {
     if (ASX__LIKELY(rt->seam == NULL) || task->mask_depth != ends || task->extra == NULL)
         return;
@@ -58,7 +58,7 @@ static void shield_in_turn(asx_runtime *rt, asx__task *task, bool ends)
     while (scope != NULL && !(scope->shielded && scope->state != ASX_REGION_CLOSED))
         scope = scope->owner_next;
     if (scope != NULL)
-        asx__turn(rt, task, ASX__TURN_SHIELD, 0, ends);
+        (void)asx__announce(rt, task, ASX__OP_SHIELD, 0, .shield.ends = ends);
 }
 
 asx_status asx_mask_begin(asx_cx *cx, uint32_t max_polls)
@@ -75,7 +75,7 @@ asx_status asx_mask_begin(asx_cx *cx, uint32_t max_polls)
     asx__extra *extra = asx__task_extra(rt, task);
     if (extra == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
-    shield_in_turn(rt, task, false);
+    shield_explored(rt, task, false);
     extra->mask_polls[task->mask_depth++] = max_polls == SPENT ? 0 : max_polls;
     journal_depth(rt, task);
     return ASX_OK;
@@ -85,7 +85,7 @@ asx_status asx_mask_begin(asx_cx *cx, uint32_t max_polls)
 static void end_level(asx_runtime *rt, asx__task *task)
 {
     ASX__ASSERT(task->mask_depth > 0 && task->mask_depth <= ASX_MASK_DEPTH_MAX);
-    shield_in_turn(rt, task, true);
+    shield_explored(rt, task, true);
     task->extra->mask_polls[--task->mask_depth] = 0;
     journal_depth(rt, task);
     asx__scopes_catch_up(rt, task);

@@ -22,7 +22,7 @@
 #include "sched/obligation.h"
 
 #include "sched/engine.h"
-#include "sched/region_turn.h"
+#include "sched/region_seam.h"
 
 #include <string.h>
 
@@ -271,7 +271,7 @@ asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_ki
     if (ret_obligation == NULL ||
         (kind != ASX_OBLIGATION_KIND_PLAIN && kind != ASX_OBLIGATION_KIND_LEASE))
         return ASX_E_INVALID_ARGUMENT;
-    asx__reserve_in_turn(region);
+    asx__reserve_explored(region);
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0) {
         ASX__GATE_REGION(region, asx_obligation_reserve_at(&in, kind, ret_obligation, site));
@@ -290,8 +290,8 @@ asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_ki
         return ASX_E_RESOURCE_EXHAUSTED;
     fill(rt, o, r, r, kind, site, &r->obligations);
     r->live_obligations++;
-    (void)asx__turn_on(rt, rt->current, ASX__TURN_MADE, asx__obligation_id(o),
-                       asx__serial(r->generation), ASX_EVENT_OBLIGATION_RESERVE);
+    asx__creates(rt, .event = ASX_EVENT_OBLIGATION_RESERVE, .generation = asx__obligation_id(o),
+                 .region = asx__serial(r->generation));
     ret_obligation->rt_ = asx__handle_runtime(rt);
     ret_obligation->id = asx_handle_make(ASX_TAG_OBLIGATION, ASX_STATE_MASK_ALL, o->index,
                                          ((uint64_t)rt->number << 48) | asx__obligation_id(o));
@@ -329,20 +329,20 @@ static asx_status resolve_handle(const asx_obligation *obligation, asx__obligati
     } while (0)
 
 /* Explored: others may settle it too, wait for its place, or close its region, where it leaks. */
-static void settle_in_turn(const asx_obligation *obligation)
+static void settle_explored(const asx_obligation *obligation)
 {
     const asx_runtime *rt = obligation != NULL ? obligation->rt_ : NULL;
     if (ASX__LIKELY(rt == NULL || rt->seam == NULL))
         return;
-    (void)asx__turn_on(rt, rt->current, ASX__TURN_SETTLE,
-                       obligation->id.generation & ASX__GENERATION_COUNT_MASK, 0, 0);
+    (void)asx__announce(rt, rt->current, ASX__OP_SETTLE,
+                        obligation->id.generation & ASX__GENERATION_COUNT_MASK);
 }
 
 static asx_status settle(const asx_obligation *obligation, asx_obligation_state to)
 {
     asx__obligation *o;
     GATE(obligation, settle(&in, to));
-    settle_in_turn(obligation);
+    settle_explored(obligation);
     asx_status st = resolve_handle(obligation, &o);
     if (st < 0)
         return st;

@@ -35,16 +35,17 @@ static void note_panic(asx__region *region, const asx__task *task, const char *f
 /* Explored: its end is seen by those that join it and those that are cancelled by it. What it holds
  * goes back one by one, unless something has to be done before that, which cannot wait for turns:
  * then all of it is a part of the end. */
-static void panic_in_turn(asx_runtime *rt, asx__task *task)
+static void panic_explored(asx_runtime *rt, asx__task *task)
 {
     const asx__extra *extra = task->extra;
     bool cancels = task->region->policy == ASX_POLICY_FAIL_FAST;
     bool abandons = extra != NULL && extra->scopes != NULL;
     if (extra != NULL && !abandons && extra->cleanups == NULL)
         asx__obligations_end_task(rt, task);
-    asx__turn(rt, task, ASX__TURN_END, asx__serial(task->region->generation),
-              ASX__END_FAILED | (cancels ? ASX__END_CANCELS_REGION : 0u) |
-                  (abandons ? ASX__END_ABANDONS : 0u));
+    unsigned how = ASX__END_FAILED | (cancels ? ASX__END_CANCELS_REGION : 0u) |
+                   (abandons ? ASX__END_ABANDONS : 0u);
+    (void)asx__announce(rt, task, ASX__OP_END, asx__serial(task->region->generation),
+                        .end.how = how);
 }
 
 void asx_panic(asx_cx *cx, const char *format, ...)
@@ -68,7 +69,7 @@ void asx_panic(asx_cx *cx, const char *format, ...)
     }
     task->flags |= ASX__T_PANICKED;
     if (ASX__UNLIKELY(rt->seam != NULL) && rt->cleanup_again == NULL)
-        panic_in_turn(rt, task);
+        panic_explored(rt, task);
     note_panic(task->region, task, format != NULL ? format : "", args);
     va_end(args);
     if (rt->tracing)

@@ -304,8 +304,8 @@ asx_status asx_task_cancel(const asx_task *handle, const asx_cancel_reason *reas
         /* In another order it would not be too late: it is a turn either way. Who has joined it
          * before or after makes no difference: it has completed. */
         asx_runtime *explored = handle->task_->region->rt;
-        asx__turn(explored, explored->current, ASX__TURN_CANCEL_TASK,
-                  asx__serial(handle->id.generation), 0);
+        (void)asx__announce(explored, explored->current, ASX__OP_CANCEL_TASK,
+                            asx__serial(handle->id.generation));
         st = asx__task_resolve(handle, &task);
         if (st < 0)
             return st == ASX_E_STALE_HANDLE ? ASX_OK : st;
@@ -342,8 +342,8 @@ asx_status asx_region_cancel(const asx_region *handle, const asx_cancel_reason *
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (ASX__UNLIKELY((st == ASX_OK || st == ASX_E_STALE_HANDLE) && handle->rt_ != NULL &&
                       handle->rt_->seam != NULL)) { /* it comes before the close, or is too late */
-        asx__turn(handle->rt_, handle->rt_->current, ASX__TURN_CANCEL_REGION,
-                  asx__serial(handle->id.generation), 0);
+        (void)asx__announce(handle->rt_, handle->rt_->current, ASX__OP_CANCEL_REGION,
+                            asx__serial(handle->id.generation));
         st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     }
     if (st < 0 && handle != NULL && asx__is_gate(handle->rt_))

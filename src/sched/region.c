@@ -13,7 +13,7 @@
  * closed (its owner ended first) is folded into its parent and freed at once.
  */
 #include "sched/lessee.h"
-#include "sched/region_turn.h"
+#include "sched/region_seam.h"
 
 #include <string.h>
 
@@ -150,7 +150,7 @@ static void inherit(asx__region *region, const asx__region *parent,
         asx_time inherited = region->budget.deadline;
         region->budget = asx_budget_meet(region->budget, *options->budget);
         if (region->budget.deadline < inherited) {
-            region->budget.deadline = asx__deadline_in_turn(region->rt, region->budget.deadline);
+            region->budget.deadline = asx__deadline_explored(region->rt, region->budget.deadline);
             region->deadline_at = region->budget.deadline;
         }
     }
@@ -258,7 +258,7 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
     if (ret_region == NULL || !options_ok(options))
         return ASX_E_INVALID_ARGUMENT;
     if (scoped)
-        asx__scope_in_turn(rt, task, parent);
+        asx__scope_explored(rt, task, parent);
     if (parent->regions_max != 0 && parent->live_regions >= parent->regions_max)
         return ASX_E_ADMISSION_CLOSED;
     asx__region *region;
@@ -300,7 +300,7 @@ static asx_status open_scope(const asx_cx *cx, asx_region *ret_region,
 asx_status asx_region_open_at(asx_cx *cx, const asx_region_options *options, asx_region *ret_region,
                               const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
+    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__FAULT_NO_MEMORY))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
     return bury(ret_region, open_scope(cx, ret_region, options, site));
 }
@@ -334,9 +334,9 @@ asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *handle,
                                  const asx_region_options *options, asx_region *ret_region,
                                  const char *site)
 {
-    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__TURN_NO_MEMORY))
+    if (cx != NULL && cx->rt_ != NULL && asx__fails(cx->rt_, ASX__FAULT_NO_MEMORY))
         return bury(ret_region, ASX_E_RESOURCE_EXHAUSTED);
-    asx__open_in_turn(handle);
+    asx__open_explored(handle);
     return bury(ret_region, open_in(cx, handle, ret_region, options, site));
 }
 
@@ -382,7 +382,7 @@ void asx__region_begin_close(asx_runtime *rt, asx__region *region)
 asx_status asx_region_stop(const asx_region *handle)
 {
     asx__region *region;
-    asx__stop_in_turn(handle);
+    asx__stop_explored(handle);
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {
         ASX__GATE_REGION(handle, asx_region_stop(&in));
@@ -739,7 +739,7 @@ static asx_status close_inner(asx_runtime *rt, asx__task *task, asx__region *reg
                 asx__region_note_left(region, inner);
             uint64_t generation = inner->generation;
             inner->left_open = true;
-            asx__turn(rt, task, ASX__TURN_CANCEL_REGION, asx__serial(generation), 0);
+            (void)asx__announce(rt, task, ASX__OP_CANCEL_REGION, asx__serial(generation));
             asx_status st = asx__region_close_task(rt, inner, ASX_E_REGION_LEFT_OPEN, NULL, NULL);
             if (inner->generation == generation)
                 return st; /* why it could not close; else what its tasks made of it */
@@ -802,12 +802,12 @@ asx_status asx__region_close_task(asx_runtime *rt, asx__region *region, asx_stat
         st = close_inner(rt, task, region);
         if (st < 0)
             return st;
-        region->in_turn = rt->seam != NULL &&
+        region->explored = rt->seam != NULL &&
                           (!region->unheard || region->parent->regions_max != 0);
-        region->busy += region->in_turn;
+        region->busy += region->explored;
         ask_close(rt, region, region->body < 0 ? region->body : body, reason);
-        if (ASX__UNLIKELY(region->in_turn))
-            asx__region_close_in_turn(rt, region);
+        if (ASX__UNLIKELY(region->explored))
+            asx__region_close_explored(rt, region);
     }
     if (region->state == ASX_REGION_CLOSED)
         return fetch_result(rt, region, report);
@@ -851,7 +851,7 @@ asx_status asx_region_close_with(asx_region *handle, asx_status body,
     if (body > 0)
         body = ASX_OK;
     if (ASX__UNLIKELY(rt->seam != NULL))
-        asx__region_stop_in_turn(rt, region, body < 0 || reason != NULL);
+        asx__region_stop_explored(rt, region, body < 0 || reason != NULL);
     return asx__region_close_task(rt, region, body, reason, ret_report);
 }
 
@@ -868,8 +868,8 @@ void asx__region_abandon(asx_runtime *rt, asx__region *region)
     region->left_open = true;
     drop_report(rt, region); /* a fiber's lies on a stack that nobody will return to */
     region->closer = NULL;
-    region->busy -= region->in_turn;
-    region->in_turn = false;
+    region->busy -= region->explored;
+    region->explored = false;
     if (region->state == ASX_REGION_CLOSED) {
         fold_into_parent(rt, region);
         asx__region_free(rt, region);
@@ -883,7 +883,7 @@ void asx__region_abandon(asx_runtime *rt, asx__region *region)
 asx_status asx_defer(const asx_region *handle, asx_call_fn fn, void *arg)
 {
     asx__region *region;
-    (void)asx__made_in_turn(handle, ASX__TURN_SET_UP);
+    (void)asx__made_explored(handle, false);
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {
         ASX__GATE_REGION(handle, asx_defer(&in, fn, arg));
@@ -911,7 +911,7 @@ asx_status asx_defer(const asx_region *handle, asx_call_fn fn, void *arg)
 asx_status asx_region_alloc(const asx_region *handle, size_t size, void **ret_memory)
 {
     asx__region *region;
-    if (handle != NULL && handle->rt_ != NULL && asx__fails(handle->rt_, ASX__TURN_NO_MEMORY))
+    if (handle != NULL && handle->rt_ != NULL && asx__fails(handle->rt_, ASX__FAULT_NO_MEMORY))
         return ASX_E_RESOURCE_EXHAUSTED;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {
@@ -926,8 +926,7 @@ asx_status asx_region_alloc(const asx_region *handle, size_t size, void **ret_me
     void *memory = asx__region_memory(region, size);
     if (memory == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
-    (void)asx__turn_on(region->rt, region->rt->current, ASX__TURN_MADE, (uintptr_t)memory, size,
-                       ASX__MADE_MEMORY);
+    asx__creates(region->rt, .generation = (uintptr_t)memory, .size = size);
     *ret_memory = memory;
     return ASX_OK;
 }

@@ -333,14 +333,16 @@ static inline asx__task *next_fresh(asx_runtime *rt)
 
 /* What it holds goes back one by one; its end is seen by those that join it, and by its siblings if
  * they are cancelled because of it. */
-static void end_in_turn(asx_runtime *rt, asx__task *task, asx_status st)
+static void end_explored(asx_runtime *rt, asx__task *task, asx_status st)
 {
     if (task->extra != NULL)
         asx__obligations_end_task(rt, task);
     bool failed = st < 0 && task->phase != ASX_TASK_CANCELLING;
     bool cancels = failed && task->region->policy == ASX_POLICY_FAIL_FAST;
-    asx__turn(rt, task, ASX__TURN_END, asx__serial(task->region->generation),
-              (failed ? ASX__END_FAILED : 0u) | (cancels ? ASX__END_CANCELS_REGION : 0u));
+    unsigned how =
+        (failed ? ASX__END_FAILED : 0u) | (cancels ? ASX__END_CANCELS_REGION : 0u);
+    (void)asx__announce(rt, task, ASX__OP_END, asx__serial(task->region->generation),
+                        .end.how = how);
 }
 
 static __attribute__((noinline)) void end_slowly(asx_runtime *rt, asx__task *task, asx_status st)
@@ -351,7 +353,7 @@ static __attribute__((noinline)) void end_slowly(asx_runtime *rt, asx__task *tas
     if (task->extra != NULL)
         st = asx__task_wind_up(rt, task, st);
     if (ASX__UNLIKELY(rt->seam != NULL))
-        end_in_turn(rt, task, st);
+        end_explored(rt, task, st);
     asx__task_finish(rt, task, st);
 }
 

@@ -388,7 +388,7 @@ typedef struct asx__region {
     bool shielded;                /* opened under a mask of its owner: see cancel.c */
     bool unheard;                 /* nobody asks what its close says */
     bool answers;                 /* that is what a call answers, which opened it for one task */
-    bool in_turn;                 /* explored: its owner waits for its turn to close it */
+    bool explored;                /* its owner stands before the operation that closes it */
     bool finalizing;              /* its finalizer task has been started */
     bool leaks_allowed;
     bool plain;                   /* its budget says nothing */
@@ -804,27 +804,26 @@ static inline asx_status asx__tell_if_needed(asx_runtime *rt, asx__task *task)
     return asx__tell(rt, task);
 }
 
-/* Before an operation that others can tell from what they see; see seam.h. */
-static inline uint64_t asx__turn_on(const asx_runtime *rt, asx__task *task, asx__turn_kind kind,
-                                    uint64_t object, uint64_t a, uint64_t b)
-{
-    if (ASX__UNLIKELY(rt->seam != NULL))
-        return rt->seam->turn(rt->seam->ctx, task, kind, object, a, b);
-    return ASX__TURN_GOES;
-}
+/* The task is about to do an operation on `of`, with these members of asx__operation; see seam.h.
+ * asx__verdict. */
+#define asx__announce(rt, task, op, of, ...)                                                       \
+    (ASX__UNLIKELY((rt)->seam != NULL)                                                             \
+         ? (rt)->seam->announce((rt)->seam->ctx, (task),                                           \
+                                &(asx__operation){ .kind = (op), .object = (of), __VA_ARGS__ })    \
+         : (uint64_t)ASX__GOES)
+
+/* The running task has made something, with these members of asx__creation. */
+#define asx__creates(rt, ...)                                                                      \
+    ((void)(ASX__UNLIKELY((rt)->seam != NULL) &&                                                   \
+            ((rt)->seam->created((rt)->seam->ctx, (rt)->current,                                   \
+                                 &(asx__creation){ __VA_ARGS__ }), true)))
 
 /* Does this fail now, because an explorer wants to see that? Asked where a call begins, since
  * others may go before the answer. Which of its allocations fails cannot be told from outside. */
-static inline bool asx__fails(const asx_runtime *rt, asx__turn_kind what)
+static inline bool asx__fails(const asx_runtime *rt, asx__fault fault)
 {
-    return ASX__UNLIKELY(rt->seam != NULL) && rt->seam->fails &&
-           rt->seam->turn(rt->seam->ctx, rt->current, what, 0, 0, 0) != ASX__TURN_GOES;
-}
-
-static inline void asx__turn(const asx_runtime *rt, asx__task *task, asx__turn_kind kind,
-                             uint64_t object, uint64_t a)
-{
-    (void)asx__turn_on(rt, task, kind, object, a, 0);
+    return ASX__UNLIKELY(rt->seam != NULL) && rt->seam->fails != NULL &&
+           rt->seam->fails(rt->seam->ctx, rt->current, fault);
 }
 
 /* Does a mask defer a cancellation of the task? */

@@ -1,23 +1,29 @@
 /* seam.h - where a laboratory takes hold of a runtime.
  *
  * An explorer of schedules wants to know what each task is about to do before it does it, and to
- * say whose turn it is. It puts an asx__seam into the runtime. Every operation by which tasks can
- * tell what others did asks asx__turn() before it looks at anything; it returns when the operation
- * can be done without waiting, or is refused because the task was cancelled. Then the operation
- * goes on as everywhere: what is explored is what runs in production. Where somebody has to be
- * there before something happens (conditions, notifies, barriers, channels without room) there are
- * two turns, to come and to go on; between the two the task stands here and not in the object.
+ * decide which task goes next. It puts an asx__seam into the runtime. A task *announces* every
+ * operation by which it can tell what other tasks did (operations.h has them all) before it looks
+ * at anything. asx__announce() returns when the operation can be done without waiting, or is
+ * refused because the task was cancelled. Then the operation goes on as everywhere: what is
+ * explored is what runs in production. Where a task has to be there before something happens
+ * (conditions, notifies, barriers, channels without room) there are two operations, to come and to
+ * go on; between the two the task stands here and not in the object.
  *
  * Poll functions of an explored runtime run on fibers, so that they can stand before their
  * operations too; only those of the runtime itself do not.
  *
- * An explored runtime is traced, so the short ways of channels, which do not ask, are never taken.
- * Costs others nothing but a comparison on ways that are long anyway.
+ * An explored runtime is traced, so the short ways of channels, which do not announce, are never
+ * taken. Costs others nothing but a comparison on ways that are long anyway.
  */
 #ifndef ASX_SCHED_SEAM_H
 #define ASX_SCHED_SEAM_H
 
 #include <asx/status.h>
+#include <asx/time.h>
+
+#include <stdbool.h>
+
+#include "sched/operations.h"
 
 #include "base/export.h"
 
@@ -25,110 +31,6 @@ struct asx__task;
 struct asx_runtime;
 struct asx_timer_wheel;
 struct asx_waker;
-
-/* X(NAME): what is about to be done; its object; `a`. */
-#define ASX__TURN_LIST(X)                                                                          \
-    X(SEND) /* channel's serial; capacity */                                                       \
-    X(TRY_SEND)                                                                                    \
-    X(EVICT)                                                                                       \
-    X(RESERVE)                                                                                     \
-    X(TRY_RESERVE)                                                                                 \
-    X(PERMIT_SEND)                                                                                 \
-    X(PERMIT_ABORT)                                                                                \
-    X(RECV)                                                                                        \
-    X(TRY_RECV)                                                                                    \
-    X(RECV_ACK)                                                                                    \
-    X(ACK_COMMIT)                                                                                  \
-    X(ACK_NACK)                                                                                    \
-    X(CLONE)                                                                                       \
-    X(DROP)                                                                                        \
-    X(CLOSE)                                                                                       \
-    X(CHECKPOINT)    /* - */                                                                       \
-    X(JOIN)          /* task's serial */                                                           \
-    X(CANCEL_TASK)   /* task's serial */                                                           \
-    X(CANCEL_REGION) /* region's serial */                                                         \
-    X(STOP_REGION)   /* region's serial; not 0: the caller is told whether it was open. Nothing    \
-                        can be started there any more */                                           \
-    X(CLOSE_REGION)  /* region's serial; ASX__CLOSE_... */                                         \
-    X(END)           /* region's serial; ASX__END_... */                                           \
-    X(SLEEP)         /* -; until when */                                                           \
-    X(LOCK)          /* mutex's serial */                                                          \
-    X(TRY_LOCK)                                                                                    \
-    X(UNLOCK)                                                                                      \
-    X(READ_LOCK)     /* read-write lock's serial; 1: the task has a guard of it already, and does  \
-                        not wait */                                                                \
-    X(TRY_READ_LOCK)                                                                               \
-    X(READ_UNLOCK)                                                                                 \
-    X(WRITE_LOCK)                                                                                  \
-    X(TRY_WRITE_LOCK)                                                                              \
-    X(WRITE_UNLOCK)                                                                                \
-    X(ACQUIRE)       /* semaphore's serial; permits */                                             \
-    X(TRY_ACQUIRE)                                                                                 \
-    X(RELEASE)                                                                                     \
-    X(IS_CANCELLED)  /* - */                                                                       \
-    X(OPEN_REGION)   /* serial of the region around it; how many that has room for, 0: any;        \
-                        ASX__OPEN_... */                                                           \
-    X(SHIELD)        /* -; 1: the last mask ends, 0: one begins; it has opened regions masked */   \
-    X(NO_MEMORY)     /* - ; as a fault, a call that allocates fails: not 0 */                      \
-    X(NO_STACK)      /* - ; likewise, a task that is started now will have none */                 \
-    X(NO_THREAD)     /* - ; likewise, blocking work is refused */                                  \
-    X(SPAWN)         /* region's serial; how many tasks it has room for, 0: any; ASX__SPAWN_... */ \
-    X(SET_UP)        /* likewise: something else is made in a region, which may have room for so   \
-                        many obligations */                                                        \
-    X(SETTLE)        /* obligation's number */                                                     \
-    X(LINK)          /* serials of two tasks */                                                    \
-    X(FIRST_OF)      /* serial of the region whose tasks race */                                   \
-    X(WAKE)          /* task's serial */                                                           \
-    X(WAIT_EXTERNAL) /* - */                                                                       \
-    X(WAIT_WOKEN)    /* - ; no cancel ends it */                                                   \
-    X(CONDITION_WAIT)    /* condition's serial; mutex's serial */                                  \
-    X(CONDITION_GO_ON)   /* likewise */                                                            \
-    X(SIGNAL)                                                                                      \
-    X(SIGNAL_ALL)                                                                                  \
-    X(NOTIFY_WAIT)       /* notify's serial */                                                     \
-    X(NOTIFY_GO_ON)                                                                                \
-    X(NOTIFY_ONE)                                                                                  \
-    X(NOTIFY_ALL)                                                                                  \
-    X(BARRIER_WAIT)      /* barrier's serial; parties */                                           \
-    X(BARRIER_GO_ON)                                                                               \
-    X(ONCE_CALL)         /* once's serial */                                                       \
-    X(ONCE_END)          /* ...; 0 it failed, 2 it is done */                                      \
-    X(ONCE_LOOK)                                                                                   \
-    X(ONESHOT_SEND)      /* oneshot's generation */                                                \
-    X(ONESHOT_RECV)                                                                                \
-    X(ONESHOT_TRY_RECV)                                                                            \
-    X(ONESHOT_DROP)                                                                                \
-    X(ONESHOT_CLOSE)                                                                               \
-    X(WATCH_SEND)        /* watch's serial */                                                      \
-    X(WATCH_CHANGED)     /* ...; version that was seen */                                          \
-    X(WATCH_GET)                                                                                   \
-    X(WATCH_CLOSE)                                                                                 \
-    X(BROADCAST_SEND)    /* broadcast's serial; capacity; 1: it counts the receivers */            \
-    X(BROADCAST_RECV)    /* broadcast's serial; capacity; receiver's generation */                 \
-    X(BROADCAST_TRY_RECV)                                                                          \
-    X(SUBSCRIBE)         /* broadcast's serial */                                                  \
-    X(MADE)              /* no turn: something new has this generation; state, or the serial of an \
-                            obligation's region; event that tells */                               \
-    X(UNSUBSCRIBE)       /* broadcast's serial; -; receiver's generation */                        \
-    X(BROADCAST_CLOSE)                                                                             \
-    X(MPMC_SEND)         /* channel's serial; capacity; endpoint's number */                       \
-    X(MPMC_TRY_SEND)                                                                               \
-    X(MPMC_TAKEN)                                                                                  \
-    X(MPMC_RECV)                                                                                   \
-    X(MPMC_TRY_RECV)                                                                               \
-    X(MPMC_CLOSE)                                                                                  \
-    X(MPMC_CLONE)        /* channel's serial; 1: a receiver; endpoint's number */                  \
-    X(MPMC_DROP)
-
-typedef enum asx__turn_kind {
-#define ASX__TURN_ENUM_(name) ASX__TURN_##name,
-    ASX__TURN_LIST(ASX__TURN_ENUM_)
-#undef ASX__TURN_ENUM_
-    ASX__TURN_COUNT
-} asx__turn_kind;
-
-/* MADE: not an object but memory, at this address and of this size. */
-#define ASX__MADE_MEMORY UINT32_MAX
 
 /* How a start goes. */
 enum {
@@ -157,29 +59,108 @@ enum {
     ASX__END_ABANDONS = 4        /* so is what it has opened: it has panicked in there */
 };
 
-/* How it will go, as far as the object itself cannot tell. */
-typedef enum asx__turn_found {
-    ASX__TURN_GOES = 0,
-    ASX__TURN_FINDS_NOTHING = 1,
-    ASX__TURN_IS_CLOSED = 2,
-    ASX__TURN_IS_CANCELLED_NOW = 3,
-    ASX__TURN_MUST_WAIT = 16 /* or more: there is another turn to wait for */
-} asx__turn_found;
+/* An operation, as its task announces it. Most have no more than their object. */
+typedef struct asx__operation {
+    asx__op_kind kind;
+    uint64_t object; /* serial of the object, task or region that it is about; 0: of none. Of an
+                        oneshot its generation, of an obligation its number */
+    union {
+        struct {
+            uint64_t capacity;
+            uint64_t sender;   /* its generation; 0: not by a sender */
+        } channel;             /* SEND .. CLOSE */
+        struct {
+            uint64_t capacity;
+            uint64_t endpoint; /* its number */
+            bool receives;     /* MPMC_CLONE, MPMC_DROP: it is a receiver */
+        } mpmc;
+        struct {
+            uint64_t capacity;
+            uint64_t receiver; /* its generation */
+            bool counts;       /* the sender is told how many receivers there are */
+        } broadcast;
+        struct {
+            uint64_t permits;
+        } semaphore;
+        struct {
+            uint64_t parties;
+        } barrier;
+        struct {
+            uint64_t mutex;    /* its serial */
+        } condition;
+        struct {
+            uint64_t state;    /* ONCE_END: 0 it failed, 2 it is done */
+        } once;
+        struct {
+            uint64_t seen;     /* WATCH_CHANGED: the version that the task knows */
+        } watch;
+        struct {
+            bool held;         /* the task has a guard of it already, and does not wait */
+        } rwlock;
+        struct {
+            uint64_t other;    /* serial of the other task */
+        } link;
+        struct {
+            asx_time until;
+        } sleep;
+        struct {
+            bool ends;         /* the last mask ends; else the first begins. The task has opened
+                                  regions under a mask */
+        } shield;
+        struct {
+            uint64_t room;     /* so many tasks, obligations or regions it has room for; 0: any */
+            unsigned how;      /* SPAWN, SET_UP: ASX__SPAWN_...; OPEN_REGION: ASX__OPEN_... */
+        } start;               /* in the region `object` */
+        struct {
+            bool asks;         /* STOP_REGION: by a task that is told whether it was open */
+        } stop;
+        struct {
+            unsigned how;      /* END: ASX__END_...; CLOSE_REGION: ASX__CLOSE_... */
+        } end;
+    };
+} asx__operation;
+
+/* Calls that an explorer can make fail. */
+typedef enum asx__fault {
+    ASX__FAULT_NO_MEMORY, /* a call that allocates */
+    ASX__FAULT_NO_STACK,  /* a task that is started */
+    ASX__FAULT_NO_THREAD  /* blocking work */
+} asx__fault;
+
+/* Something new that has no event in the journal by which an explorer could know it. */
+typedef struct asx__creation {
+    uint32_t event;       /* ASX_EVENT_...; 0: memory */
+    uint64_t generation;  /* by which operations name it; of memory its address */
+    uint64_t state;       /* of a receiver of a broadcast its next message */
+    uint64_t region;      /* serial, of an obligation */
+    uint64_t size;        /* of memory */
+} asx__creation;
+
+/* How an announced operation will go, as far as the object itself cannot tell. */
+typedef enum asx__verdict {
+    ASX__GOES = 0,
+    ASX__FINDS_NOTHING = 1,
+    ASX__IS_CLOSED = 2,
+    ASX__IS_CANCELLED = 3,
+    ASX__MUST_WAIT = 16 /* or more: there is another operation, which waits */
+} asx__verdict;
 
 typedef struct asx__seam {
     void *ctx;
-    /* `task` runs. Returns asx__turn_found. */
-    uint64_t (*turn)(void *ctx, struct asx__task *task, asx__turn_kind kind, uint64_t object,
-                     uint64_t a, uint64_t b);
-    /* A task has ended and nobody is runnable; on its stack. True: somebody is now. */
+    /* `task` is about to do it. Returns asx__verdict. */
+    uint64_t (*announce)(void *ctx, struct asx__task *task, const asx__operation *operation);
+    /* The running task has made something. */
+    void (*created)(void *ctx, struct asx__task *task, const asx__creation *creation);
+    /* A task has ended and none is runnable; on its stack. True: one is now. */
     bool (*goes_on)(void *ctx);
     /* The wheel that tasks register timers of their own with; NULL: no memory. */
     struct asx_timer_wheel *(*timers)(void *ctx);
-    bool fails; /* it wants calls to fail: NO_MEMORY, NO_STACK, NO_THREAD are asked */
+    /* Does this call of the task fail? NULL: none does. */
+    bool (*fails)(void *ctx, struct asx__task *task, asx__fault fault);
 } asx__seam;
 
-/* A poll function on a fiber waits for its waker. As elsewhere a cancel resumes it once, and it is
- * not told by that; what it waits for afterwards no cancel ends. False: it was cancelled. */
+/* A poll function on a fiber waits for its waker. As elsewhere a cancel resumes it once (`told`: it
+ * was before); what it waits for afterwards no cancel ends. False: it was cancelled. */
 bool asx__wait_woken(struct asx_runtime *rt, struct asx__task *task, bool told);
 
 /* The serial of the task whose waker it is; 0: it is no task's. */

@@ -9,7 +9,7 @@
 #include "sched/task.h"
 
 #include "sched/lessee.h"
-#include "sched/region_turn.h"
+#include "sched/region_seam.h"
 
 #include <string.h>
 
@@ -99,7 +99,7 @@ static asx_status spawn_extra(asx_runtime *rt, asx__region *region, asx__task *t
     if (extra == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     bool own = budget.deadline < region->budget.deadline;
-    budget.deadline = asx__deadline_in_turn(rt, budget.deadline);
+    budget.deadline = asx__deadline_explored(rt, budget.deadline);
     if ((own || budget.deadline > region->budget.deadline) &&
         arm_deadline(rt, task, extra, budget.deadline) < 0) {
         asx__task_release_extra(rt, task);
@@ -195,7 +195,7 @@ static asx_status poll_on_fiber(asx_cx *cx, void *arg)
         if (task->extra != NULL && task->extra->waker != NULL) {
             told = !asx__wait_woken(rt, task, told) || told;
         } else {
-            asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
+            (void)asx__announce(rt, task, ASX__OP_CHECKPOINT, 0);
             (void)asx__give_way_refused(rt, task); /* cancelled or not: it is not told by that */
         }
     }
@@ -271,8 +271,7 @@ static bool spawn_belongings(asx_runtime *rt, asx__region *region, asx__task *ta
         if (task->u.fresh.arg == NULL)
             return false;
         memcpy(task->u.fresh.arg, options->copy, options->copy_size);
-        (void)asx__turn_on(rt, rt->current, ASX__TURN_MADE, (uintptr_t)task->u.fresh.arg,
-                           options->copy_size, ASX__MADE_MEMORY);
+        asx__creates(rt, .generation = (uintptr_t)task->u.fresh.arg, .size = options->copy_size);
     }
     if (request->cleanup != NULL) {
         if (asx__task_extra(rt, task) == NULL)
@@ -327,22 +326,21 @@ static asx_status without_stack(asx_cx *cx, void *arg)
 
 /* Explored: others may cancel or close the region before; and what can be had is decided
  * elsewhere. */
-static asx_status spawn_in_turn(const asx_region *handle, spawn_request *request, asx_status st,
+static asx_status spawn_explored(const asx_region *handle, spawn_request *request, asx_status st,
                                 asx__region **region)
 {
     asx_runtime *rt = handle->rt_;
     if (rt->own_poll || (st < 0 && st != ASX_E_STALE_HANDLE))
         return st; /* part of a call that has had its turn */
     bool limited = st == ASX_OK && (*region)->tasks_max != 0;
-    bool no_memory = asx__fails(rt, ASX__TURN_NO_MEMORY);
+    bool no_memory = asx__fails(rt, ASX__FAULT_NO_MEMORY);
     if (!no_memory && !request->poll && request->code != NULL &&
-        asx__fails(rt, ASX__TURN_NO_STACK))
+        asx__fails(rt, ASX__FAULT_NO_STACK))
         request->code = (void *)(uintptr_t)without_stack;
-    (void)asx__turn_on(rt, rt->current, ASX__TURN_SPAWN, asx__serial(handle->id.generation),
-                       limited ? (*region)->tasks_max : 0,
-                       (limited && (*region)->admission == ASX_ADMISSION_WAIT ? ASX__SPAWN_WAITS
-                                                                              : 0u) |
-                           (no_memory ? ASX__SPAWN_FAILS : 0u));
+    bool waits = limited && (*region)->admission == ASX_ADMISSION_WAIT;
+    unsigned how = (waits ? ASX__SPAWN_WAITS : 0u) | (no_memory ? ASX__SPAWN_FAILS : 0u);
+    (void)asx__announce(rt, rt->current, ASX__OP_SPAWN, asx__serial(handle->id.generation),
+                        .start = { limited ? (*region)->tasks_max : 0, how });
     st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, region);
     if (st == ASX_OK && no_memory && (*region)->state == ASX_REGION_OPEN &&
         asx__caller_may(rt, ASX_CAP_SPAWN))
@@ -355,7 +353,7 @@ static asx_status spawn(const asx_region *handle, spawn_request *request, asx_ta
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (ASX__UNLIKELY(handle != NULL && handle->rt_ != NULL && handle->rt_->seam != NULL))
-        st = spawn_in_turn(handle, request, st, &region);
+        st = spawn_explored(handle, request, st, &region);
     if (ASX__UNLIKELY(st < 0))
         return st;
     asx_runtime *rt = region->rt;

@@ -120,7 +120,8 @@ asx_status asx__task_wind_up(asx_runtime *rt, asx__task *task, asx_status return
         if (!extra->scopes->left_open)
             asx__region_note_left(task->region, extra->scopes);
         extra->scopes->left_open = true;
-        asx__turn(rt, task, ASX__TURN_CANCEL_REGION, asx__serial(extra->scopes->generation), 0);
+        (void)asx__announce(rt, task, ASX__OP_CANCEL_REGION,
+                            asx__serial(extra->scopes->generation));
         asx__region_close_task(rt, extra->scopes, ASX_E_REGION_LEFT_OPEN, NULL, NULL);
         if (returned >= 0)
             returned = ASX_E_REGION_LEFT_OPEN;
@@ -477,7 +478,7 @@ static asx_status join_inside(asx_cx *cx, const asx_task *handle, asx_join_resul
 static asx_status join_late(asx_runtime *rt, asx__task *task, const asx_task *handle,
                             asx_status refusal)
 {
-    asx__turn(rt, task, ASX__TURN_JOIN, asx__serial(handle->id.generation), 0);
+    (void)asx__announce(rt, task, ASX__OP_JOIN, asx__serial(handle->id.generation));
     asx_status st = asx__checkpoint(rt, task);
     return st < 0 ? st : refusal;
 }
@@ -501,7 +502,7 @@ static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task
         return ASX_E_STALE_HANDLE;
     if (child == task)
         return ASX_E_WOULD_DEADLOCK;
-    asx__turn(rt, task, ASX__TURN_JOIN, asx__serial(child->generation), 0);
+    (void)asx__announce(rt, task, ASX__OP_JOIN, asx__serial(child->generation));
     st = asx__checkpoint(rt, task);
     if (ASX__LIKELY(st == ASX_OK) && ASX__UNLIKELY(rt->seam != NULL))
         st = asx__task_resolve(handle, &child); /* somebody may have joined it meanwhile */

@@ -28,7 +28,7 @@ asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task)
 
 static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__task *task)
 {
-    asx__turn(rt, task, ASX__TURN_CHECKPOINT, 0, 0);
+    (void)asx__announce(rt, task, ASX__OP_CHECKPOINT, 0);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

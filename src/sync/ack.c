@@ -144,7 +144,7 @@ void asx__ack_release(asx_runtime *rt, asx__obligation *o)
 {
     (void)rt;
     asx__channel_seize(asx__ack_channel(o));
-    asx__channel_turn(asx__ack_channel(o), ASX__TURN_ACK_NACK);
+    asx__channel_announce(asx__ack_channel(o), ASX__OP_ACK_NACK);
     nack(asx__ack_channel(o), o);
 }
 
@@ -172,7 +172,7 @@ asx_status asx_ack_commit(asx_ack *ack)
     if (st < 0)
         return st;
     asx__channel *ch = ack->channel_;
-    asx__channel_turn(ch, ASX__TURN_ACK_COMMIT);
+    asx__channel_announce(ch, ASX__OP_ACK_COMMIT);
     free_cell(ch, resolve(ch, o, ASX_OBLIGATION_COMMITTED));
     asx__channel_settle(ch);
     return ASX_OK;
@@ -185,7 +185,7 @@ asx_status asx_ack_nack(asx_ack *ack)
     asx_status st = find_ack(ack, &o);
     if (st < 0)
         return st;
-    asx__channel_turn(ack->channel_, ASX__TURN_ACK_NACK);
+    asx__channel_announce(ack->channel_, ASX__OP_ACK_NACK);
     nack(ack->channel_, o);
     return ASX_OK;
 }

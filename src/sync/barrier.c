@@ -78,16 +78,17 @@ static void let_all_pass(asx__barrier *b)
 }
 
 /* Explored: which tasks have arrived is known outside. */
-static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__barrier *b, bool *ret_leader)
+static asx_status wait_explored(asx_runtime *rt, asx__task *task, asx__barrier *b, bool *ret_leader)
 {
-    uint64_t found = asx__sync_turn(&b->sync, ASX__TURN_BARRIER_WAIT, b->parties);
+    uint64_t found = asx__sync_announce(&b->sync, ASX__OP_BARRIER_WAIT,
+                                        .barrier.parties = b->parties);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
-    bool leads = found < ASX__TURN_MUST_WAIT;
+    bool leads = found < ASX__MUST_WAIT;
     b->sync.seq = journal(b, task, ASX_EVENT_BARRIER_ARRIVE, 1);
     if (!leads &&
-        asx__sync_turn(&b->sync, ASX__TURN_BARRIER_GO_ON, 0) == ASX__TURN_IS_CANCELLED_NOW)
+        asx__sync_announce(&b->sync, ASX__OP_BARRIER_GO_ON) == ASX__IS_CANCELLED)
         return asx__tell(rt, task);
     journal(b, task, ASX_EVENT_BARRIER_PASS, leads);
     *ret_leader = leads;
@@ -97,7 +98,7 @@ static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__barrier *b
 static asx_status wait_at(asx_runtime *rt, asx__task *task, asx__barrier *b, bool *ret_leader)
 {
     if (ASX__UNLIKELY(rt->seam != NULL) && !rt->in_cleanup)
-        return wait_in_turn(rt, task, b, ret_leader);
+        return wait_explored(rt, task, b, ret_leader);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

@@ -63,11 +63,10 @@ static asx__subscriber *subscriber_of(const asx__task *task)
     return ((const recv_io *)task->r.io)->subscriber;
 }
 
-/* Before an operation of the running task; b: as seam.h says. */
-static uint64_t turn(const asx__broadcast *b, asx__turn_kind kind, uint64_t more)
+/* The running task is about to do an operation; the receiver by its generation. */
+static uint64_t announce(const asx__broadcast *b, asx__op_kind kind, uint64_t receiver, bool counts)
 {
-    return asx__turn_on(b->sync.rt, b->sync.rt->current, kind, b->sync.waits[0].waitable.serial,
-                        b->capacity, more);
+    return asx__sync_announce(&b->sync, kind, .broadcast = { b->capacity, receiver, counts });
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -143,7 +142,7 @@ static asx_status subscribe(asx__broadcast *b, asx__subscriber **ret_subscriber)
 {
     asx_runtime *rt = b->sync.rt;
     uint32_t index;
-    turn(b, ASX__TURN_SUBSCRIBE, 0);
+    (void)announce(b, ASX__OP_SUBSCRIBE, 0, false);
     if (b->closed)
         return asx__sync_found(&b->sync, ASX_E_DISCONNECTED);
     asx__subscriber *r = asx__slab_alloc(rt, &rt->syncs, &index);
@@ -158,8 +157,8 @@ static asx_status subscribe(asx__broadcast *b, asx__subscriber **ret_subscriber)
     r->generation = asx__endpoint_generation(rt);
     asx__list_push_back(&b->receivers, &r->link);
     b->receiver_count++;
-    (void)asx__turn_on(rt, rt->current, ASX__TURN_MADE, r->generation, r->next,
-                       ASX_EVENT_BROADCAST_SUBSCRIBE);
+    asx__creates(rt, .event = ASX_EVENT_BROADCAST_SUBSCRIBE, .generation = r->generation,
+                 .state = r->next);
     if (rt->tracing)
         asx__sync_journal(&b->sync, rt->current, ASX_EVENT_BROADCAST_SUBSCRIBE, b->receiver_count,
                           b->sent, 0);
@@ -226,7 +225,7 @@ asx_status asx_broadcast_send(const asx_broadcast *broadcast, const void *messag
     asx__broadcast *b = broadcast->broadcast_;
     asx_status st = asx__sync_resolve(HEAD(b), broadcast->generation_, ASX_E_DISCONNECTED);
     if (st == ASX_OK)
-        turn(b, ASX__TURN_BROADCAST_SEND, ret_receivers != NULL);
+        (void)announce(b, ASX__OP_BROADCAST_SEND, 0, ret_receivers != NULL);
     if (st == ASX_OK)
         st = send(b, message);
     if (st == ASX_OK && ret_receivers != NULL)
@@ -236,7 +235,7 @@ asx_status asx_broadcast_send(const asx_broadcast *broadcast, const void *messag
 
 static asx_status close_broadcast(asx__broadcast *b)
 {
-    turn(b, ASX__TURN_BROADCAST_CLOSE, 0);
+    (void)announce(b, ASX__OP_BROADCAST_CLOSE, 0, false);
     if (b->closed)
         return asx__sync_found(&b->sync, ASX_E_DISCONNECTED);
     b->closed = true;
@@ -272,16 +271,16 @@ static asx_status resolve(const asx_broadcast_receiver *receiver)
                : ASX_E_DISCONNECTED;
 }
 
-/* Explored: a turn, whatever has become of the receiver before. ASX_E_CANCELLED. */
-static asx_status take_turn(const asx_broadcast_receiver *receiver, asx__turn_kind kind)
+/* Explored: an operation, whatever has become of the receiver before. ASX_E_CANCELLED. */
+static asx_status announce_receiver(const asx_broadcast_receiver *receiver, asx__op_kind kind)
 {
     const asx__broadcast *b = receiver->of_.broadcast_;
     if (ASX__LIKELY(b == NULL || b->sync.home->seam == NULL) ||
         b->sync.generation != receiver->of_.generation_)
         return ASX_OK;
     asx_runtime *rt = b->sync.rt;
-    uint64_t found = turn(b, kind, receiver->generation_);
-    return found == ASX__TURN_IS_CANCELLED_NOW ? asx__checkpoint(rt, rt->current) : ASX_OK;
+    uint64_t found = announce(b, kind, receiver->generation_, false);
+    return found == ASX__IS_CANCELLED ? asx__checkpoint(rt, rt->current) : ASX_OK;
 }
 
 /* What can be had without waiting; ASX_E_EMPTY: nothing. */
@@ -336,7 +335,7 @@ asx_status asx_broadcast_recv(asx_cx *cx, const asx_broadcast_receiver *receiver
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(receiver, of_.broadcast_, cx,
                    asx_broadcast_recv(in_cx, receiver, ret_message, ret_missed));
-    asx_status st = take_turn(receiver, ASX__TURN_BROADCAST_RECV);
+    asx_status st = announce_receiver(receiver, ASX__OP_BROADCAST_RECV);
     if (st == ASX_OK)
         st = resolve(receiver);
     if (st < 0)
@@ -355,7 +354,7 @@ asx_status asx_broadcast_try_recv(asx_cx *cx, const asx_broadcast_receiver *rece
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(receiver, of_.broadcast_, cx,
                    asx_broadcast_try_recv(in_cx, receiver, ret_message, ret_missed));
-    (void)take_turn(receiver, ASX__TURN_BROADCAST_TRY_RECV);
+    (void)announce_receiver(receiver, ASX__OP_BROADCAST_TRY_RECV);
     asx_status st = resolve(receiver);
     if (st < 0)
         return st;
@@ -369,7 +368,7 @@ asx_status asx_broadcast_receiver_drop(asx_broadcast_receiver *receiver)
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(receiver, of_.broadcast_, NULL, asx_broadcast_receiver_drop(receiver));
-    (void)take_turn(receiver, ASX__TURN_UNSUBSCRIBE);
+    (void)announce_receiver(receiver, ASX__OP_UNSUBSCRIBE);
     asx_status st = resolve(receiver);
     if (st < 0)
         return st;

@@ -11,7 +11,7 @@
  * reach, so it may use the channel; it may not wait, and the runtime refuses it.
  */
 #include "sync/sync.h"
-#include "sched/region_turn.h"
+#include "sched/region_seam.h"
 
 #define CHANNELS_PER_CHUNK_LOG2 4
 #define SENDERS_PER_CHUNK_LOG2 5
@@ -187,8 +187,7 @@ static asx__sender *add_sender(asx__channel *ch)
 static void tell_sender(const asx__sender *s)
 {
     asx_runtime *rt = s->home;
-    (void)asx__turn_on(rt, rt->current, ASX__TURN_MADE, s->generation, 0,
-                       ASX_EVENT_CHANNEL_SENDER_DROP);
+    asx__creates(rt, .event = ASX_EVENT_CHANNEL_SENDER_DROP, .generation = s->generation);
 }
 
 /* What the user gets. */
@@ -288,7 +287,7 @@ asx_status asx_channel_create(const asx_region *region, size_t element_size, siz
 {
     asx__region *r;
     asx__channel *ch = NULL;
-    bool no_memory = asx__made_in_turn(region, ASX__TURN_NO_MEMORY);
+    bool no_memory = asx__made_explored(region, true);
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0) {
         ASX__GATE_REGION(region, asx_channel_create(&in, element_size, capacity, options,
@@ -343,49 +342,50 @@ asx_status asx__receiver_refuse(const asx_channel_receiver *receiver)
                                                                      : ASX_E_DISCONNECTED;
 }
 
-asx_status asx__sender_in_turn(const asx_channel_sender *sender, asx__turn_kind kind)
+asx_status asx__sender_explored(const asx_channel_sender *sender, asx__op_kind kind)
 {
     const asx__sender *s = sender->sender_;
     const asx__channel *ch = asx__sender_channel(s);
     asx_runtime *rt = s->home;
     if (ch == NULL)
         return asx__sender_refuse(sender);
-    uint64_t found = asx__turn_on(rt, rt->current, kind, ch->waits[0].serial, ch->capacity,
-                                  sender->generation_);
-    if (found == ASX__TURN_IS_CANCELLED_NOW)
+    uint64_t found = asx__announce(rt, rt->current, kind, ch->waits[0].serial,
+                                   .channel = { ch->capacity, sender->generation_ });
+    if (found == ASX__IS_CANCELLED)
         return asx__checkpoint(rt, rt->current);
     return s->generation == sender->generation_ ? ASX_OK : asx__sender_refuse(sender);
 }
 
-asx_status asx__receiver_in_turn(const asx_channel_receiver *receiver, asx__turn_kind kind)
+asx_status asx__receiver_explored(const asx_channel_receiver *receiver, asx__op_kind kind)
 {
     const asx__channel *ch = receiver->channel_;
     asx_runtime *rt = ch->home;
     if (ch->generation != receiver->generation_)
         return asx__receiver_refuse(receiver);
-    uint64_t found = asx__turn_on(rt, rt->current, kind, ch->waits[0].serial, ch->capacity, 0);
-    if (found == ASX__TURN_IS_CANCELLED_NOW)
+    uint64_t found = asx__announce(rt, rt->current, kind, ch->waits[0].serial,
+                                   .channel.capacity = ch->capacity);
+    if (found == ASX__IS_CANCELLED)
         return asx__checkpoint(rt, rt->current);
     return ch->rx_generation == receiver->generation_ ? ASX_OK : asx__receiver_refuse(receiver);
 }
 
 /* A stale endpoint of an explored runtime is refused in turn. */
 static asx_status refuse_sender(const asx_channel_sender *sender, asx_status st,
-                                asx__turn_kind kind)
+                                asx__op_kind kind)
 {
     if (sender == NULL || sender->sender_ == NULL || sender->generation_ == 0)
         return st;
-    asx_status in_turn = asx__sender_turn(sender, kind);
-    return in_turn < 0 ? in_turn : st;
+    asx_status announced = asx__sender_announce(sender, kind);
+    return announced < 0 ? announced : st;
 }
 
 static asx_status refuse_receiver(const asx_channel_receiver *receiver, asx_status st,
-                                  asx__turn_kind kind)
+                                  asx__op_kind kind)
 {
     if (receiver == NULL || receiver->channel_ == NULL || receiver->generation_ == 0)
         return st;
-    asx_status in_turn = asx__receiver_turn(receiver, kind);
-    return in_turn < 0 ? in_turn : st;
+    asx_status announced = asx__receiver_announce(receiver, kind);
+    return announced < 0 ? announced : st;
 }
 
 static asx_status live_sender(const asx_channel_sender *sender, asx__sender **ret_s)
@@ -415,9 +415,9 @@ asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
     asx_status st = live_sender(sender, &s);
     if (st < 0) {
         ASX__GATE_SENDER(sender, NULL, asx_channel_sender_clone(&in, ret_sender));
-        return refuse_sender(sender, st, ASX__TURN_CLONE);
+        return refuse_sender(sender, st, ASX__OP_CLONE);
     }
-    st = asx__sender_turn(sender, ASX__TURN_CLONE);
+    st = asx__sender_announce(sender, ASX__OP_CLONE);
     if (st < 0)
         return st;
     s = add_sender(asx__sender_channel(s));
@@ -434,9 +434,9 @@ asx_status asx_channel_sender_drop(asx_channel_sender *sender)
     asx_status st = live_sender(sender, &s);
     if (st < 0) {
         ASX__GATE_SENDER(sender, NULL, asx_channel_sender_drop(&in));
-        return refuse_sender(sender, st, ASX__TURN_DROP);
+        return refuse_sender(sender, st, ASX__OP_DROP);
     }
-    st = asx__sender_turn(sender, ASX__TURN_DROP);
+    st = asx__sender_announce(sender, ASX__OP_DROP);
     if (st < 0)
         return st;
     asx__channel *ch = asx__sender_channel(s);
@@ -478,9 +478,9 @@ asx_status asx_channel_receiver_drop(asx_channel_receiver *receiver)
     asx_status st = live_receiver(receiver, &ch);
     if (st < 0) {
         ASX__GATE_RECEIVER(receiver, NULL, asx_channel_receiver_drop(&in));
-        return refuse_receiver(receiver, st, ASX__TURN_CLOSE);
+        return refuse_receiver(receiver, st, ASX__OP_CLOSE);
     }
-    st = asx__receiver_turn(receiver, ASX__TURN_CLOSE);
+    st = asx__receiver_announce(receiver, ASX__OP_CLOSE);
     if (st < 0)
         return st;
     if (ch->rt->tracing)

@@ -167,19 +167,19 @@ static asx_status wait_poll_again(asx_runtime *rt, asx__task *task, asx__conditi
 }
 
 /* Explored: which task is signalled, and when the mutex is free, is known outside. */
-static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__condition *c, asx__mutex *m,
+static asx_status wait_explored(asx_runtime *rt, asx__task *task, asx__condition *c, asx__mutex *m,
                                asx__obligation *o)
 {
     uint64_t id = asx__obligation_id(o), serial = m->sync.waits[0].waitable.serial;
-    asx__sync_turn(&c->sync, ASX__TURN_CONDITION_WAIT, serial);
+    (void)asx__sync_announce(&c->sync, ASX__OP_CONDITION_WAIT, .condition.mutex = serial);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
     asx__sync_journal(&c->sync, task, ASX_EVENT_CONDITION_WAIT, serial, 1, 0);
     asx__mutex_part(m, o);
     o->note = ASX__GUARD_PARTED;
-    bool told = asx__sync_turn(&c->sync, ASX__TURN_CONDITION_GO_ON, serial) ==
-                ASX__TURN_IS_CANCELLED_NOW;
+    bool told = asx__sync_announce(&c->sync, ASX__OP_CONDITION_GO_ON, .condition.mutex = serial) ==
+                ASX__IS_CANCELLED;
     st = asx__guard_find(&m->sync, id, o, ASX_E_REGION_CLOSED);
     if (st < 0)
         return st;
@@ -200,7 +200,7 @@ static asx_status wait_body(asx_runtime *rt, asx__task *task, asx__condition *c,
     if (m->guard != o)
         return ASX_E_BUSY; /* a copy, while its task waits; this cannot be that task */
     if (rt->seam != NULL && !rt->in_cleanup)
-        return wait_in_turn(rt, task, c, m, o);
+        return wait_explored(rt, task, c, m, o);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
@@ -240,7 +240,7 @@ asx_status asx_condition_wait(asx_cx *cx, const asx_condition *condition, asx_mu
 
 static asx_status wake(asx__condition *c, uint32_t most)
 {
-    asx__sync_turn(&c->sync, most == 1 ? ASX__TURN_SIGNAL : ASX__TURN_SIGNAL_ALL, 0);
+    (void)asx__sync_announce(&c->sync, most == 1 ? ASX__OP_SIGNAL : ASX__OP_SIGNAL_ALL);
     uint32_t count = c->sync.waiting < most ? c->sync.waiting : most;
     if (c->sync.rt->tracing)
         asx__sync_journal(&c->sync, c->sync.rt->current, ASX_EVENT_CONDITION_SIGNAL, count, 0, 0);

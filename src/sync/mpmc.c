@@ -433,18 +433,15 @@ static bool was_sent(const asx_mpmc_sender *sender, const asx_cx *cx)
     return true;
 }
 
-/* Explored: a turn, whatever has become of the endpoint before. */
-static uint64_t take_turn(const asx_mpmc_sender *endpoint, asx__turn_kind kind, bool receives)
+/* Explored: an operation, whatever has become of the endpoint before. */
+static uint64_t announce(const asx_mpmc_sender *endpoint, asx__op_kind kind, bool receives)
 {
     asx__mpmc *ch = endpoint->mpmc_;
     if (ASX__LIKELY(ch == NULL || ch->sync.home->seam == NULL) ||
         ch->sync.generation != endpoint->generation_)
-        return ASX__TURN_GOES;
-    bool counts = kind == ASX__TURN_MPMC_CLONE || kind == ASX__TURN_MPMC_DROP;
-    return asx__turn_on(ch->sync.rt, ch->sync.rt->current, kind,
-                        ch->sync.waits[0].waitable.serial,
-                        counts ? receives : ch->core.capacity,
-                        (uint64_t)endpoint->index_ << 16 | (endpoint->life_ & 0xffff));
+        return ASX__GOES;
+    uint64_t number = (uint64_t)endpoint->index_ << 16 | (endpoint->life_ & 0xffff);
+    return asx__sync_announce(&ch->sync, kind, .mpmc = { ch->core.capacity, number, receives });
 }
 
 /* With several workers: through the gate with `in`, the endpoint, and `in_cx`. */
@@ -598,7 +595,7 @@ static asx_status conclude_send(asx__mpmc *ch, asx__task *task, const void *mess
 
 /* Explored, and there is room for none: the message lies there for any receiver, and its sender
  * stands outside until one has taken it. A message that is withdrawn counts as discarded. */
-static asx_status send_in_turn(asx_runtime *rt, asx__task *task, asx__mpmc *ch,
+static asx_status send_explored(asx_runtime *rt, asx__task *task, asx__mpmc *ch,
                                const void *message)
 {
     body *b = ch->body;
@@ -611,10 +608,10 @@ static asx_status send_in_turn(asx_runtime *rt, asx__task *task, asx__mpmc *ch,
     copy(ch, c->message, message);
     asx__list_push_back(&b->returned, &c->node);
     b->n_returned++;
-    uint64_t found = asx__sync_turn(&ch->sync, ASX__TURN_MPMC_TAKEN, 0);
-    if (found == ASX__TURN_IS_CLOSED)
+    uint64_t found = asx__sync_announce(&ch->sync, ASX__OP_MPMC_TAKEN);
+    if (found == ASX__IS_CLOSED)
         return asx__sync_found(&ch->sync, ASX_E_DISCONNECTED);
-    if (found != ASX__TURN_IS_CANCELLED_NOW)
+    if (found != ASX__IS_CANCELLED)
         return ASX_OK;
     asx__list_remove(&c->node);
     free_cell(ch, c);
@@ -624,14 +621,14 @@ static asx_status send_in_turn(asx_runtime *rt, asx__task *task, asx__mpmc *ch,
 }
 
 static asx_status send(asx_runtime *rt, asx__task *task, asx__mpmc *ch, const void *message,
-                       uint64_t turn)
+                       uint64_t verdict)
 {
     asx__waitable *waitable = asx__sync_waitable(&ch->sync, WAIT_SEND);
     asx_status st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
-    if (ASX__UNLIKELY(turn >= ASX__TURN_MUST_WAIT))
-        return send_in_turn(rt, task, ch, message);
+    if (ASX__UNLIKELY(verdict >= ASX__MUST_WAIT))
+        return send_explored(rt, task, ch, message);
     if (still_waits(task, ch, WAIT_SEND)) {
         copy(ch, place_of(task), message);
         return asx__wait_on(rt, task, waitable, NULL);
@@ -662,11 +659,11 @@ asx_status asx_mpmc_send(asx_cx *cx, const asx_mpmc_sender *sender, const void *
         return ASX_E_INVALID_ARGUMENT;
     if (message != NULL && was_sent(sender, cx))
         return ASX_OK;
-    uint64_t turn = take_turn(sender, ASX__TURN_MPMC_SEND, false);
-    if (ASX__UNLIKELY(turn == ASX__TURN_IS_CANCELLED_NOW))
+    uint64_t verdict = announce(sender, ASX__OP_MPMC_SEND, false);
+    if (ASX__UNLIKELY(verdict == ASX__IS_CANCELLED))
         return asx__checkpoint(cx->rt_, cx->task_);
     asx_status st = enter(sender, false, cx, message, &task);
-    return st < 0 ? st : send(cx->rt_, task, sender->mpmc_, message, turn);
+    return st < 0 ? st : send(cx->rt_, task, sender->mpmc_, message, verdict);
 }
 
 static asx_status try_send(asx__task *task, asx__mpmc *ch, const void *message)
@@ -681,7 +678,7 @@ asx_status asx_mpmc_try_send(asx_cx *cx, const asx_mpmc_sender *sender, const vo
     GATE_SENDER(sender, cx, asx_mpmc_try_send(in_cx, &in, message));
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    (void)take_turn(sender, ASX__TURN_MPMC_TRY_SEND, false);
+    (void)announce(sender, ASX__OP_MPMC_TRY_SEND, false);
     asx_status st = enter(sender, false, cx, message, &task);
     return st < 0 ? st : try_send(task, sender->mpmc_, message);
 }
@@ -780,8 +777,8 @@ asx_status asx_mpmc_recv(asx_cx *cx, const asx_mpmc_receiver *receiver, void *re
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);
-    if (ASX__UNLIKELY(take_turn(&endpoint, ASX__TURN_MPMC_RECV, true) ==
-                      ASX__TURN_IS_CANCELLED_NOW))
+    if (ASX__UNLIKELY(announce(&endpoint, ASX__OP_MPMC_RECV, true) ==
+                      ASX__IS_CANCELLED))
         return asx__checkpoint(cx->rt_, cx->task_);
     asx_status st = enter(&endpoint, true, cx, ret_message, &task);
     return st < 0 ? st : recv(cx->rt_, task, receiver->mpmc_, ret_message);
@@ -800,7 +797,7 @@ asx_status asx_mpmc_try_recv(asx_cx *cx, const asx_mpmc_receiver *receiver, void
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);
-    (void)take_turn(&endpoint, ASX__TURN_MPMC_TRY_RECV, true);
+    (void)announce(&endpoint, ASX__OP_MPMC_TRY_RECV, true);
     asx_status st = enter(&endpoint, true, cx, ret_message, &task);
     return st < 0 ? st : try_recv(task, receiver->mpmc_, ret_message);
 }
@@ -825,7 +822,7 @@ asx_status asx_mpmc_close(const asx_mpmc_sender *sender)
     GATE_SENDER(sender, NULL, asx_mpmc_close(&in));
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    (void)take_turn(sender, ASX__TURN_MPMC_CLOSE, false);
+    (void)announce(sender, ASX__OP_MPMC_CLOSE, false);
     asx_status st = resolve(sender, false, &e);
     if (st < 0)
         return st;
@@ -839,7 +836,7 @@ asx_status asx_mpmc_sender_clone(const asx_mpmc_sender *sender, asx_mpmc_sender 
     GATE_SENDER(sender, NULL, asx_mpmc_sender_clone(&in, ret_sender));
     if (sender == NULL || ret_sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    (void)take_turn(sender, ASX__TURN_MPMC_CLONE, false);
+    (void)announce(sender, ASX__OP_MPMC_CLONE, false);
     asx_status st = resolve(sender, false, &e);
     if (st < 0)
         return st;
@@ -857,7 +854,7 @@ asx_status asx_mpmc_receiver_clone(const asx_mpmc_receiver *receiver,
     if (receiver == NULL || ret_receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);
-    (void)take_turn(&endpoint, ASX__TURN_MPMC_CLONE, true);
+    (void)announce(&endpoint, ASX__OP_MPMC_CLONE, true);
     asx_status st = resolve(&endpoint, true, &e);
     if (st < 0)
         return st;
@@ -885,7 +882,7 @@ asx_status asx_mpmc_sender_drop(const asx_mpmc_sender *sender)
     GATE_SENDER(sender, NULL, asx_mpmc_sender_drop(&in));
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    (void)take_turn(sender, ASX__TURN_MPMC_DROP, false);
+    (void)announce(sender, ASX__OP_MPMC_DROP, false);
     asx_status st = resolve(sender, false, &e);
     if (st < 0)
         return st;
@@ -926,7 +923,7 @@ asx_status asx_mpmc_receiver_drop(const asx_mpmc_receiver *receiver)
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_mpmc_sender endpoint = as_sender(receiver);
-    (void)take_turn(&endpoint, ASX__TURN_MPMC_DROP, true);
+    (void)announce(&endpoint, ASX__OP_MPMC_DROP, true);
     asx_status st = resolve(&endpoint, true, &e);
     if (st < 0)
         return st;

@@ -227,7 +227,7 @@ static void let_go(asx__mutex *m, asx__obligation *o, asx_obligation_state to)
 {
     bool held = m->guard == o;
     if (held)
-        asx__sync_turn(&m->sync, ASX__TURN_UNLOCK, 0);
+        (void)asx__sync_announce(&m->sync, ASX__OP_UNLOCK);
     if (held)
         journal(m, m->sync.rt->current, ASX_EVENT_MUTEX_UNLOCK);
     asx__guard_resolve(&m->sync, o, to);
@@ -313,9 +313,9 @@ static asx_status take(asx__mutex *m, asx__task *task, unsigned which, const cha
 static asx_status lock(asx_runtime *rt, asx__task *task, asx__mutex *m, unsigned which,
                        const char *site, asx_mutex_guard *ret_guard)
 {
-    if (asx__fails(rt, ASX__TURN_NO_MEMORY))
+    if (asx__fails(rt, ASX__FAULT_NO_MEMORY))
         return ASX_E_RESOURCE_EXHAUSTED;
-    asx__sync_turn(&m->sync, ASX__TURN_LOCK, 0);
+    (void)asx__sync_announce(&m->sync, ASX__OP_LOCK);
     asx_status st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
@@ -370,7 +370,7 @@ asx_status asx_mutex_recover_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_gu
 static asx_status try_lock(asx__task *task, asx__mutex *m, const char *site,
                            asx_mutex_guard *ret_guard)
 {
-    asx__sync_turn(&m->sync, ASX__TURN_TRY_LOCK, 0);
+    (void)asx__sync_announce(&m->sync, ASX__OP_TRY_LOCK);
     if (m->holder == task && m->guard != NULL)
         return ASX_E_WOULD_DEADLOCK;
     if (m->poisoned)

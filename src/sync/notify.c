@@ -44,7 +44,7 @@ static void wake_first(asx__notify *n, unsigned sort)
 static bool has_waiters(asx__notify *n)
 {
     if (ASX__UNLIKELY(n->sync.rt->seam != NULL))
-        return asx__sync_turn(&n->sync, ASX__TURN_NOTIFY_ONE, 0) != ASX__TURN_FINDS_NOTHING;
+        return asx__sync_announce(&n->sync, ASX__OP_NOTIFY_ONE) != ASX__FINDS_NOTHING;
     return n->sync.waiting != 0;
 }
 
@@ -99,15 +99,15 @@ asx_status asx_notify_create(const asx_region *region, const asx_notify_options 
     return ASX_OK;
 }
 
-static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__notify *n)
+static asx_status wait_explored(asx_runtime *rt, asx__task *task, asx__notify *n)
 {
-    uint64_t found = asx__sync_turn(&n->sync, ASX__TURN_NOTIFY_WAIT, 0);
+    uint64_t found = asx__sync_announce(&n->sync, ASX__OP_NOTIFY_WAIT);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
-    if (found < ASX__TURN_MUST_WAIT)
+    if (found < ASX__MUST_WAIT)
         n->stored = false;
-    else if (asx__sync_turn(&n->sync, ASX__TURN_NOTIFY_GO_ON, 0) == ASX__TURN_IS_CANCELLED_NOW)
+    else if (asx__sync_announce(&n->sync, ASX__OP_NOTIFY_GO_ON) == ASX__IS_CANCELLED)
         return asx__tell(rt, task);
     journal_take(n, task);
     return ASX_OK;
@@ -116,7 +116,7 @@ static asx_status wait_in_turn(asx_runtime *rt, asx__task *task, asx__notify *n)
 static asx_status wait_for(asx_runtime *rt, asx__task *task, asx__notify *n)
 {
     if (ASX__UNLIKELY(rt->seam != NULL) && !rt->in_cleanup)
-        return wait_in_turn(rt, task, n);
+        return wait_explored(rt, task, n);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;
@@ -161,7 +161,7 @@ asx_status asx_notify_one(const asx_notify *notify)
 
 static void notify_all(asx__notify *n)
 {
-    asx__sync_turn(&n->sync, ASX__TURN_NOTIFY_ALL, 0);
+    (void)asx__sync_announce(&n->sync, ASX__OP_NOTIFY_ALL);
     if (n->sync.rt->tracing)
         n->sync.seq = asx__sync_journal(&n->sync, n->sync.rt->current, ASX_EVENT_NOTIFY_SIGNAL,
                                         n->sync.waiting, 0, 0);

@@ -1,6 +1,6 @@
 /* object.c - the life of a synchronization object, and its guards in the registry. */
 #include "sync/object.h"
-#include "sched/region_turn.h"
+#include "sched/region_seam.h"
 
 #define SYNCS_PER_CHUNK_LOG2 4
 #define ALIGN ((size_t)16)
@@ -89,7 +89,7 @@ asx_status asx__sync_create(const asx_region *region, const asx__sync_type *type
                             size_t bytes, bool arguments_ok, asx__sync **ret_s, void **ret_memory)
 {
     asx__region *r;
-    bool no_memory = asx__made_in_turn(region, ASX__TURN_NO_MEMORY);
+    bool no_memory = asx__made_explored(region, true);
     asx_status st = asx__region_resolve(region, ASX_STATE_MASK_ALL, &r);
     if (st < 0)
         return st;

@@ -281,11 +281,9 @@ static inline asx_status asx__sync_enter(const asx__sync *s, uint64_t generation
     return ASX__LIKELY(rt == s->rt) ? ASX_OK : ASX_E_WRONG_CONTEXT;
 }
 
-/* Before an operation of the running task. */
-static inline uint64_t asx__sync_turn(const asx__sync *s, asx__turn_kind kind, uint64_t a)
-{
-    return asx__turn_on(s->rt, s->rt->current, kind, s->waits[0].waitable.serial, a, 0);
-}
+/* The running task is about to do an operation on the object; see asx__announce(). */
+#define asx__sync_announce(s, op, ...)                                                             \
+    asx__announce((s)->rt, (s)->rt->current, (op), (s)->waits[0].waitable.serial, __VA_ARGS__)
 
 /* The running task has found that it is closed, or done. */
 static inline asx_status asx__sync_found(const asx__sync *s, asx_status st)

@@ -83,7 +83,7 @@ static void pass_on(asx__once *once)
 static void give_up(asx__once *once, asx_status status)
 {
     if (once->runner->note == ASX__GUARD_HELD)
-        asx__sync_turn(&once->sync, ASX__TURN_ONCE_END, 0);
+        (void)asx__sync_announce(&once->sync, ASX__OP_ONCE_END);
     if (once->runner->note == ASX__GUARD_HELD)
         once->sync.seq = journal(once, once->sync.rt->current, ASX_EVENT_ONCE_END,
                                  (uint64_t)(int64_t)status);
@@ -161,7 +161,7 @@ static asx_status begin(asx_runtime *rt, asx__task *task, asx__once *once, const
     bool runs = once->runner != NULL && once->runner->owner == task;
     if (runs && once->inside)
         return ASX_E_WOULD_DEADLOCK;
-    asx__sync_turn(&once->sync, ASX__TURN_ONCE_CALL, 0);
+    (void)asx__sync_announce(&once->sync, ASX__OP_ONCE_CALL);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0) {
         if (runs && once->runner->note == ASX__GUARD_HELD)
@@ -175,7 +175,7 @@ static asx_status begin(asx_runtime *rt, asx__task *task, asx__once *once, const
     else if (!runs && once->runner != NULL)
         return wait_for_turn(rt, task, once, site, ret_turn);
     else if (!runs && !begin_turn(once, task, site, ASX__GUARD_HELD, ret_turn)) {
-        asx__sync_turn(&once->sync, ASX__TURN_ONCE_END, 0);
+        (void)asx__sync_announce(&once->sync, ASX__OP_ONCE_END);
         return ASX_E_RESOURCE_EXHAUSTED;
     }
     *ret_turn = (turn){ &once->sync, asx__obligation_id(once->runner), once->runner };
@@ -209,7 +209,7 @@ static asx_status go_out(const turn *t, asx__task *task, asx_status st)
         give_up(once, st);
         return st;
     }
-    asx__sync_turn(&once->sync, ASX__TURN_ONCE_END, 2);
+    (void)asx__sync_announce(&once->sync, ASX__OP_ONCE_END, .once.state = 2);
     once->sync.seq = journal(once, task, ASX_EVENT_ONCE_END, 0);
     once->done = true;
     once->runner = NULL;
@@ -245,7 +245,7 @@ asx_status asx_once_is_done(const asx_once *once, bool *ret_done)
     asx_status st = asx__sync_resolve(HEAD(once->once_), once->generation_, ASX_E_REGION_CLOSED);
     if (st < 0)
         return st;
-    asx__sync_turn(HEAD(once->once_), ASX__TURN_ONCE_LOOK, 0);
+    (void)asx__sync_announce(HEAD(once->once_), ASX__OP_ONCE_LOOK);
     *ret_done = once->once_->done;
     return *ret_done ? asx__sync_found(HEAD(once->once_), ASX_OK) : ASX_OK;
 }

@@ -197,7 +197,7 @@ static void release(asx__sync *s, asx__obligation *guard)
     asx__oneshot *o = (asx__oneshot *)(void *)s;
     ASX__ASSERT(o->duty == guard);
     asx__guard_note_left(guard);
-    asx__turn(s->rt, s->rt->current, ASX__TURN_ONESHOT_DROP, s->generation, 0);
+    (void)asx__announce(s->rt, s->rt->current, ASX__OP_ONESHOT_DROP, s->generation);
     drop_sender(o);
 }
 
@@ -279,8 +279,7 @@ asx_status asx_oneshot_create(const asx_region *region, size_t element_size,
         o->drop_ctx = options->drop_ctx;
     }
     asx__sync_created(s, 0);
-    (void)asx__turn_on(s->rt, s->rt->current, ASX__TURN_MADE, s->generation, 0,
-                       ASX_EVENT_ONESHOT_CREATE);
+    asx__creates(s->rt, .event = ASX_EVENT_ONESHOT_CREATE, .generation = s->generation);
     *ret_sender = (asx_oneshot_sender){ o, s->generation };
     *ret_receiver = (asx_oneshot_receiver){ o, s->generation };
     return ASX_OK;
@@ -288,14 +287,14 @@ asx_status asx_oneshot_create(const asx_region *region, size_t element_size,
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-/* Explored: a turn, whatever has become of the endpoint before. ASX_E_CANCELLED. */
-static asx_status take_turn(const asx__oneshot *o, uint64_t generation, asx__turn_kind kind)
+/* Explored: an operation, whatever has become of the endpoint before. ASX_E_CANCELLED. */
+static asx_status announce(const asx__oneshot *o, uint64_t generation, asx__op_kind kind)
 {
     asx_runtime *rt = o != NULL ? o->sync.home : NULL;
     if (ASX__LIKELY(rt == NULL || rt->seam == NULL))
         return ASX_OK;
-    uint64_t found = asx__turn_on(rt, rt->current, kind, generation, 0, 0);
-    return found == ASX__TURN_IS_CANCELLED_NOW ? asx__checkpoint(rt, rt->current) : ASX_OK;
+    uint64_t found = asx__announce(rt, rt->current, kind, generation);
+    return found == ASX__IS_CANCELLED ? asx__checkpoint(rt, rt->current) : ASX_OK;
 }
 
 static asx_status resolve_sender(const asx_oneshot_sender *sender)
@@ -334,7 +333,7 @@ asx_status asx_oneshot_send(asx_oneshot_sender *sender, const void *message)
     if (sender == NULL || message == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(sender, oneshot_, NULL, asx_oneshot_send(sender, message));
-    (void)take_turn(sender->oneshot_, sender->generation_, ASX__TURN_ONESHOT_SEND);
+    (void)announce(sender->oneshot_, sender->generation_, ASX__OP_ONESHOT_SEND);
     asx_status st = resolve_sender(sender);
     return st < 0 ? st : send(sender->oneshot_, message);
 }
@@ -369,7 +368,7 @@ asx_status asx_oneshot_sender_drop(asx_oneshot_sender *sender)
     if (sender == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(sender, oneshot_, NULL, asx_oneshot_sender_drop(sender));
-    (void)take_turn(sender->oneshot_, sender->generation_, ASX__TURN_ONESHOT_DROP);
+    (void)announce(sender->oneshot_, sender->generation_, ASX__OP_ONESHOT_DROP);
     asx_status st = resolve_sender(sender);
     if (st < 0)
         return st;
@@ -422,7 +421,7 @@ asx_status asx_oneshot_recv(asx_cx *cx, asx_oneshot_receiver *receiver, void *re
     if (receiver == NULL || ret_message == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(receiver, oneshot_, cx, asx_oneshot_recv(in_cx, receiver, ret_message));
-    asx_status st = take_turn(receiver->oneshot_, receiver->generation_, ASX__TURN_ONESHOT_RECV);
+    asx_status st = announce(receiver->oneshot_, receiver->generation_, ASX__OP_ONESHOT_RECV);
     if (st == ASX_OK)
         st = resolve_receiver(receiver);
     if (st < 0)
@@ -438,7 +437,7 @@ asx_status asx_oneshot_try_recv(asx_cx *cx, asx_oneshot_receiver *receiver, void
     if (receiver == NULL || ret_message == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(receiver, oneshot_, cx, asx_oneshot_try_recv(in_cx, receiver, ret_message));
-    (void)take_turn(receiver->oneshot_, receiver->generation_, ASX__TURN_ONESHOT_TRY_RECV);
+    (void)announce(receiver->oneshot_, receiver->generation_, ASX__OP_ONESHOT_TRY_RECV);
     asx_status st = resolve_receiver(receiver);
     if (st < 0)
         return st;
@@ -452,7 +451,7 @@ asx_status asx_oneshot_receiver_drop(asx_oneshot_receiver *receiver)
     if (receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(receiver, oneshot_, NULL, asx_oneshot_receiver_drop(receiver));
-    (void)take_turn(receiver->oneshot_, receiver->generation_, ASX__TURN_ONESHOT_CLOSE);
+    (void)announce(receiver->oneshot_, receiver->generation_, ASX__OP_ONESHOT_CLOSE);
     asx_status st = resolve_receiver(receiver);
     asx__oneshot *o = receiver->oneshot_;
     if (st < 0)

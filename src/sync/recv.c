@@ -11,15 +11,15 @@
 
 /* Why the call was not possible. Never ASX_OK. */
 static NOINLINE asx_status refuse(const asx_channel_receiver *receiver, const asx_cx *cx,
-                                  const void *argument, asx__turn_kind kind)
+                                  const void *argument, asx__op_kind kind)
 {
     asx__task *task;
     asx_runtime *rt;
     if (receiver == NULL || receiver->channel_ == NULL || cx == NULL || argument == NULL)
         return ASX_E_INVALID_ARGUMENT;
     if (receiver->channel_->rx_generation != receiver->generation_) {
-        asx_status in_turn = asx__receiver_turn(receiver, kind);
-        return in_turn < 0 ? in_turn : asx__receiver_refuse(receiver);
+        asx_status announced = asx__receiver_announce(receiver, kind);
+        return announced < 0 ? announced : asx__receiver_refuse(receiver);
     }
     asx_status st = asx__cx_enter(cx, ASX_CAP_CHANNEL, &task, &rt);
     return st < 0 ? st : ASX_E_WRONG_CONTEXT; /* a task of another runtime */
@@ -106,7 +106,7 @@ static asx_status prepare(asx__channel *ch, asx__task *task)
 
 static NOINLINE asx_status recv_slow(asx__channel *ch, asx__task *task, void *ret_message)
 {
-    asx__channel_turn(ch, ASX__TURN_RECV);
+    asx__channel_announce(ch, ASX__OP_RECV);
     asx_status st = asx__checkpoint(ch->rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
@@ -148,7 +148,7 @@ static NOINLINE asx_status recv_outside(asx_channel_receiver *receiver, asx_cx *
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
     ASX__GATE_RECEIVER_FROM(st, receiver, cx, asx_channel_recv(in_cx, &in, ret_message));
-    return refuse(receiver, cx, ret_message, ASX__TURN_RECV);
+    return refuse(receiver, cx, ret_message, ASX__OP_RECV);
 }
 
 static asx_status recv_empty_step(void *ch, void *task, void *ret_message)
@@ -223,7 +223,7 @@ static NOINLINE asx_status try_recv_refused(const asx_channel_receiver *receiver
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
     ASX__GATE_RECEIVER_FROM(st, receiver, cx, asx_channel_try_recv(in_cx, &in, ret_message));
-    return refuse(receiver, cx, ret_message, ASX__TURN_TRY_RECV);
+    return refuse(receiver, cx, ret_message, ASX__OP_TRY_RECV);
 }
 
 asx_status asx_channel_try_recv(asx_cx *cx, asx_channel_receiver *receiver, void *ret_message)
@@ -231,7 +231,7 @@ asx_status asx_channel_try_recv(asx_cx *cx, asx_channel_receiver *receiver, void
     asx__channel *ch = enter(receiver, cx, ret_message);
     if (ASX__UNLIKELY(ch == NULL))
         return try_recv_refused(receiver, cx, ret_message);
-    asx_status st = asx__receiver_turn(receiver, ASX__TURN_TRY_RECV);
+    asx_status st = asx__receiver_announce(receiver, ASX__OP_TRY_RECV);
     if (ASX__UNLIKELY(st < 0))
         return st;
     if (ASX__UNLIKELY(ch->rx_generation != receiver->generation_)) /* dropped before its turn */
@@ -251,12 +251,12 @@ asx_status asx_channel_recv_with_ack(asx_cx *cx, asx_channel_receiver *receiver,
         ASX__GATE_RECEIVER(receiver, cx,
                            asx__ack_out(asx_channel_recv_with_ack(in_cx, &in, ret_message, ret_ack),
                                         rt, ret_ack));
-        return refuse(receiver, cx, ret_message, ASX__TURN_RECV_ACK);
+        return refuse(receiver, cx, ret_message, ASX__OP_RECV_ACK);
     }
     if (ret_ack == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx__task *task = cx->task_;
-    asx__channel_turn(ch, ASX__TURN_RECV_ACK);
+    asx__channel_announce(ch, ASX__OP_RECV_ACK);
     asx_status st = asx__checkpoint(ch->rt, task);
     if (st < 0)
         return st;

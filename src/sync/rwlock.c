@@ -163,7 +163,7 @@ static void unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool gra
 static void let_go(asx__rwlock *l, asx__obligation *o, asx_obligation_state to)
 {
     bool writes = o->detail != 0;
-    asx__sync_turn(&l->sync, writes ? ASX__TURN_WRITE_UNLOCK : ASX__TURN_READ_UNLOCK, 0);
+    (void)asx__sync_announce(&l->sync, writes ? ASX__OP_WRITE_UNLOCK : ASX__OP_READ_UNLOCK);
     journal(l, l->sync.rt->current, ASX_EVENT_RWLOCK_UNLOCK, writes);
     asx__guard_resolve(&l->sync, o, to);
     count_out(l, writes);
@@ -237,8 +237,8 @@ static asx_status lock(asx_runtime *rt, asx__task *task, asx__rwlock *l, unsigne
 {
     /* Explored: a task that would wait for itself does not wait for its turn either. */
     bool held = ASX__UNLIKELY(rt->seam != NULL) && asx__guard_held_by(&l->sync, task);
-    uint64_t found = asx__sync_turn(
-        &l->sync, which == READ ? ASX__TURN_READ_LOCK : ASX__TURN_WRITE_LOCK, held);
+    asx__op_kind op = which == READ ? ASX__OP_READ_LOCK : ASX__OP_WRITE_LOCK;
+    uint64_t found = asx__sync_announce(&l->sync, op, .rwlock.held = held);
     asx_status st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
@@ -246,7 +246,7 @@ static asx_status lock(asx_runtime *rt, asx__task *task, asx__rwlock *l, unsigne
         return take(l, task, which, site, ret_guard);
     if (ASX__UNLIKELY(l->poisoned && which != RECOVER))
         return ASX_E_POISONED;
-    if (ASX__UNLIKELY(held && found != ASX__TURN_GOES))
+    if (ASX__UNLIKELY(held && found != ASX__GOES))
         return ASX_E_WOULD_DEADLOCK;
     if (must_wait(l, which)) {
         if (asx__guard_held_by(&l->sync, task))
@@ -304,9 +304,8 @@ static asx_status try_lock(asx__task *task, asx__rwlock *l, unsigned which, cons
                            asx_rwlock_guard *ret_guard)
 {
     /* Explored: tasks that have requested the lock do not wait in it. */
-    bool refused = asx__sync_turn(&l->sync, which == READ ? ASX__TURN_TRY_READ_LOCK
-                                                          : ASX__TURN_TRY_WRITE_LOCK, 0) !=
-                   ASX__TURN_GOES;
+    asx__op_kind try = which == READ ? ASX__OP_TRY_READ_LOCK : ASX__OP_TRY_WRITE_LOCK;
+    bool refused = asx__sync_announce(&l->sync, try) != ASX__GOES;
     if (l->poisoned)
         return ASX_E_POISONED;
     if (refused || must_wait(l, which))

@@ -114,7 +114,7 @@ static void unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool gra
 static void give_up(asx__semaphore *sem, asx__obligation *o, asx_obligation_state to)
 {
     uint32_t n = o->detail;
-    asx__sync_turn(&sem->sync, ASX__TURN_RELEASE, n);
+    (void)asx__sync_announce(&sem->sync, ASX__OP_RELEASE, .semaphore.permits = n);
     asx__guard_resolve(&sem->sync, o, to);
     sem->available += n;
     journal(sem, sem->sync.rt->current, ASX_EVENT_SEMAPHORE_RELEASE, n);
@@ -200,7 +200,7 @@ static asx_status wait_for(asx__semaphore *sem, asx__task *task, uint32_t n, con
 static asx_status acquire(asx_runtime *rt, asx__task *task, asx__semaphore *sem, uint32_t n,
                           const char *site, asx_semaphore_permit *ret_permit)
 {
-    asx__sync_turn(&sem->sync, ASX__TURN_ACQUIRE, n);
+    (void)asx__sync_announce(&sem->sync, ASX__OP_ACQUIRE, .semaphore.permits = n);
     asx_status st = asx__checkpoint(rt, task);
     if (ASX__UNLIKELY(st < 0))
         return st;
@@ -236,7 +236,7 @@ asx_status asx_semaphore_acquire_at(asx_cx *cx, const asx_semaphore *semaphore, 
 static asx_status try_acquire(asx__task *task, asx__semaphore *sem, uint32_t n, const char *site,
                               asx_semaphore_permit *ret_permit)
 {
-    asx__sync_turn(&sem->sync, ASX__TURN_TRY_ACQUIRE, n);
+    (void)asx__sync_announce(&sem->sync, ASX__OP_TRY_ACQUIRE, .semaphore.permits = n);
     if (must_wait(sem, n))
         return ASX_E_BUSY;
     sem->available -= n;
@@ -282,7 +282,7 @@ static asx_status release_some(asx__semaphore *sem, asx__obligation *o, uint32_t
         give_up(sem, o, ASX_OBLIGATION_COMMITTED);
         return ASX_OK;
     }
-    asx__sync_turn(&sem->sync, ASX__TURN_RELEASE, n);
+    (void)asx__sync_announce(&sem->sync, ASX__OP_RELEASE, .semaphore.permits = n);
     o->detail -= n;
     sem->available += n;
     journal(sem, sem->sync.rt->current, ASX_EVENT_SEMAPHORE_RELEASE, n);
@@ -301,7 +301,7 @@ static asx_status add(asx__semaphore *sem, uint64_t n)
 {
     if (n > ASX_SEMAPHORE_PERMITS_MAX - sem->total)
         return ASX_E_RESOURCE_EXHAUSTED;
-    asx__sync_turn(&sem->sync, ASX__TURN_RELEASE, n);
+    (void)asx__sync_announce(&sem->sync, ASX__OP_RELEASE, .semaphore.permits = n);
     sem->total += n;
     sem->available += n;
     journal(sem, sem->sync.rt->current, ASX_EVENT_SEMAPHORE_ADD, n);

@@ -21,15 +21,15 @@
 
 /* Why the call was not possible. Never ASX_OK. */
 static NOINLINE asx_status refuse(const asx_channel_sender *sender, const asx_cx *cx,
-                                  const void *argument, asx__turn_kind kind)
+                                  const void *argument, asx__op_kind kind)
 {
     asx__task *task;
     asx_runtime *rt;
     if (sender == NULL || sender->sender_ == NULL || cx == NULL || argument == NULL)
         return ASX_E_INVALID_ARGUMENT;
     if (sender->sender_->generation != sender->generation_) {
-        asx_status in_turn = asx__sender_turn(sender, kind);
-        return in_turn < 0 ? in_turn : asx__sender_refuse(sender);
+        asx_status announced = asx__sender_announce(sender, kind);
+        return announced < 0 ? announced : asx__sender_refuse(sender);
     }
     asx_status st = asx__cx_enter(cx, ASX_CAP_CHANNEL, &task, &rt);
     return st < 0 ? st : ASX_E_WRONG_CONTEXT; /* a task of another runtime */
@@ -300,7 +300,7 @@ static asx_status make_permit(asx__channel *ch, asx__task *task, asx_obligation_
     return ASX_OK;
 }
 
-static inline asx_status reserve_in_turn(asx__channel *ch, asx__task *task,
+static inline asx_status reserve_explored(asx__channel *ch, asx__task *task,
                                          asx_send_permit *ret_permit)
 {
     asx_status st;
@@ -317,8 +317,8 @@ static inline asx_status reserve_in_turn(asx__channel *ch, asx__task *task,
 static NOINLINE asx_status reserve_slow(const asx_channel_sender *sender, asx__channel *ch,
                                         asx__task *task, asx_send_permit *ret_permit)
 {
-    asx_status st = asx__sender_turn(sender, ASX__TURN_RESERVE);
-    return ASX__UNLIKELY(st < 0) ? st : reserve_in_turn(ch, task, ret_permit);
+    asx_status st = asx__sender_announce(sender, ASX__OP_RESERVE);
+    return ASX__UNLIKELY(st < 0) ? st : reserve_explored(ch, task, ret_permit);
 }
 
 static NOINLINE asx_status reserve_outside(asx_channel_sender *sender, asx_cx *cx,
@@ -329,14 +329,14 @@ static NOINLINE asx_status reserve_outside(asx_channel_sender *sender, asx_cx *c
         return st;
     ASX__GATE_SENDER_FROM(st, sender, cx,
                      asx__permit_out(asx_channel_reserve(in_cx, &in, ret_permit), rt, ret_permit));
-    return refuse(sender, cx, ret_permit, ASX__TURN_RESERVE);
+    return refuse(sender, cx, ret_permit, ASX__OP_RESERVE);
 }
 
 /* By a lease, inside: it waits, or something is special. */
 static NOINLINE asx_status reserve_leased(asx_runtime *rt, asx__channel *ch, asx__task *task,
                                           asx_send_permit *ret_permit)
 {
-    asx_status st = reserve_in_turn(ch, task, ret_permit);
+    asx_status st = reserve_explored(ch, task, ret_permit);
     asx__permit_out(st, rt, ret_permit);
     return asx__engine_left(rt, st);
 }
@@ -405,7 +405,7 @@ static NOINLINE asx_status try_reserve_refused(asx_channel_sender *sender, asx_c
     ASX__GATE_SENDER_FROM(
         st, sender, cx,
         asx__permit_out(asx_channel_try_reserve(in_cx, &in, ret_permit), rt, ret_permit));
-    return refuse(sender, cx, ret_permit, ASX__TURN_TRY_RESERVE);
+    return refuse(sender, cx, ret_permit, ASX__OP_TRY_RESERVE);
 }
 
 asx_status asx_channel_try_reserve(asx_cx *cx, asx_channel_sender *sender,
@@ -414,7 +414,7 @@ asx_status asx_channel_try_reserve(asx_cx *cx, asx_channel_sender *sender,
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
         return try_reserve_refused(sender, cx, ret_permit);
-    asx_status st = asx__sender_turn(sender, ASX__TURN_TRY_RESERVE);
+    asx_status st = asx__sender_announce(sender, ASX__OP_TRY_RESERVE);
     if (ASX__UNLIKELY(st < 0))
         return st;
     if (asx__channel_rx_gone(ch))
@@ -433,7 +433,7 @@ static NOINLINE asx_status reserve_tracked_refused(asx_channel_sender *sender, a
         sender, cx,
         asx__permit_out(asx_channel_reserve_tracked_at(in_cx, &in, ret_permit, site), rt,
                         &ret_permit->permit));
-    return refuse(sender, cx, ret_permit, ASX__TURN_RESERVE);
+    return refuse(sender, cx, ret_permit, ASX__OP_RESERVE);
 }
 
 asx_status asx_channel_reserve_tracked_at(asx_cx *cx, asx_channel_sender *sender,
@@ -444,7 +444,7 @@ asx_status asx_channel_reserve_tracked_at(asx_cx *cx, asx_channel_sender *sender
         return reserve_tracked_refused(sender, cx, ret_permit, site);
     asx__task *task = cx->task_;
     asx__tracked_io io = { .site = site != NULL ? site : "" };
-    asx_status st = asx__sender_turn(sender, ASX__TURN_RESERVE);
+    asx_status st = asx__sender_announce(sender, ASX__OP_RESERVE);
     if (ASX__UNLIKELY(st < 0))
         return st;
     switch (claim(ch, task, ASX__CHANNEL_TRACKED, &st)) {
@@ -506,7 +506,7 @@ void asx__permit_release(asx_runtime *rt, asx__obligation *o)
 {
     (void)rt;
     asx__channel_seize(asx__permit_channel(o));
-    asx__channel_turn(asx__permit_channel(o), ASX__TURN_PERMIT_ABORT);
+    asx__channel_announce(asx__permit_channel(o), ASX__OP_PERMIT_ABORT);
     asx__permit_abort(asx__permit_channel(o), o);
 }
 
@@ -516,7 +516,7 @@ void asx__tracked_release(asx_runtime *rt, asx__obligation *o)
     asx__task *task = o->owner;
     asx__region *region = task->region;
     asx__channel_seize(asx__permit_channel(o));
-    asx__channel_turn(asx__permit_channel(o), ASX__TURN_PERMIT_ABORT);
+    asx__channel_announce(asx__permit_channel(o), ASX__OP_PERMIT_ABORT);
     if (o->detail != ON_ITS_WAY) {
         region->n_leaked++;
         rt->registry.leaked++;
@@ -545,7 +545,7 @@ static asx_status permit_commit(asx__channel *ch, asx__obligation *o, const void
 static NOINLINE asx_status permit_send_slow(asx__channel *ch, asx__obligation *o,
                                             const void *message)
 {
-    asx__channel_turn(ch, ASX__TURN_PERMIT_SEND);
+    asx__channel_announce(ch, ASX__OP_PERMIT_SEND);
     return permit_commit(ch, o, message);
 }
 
@@ -644,7 +644,7 @@ asx_status asx_send_permit_abort(asx_send_permit *permit)
     asx_status st = find_permit(permit, permit, &o);
     if (st < 0)
         return st;
-    asx__channel_turn(permit->channel_, ASX__TURN_PERMIT_ABORT);
+    asx__channel_announce(permit->channel_, ASX__OP_PERMIT_ABORT);
     asx__permit_abort(permit->channel_, o);
     return ASX_OK;
 }
@@ -663,7 +663,7 @@ asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *messa
     if (o->kind != ASX_OBLIGATION_KIND_TRACKED_PERMIT)
         return ASX_E_INVALID_ARGUMENT;
     asx__channel *ch = permit->permit.channel_;
-    asx__channel_turn(ch, ASX__TURN_PERMIT_SEND);
+    asx__channel_announce(ch, ASX__OP_PERMIT_SEND);
     uint64_t number = ch->tail + 1;
     st = permit_commit(ch, o, message);
     if (st < 0)
@@ -685,7 +685,7 @@ asx_status asx_tracked_permit_abort(asx_tracked_permit *permit, asx_aborted_proo
         return st;
     if (o->kind != ASX_OBLIGATION_KIND_TRACKED_PERMIT)
         return ASX_E_INVALID_ARGUMENT;
-    asx__channel_turn(permit->permit.channel_, ASX__TURN_PERMIT_ABORT);
+    asx__channel_announce(permit->permit.channel_, ASX__OP_PERMIT_ABORT);
     asx__permit_abort(permit->permit.channel_, o);
     ret_proof->obligation = permit->permit.obligation_;
     return ASX_OK;
@@ -696,7 +696,7 @@ asx_status asx_tracked_permit_abort(asx_tracked_permit *permit, asx_aborted_proo
 static NOINLINE asx_status send_slow(const asx_channel_sender *sender, asx__channel *ch,
                                      asx__task *task, const void *message)
 {
-    asx_status st = asx__sender_turn(sender, ASX__TURN_SEND);
+    asx_status st = asx__sender_announce(sender, ASX__OP_SEND);
     if (ASX__UNLIKELY(st < 0))
         return st;
     switch (claim(ch, task, ASX__CHANNEL_SEND, &st)) {
@@ -728,7 +728,7 @@ static NOINLINE asx_status send_refused(asx_channel_sender *sender, asx_cx *cx, 
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
     ASX__GATE_SENDER_FROM(st, sender, cx, asx_channel_send(in_cx, &in, message));
-    return refuse(sender, cx, message, ASX__TURN_SEND);
+    return refuse(sender, cx, message, ASX__OP_SEND);
 }
 
 asx_status asx_channel_send(asx_cx *cx, asx_channel_sender *sender, const void *message)
@@ -758,7 +758,7 @@ static NOINLINE asx_status try_send_refused(asx_channel_sender *sender, asx_cx *
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
     ASX__GATE_SENDER_FROM(st, sender, cx, asx_channel_try_send(in_cx, &in, message));
-    return refuse(sender, cx, message, ASX__TURN_TRY_SEND);
+    return refuse(sender, cx, message, ASX__OP_TRY_SEND);
 }
 
 asx_status asx_channel_try_send(asx_cx *cx, asx_channel_sender *sender, const void *message)
@@ -766,7 +766,7 @@ asx_status asx_channel_try_send(asx_cx *cx, asx_channel_sender *sender, const vo
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
         return try_send_refused(sender, cx, message);
-    asx_status st = asx__sender_turn(sender, ASX__TURN_TRY_SEND);
+    asx_status st = asx__sender_announce(sender, ASX__OP_TRY_SEND);
     if (ASX__UNLIKELY(st < 0))
         return st;
     if (asx__channel_rx_gone(ch))
@@ -802,7 +802,7 @@ static NOINLINE asx_status send_evict_oldest_refused(asx_channel_sender *sender,
     ASX__GATE_SENDER(sender, cx,
                      asx_channel_send_evict_oldest(in_cx, &in, message, ret_evicted,
                                                    ret_did_evict));
-    return refuse(sender, cx, message, ASX__TURN_EVICT);
+    return refuse(sender, cx, message, ASX__OP_EVICT);
 }
 
 asx_status asx_channel_send_evict_oldest(asx_cx *cx, asx_channel_sender *sender,
@@ -814,7 +814,7 @@ asx_status asx_channel_send_evict_oldest(asx_cx *cx, asx_channel_sender *sender,
         return send_evict_oldest_refused(sender, cx, message, ret_evicted, ret_did_evict);
     if (ret_did_evict == NULL || ret_evicted == message)
         return ASX_E_INVALID_ARGUMENT;
-    asx_status st = asx__sender_turn(sender, ASX__TURN_EVICT);
+    asx_status st = asx__sender_announce(sender, ASX__OP_EVICT);
     if (ASX__UNLIKELY(st < 0))
         return st;
     if (asx__channel_rx_gone(ch))

@@ -468,10 +468,11 @@ static inline void asx__channel_seize(asx__channel *ch)
         }                                                                                          \
     } while (0)
 
-/* Before an operation of the running task. */
-static inline void asx__channel_turn(const asx__channel *ch, asx__turn_kind kind)
+/* The running task is about to do an operation. */
+static inline void asx__channel_announce(const asx__channel *ch, asx__op_kind kind)
 {
-    asx__turn(ch->rt, ch->rt->current, kind, ch->waits[0].serial, ch->capacity);
+    (void)asx__announce(ch->rt, ch->rt->current, kind, ch->waits[0].serial,
+                        .channel.capacity = ch->capacity);
 }
 
 /* The running task has found that the other side is gone. */
@@ -484,20 +485,20 @@ static inline asx_status asx__channel_ended(const asx__channel *ch)
 
 /* The same through an endpoint, whatever has become of it before: ASX_OK, or why it is refused. An
  * ordinary runtime asks for nothing here, and looks at its endpoint itself. */
-asx_status asx__sender_in_turn(const asx_channel_sender *sender, asx__turn_kind kind);
-asx_status asx__receiver_in_turn(const asx_channel_receiver *receiver, asx__turn_kind kind);
+asx_status asx__sender_explored(const asx_channel_sender *sender, asx__op_kind kind);
+asx_status asx__receiver_explored(const asx_channel_receiver *receiver, asx__op_kind kind);
 
-static inline asx_status asx__sender_turn(const asx_channel_sender *sender, asx__turn_kind kind)
+static inline asx_status asx__sender_announce(const asx_channel_sender *sender, asx__op_kind kind)
 {
     const asx__sender *s = sender->sender_;
-    return ASX__LIKELY(s->home->seam == NULL) ? ASX_OK : asx__sender_in_turn(sender, kind);
+    return ASX__LIKELY(s->home->seam == NULL) ? ASX_OK : asx__sender_explored(sender, kind);
 }
 
-static inline asx_status asx__receiver_turn(const asx_channel_receiver *receiver,
-                                            asx__turn_kind kind)
+static inline asx_status asx__receiver_announce(const asx_channel_receiver *receiver,
+                                            asx__op_kind kind)
 {
     const asx__channel *ch = receiver->channel_;
-    return ASX__LIKELY(ch->home->seam == NULL) ? ASX_OK : asx__receiver_in_turn(receiver, kind);
+    return ASX__LIKELY(ch->home->seam == NULL) ? ASX_OK : asx__receiver_explored(receiver, kind);
 }
 
 /* The channel's state after an operation. */

@@ -78,7 +78,7 @@ static void look(asx__watched *w, const asx__task *task, uint64_t *seen, void *r
 
 static asx_status set(asx__watched *w, const void *value)
 {
-    asx__sync_turn(&w->sync, ASX__TURN_WATCH_SEND, 0);
+    (void)asx__sync_announce(&w->sync, ASX__OP_WATCH_SEND);
     if (w->closed)
         return asx__sync_found(&w->sync, ASX_E_DISCONNECTED);
     asx__message_copy(w->value, value, w->element_size);
@@ -109,7 +109,7 @@ asx_status asx_watch_send(const asx_watch *watch, const void *value)
 
 static asx_status close_watch(asx__watched *w)
 {
-    asx__sync_turn(&w->sync, ASX__TURN_WATCH_CLOSE, 0);
+    (void)asx__sync_announce(&w->sync, ASX__OP_WATCH_CLOSE);
     if (w->closed)
         return asx__sync_found(&w->sync, ASX_E_DISCONNECTED);
     w->closed = true;
@@ -140,7 +140,7 @@ asx_status asx_watch_get(const asx_watch *watch, void *ret_value, uint64_t *ret_
     asx_status st = asx__sync_resolve(HEAD(w), watch->generation_, ASX_E_DISCONNECTED);
     if (st < 0)
         return st;
-    asx__sync_turn(&w->sync, ASX__TURN_WATCH_GET, 0);
+    (void)asx__sync_announce(&w->sync, ASX__OP_WATCH_GET);
     look(w, w->sync.rt->current, ret_version != NULL ? ret_version : &ignored, ret_value);
     return ASX_OK;
 }
@@ -148,7 +148,7 @@ asx_status asx_watch_get(const asx_watch *watch, void *ret_value, uint64_t *ret_
 static asx_status wait_for(asx_runtime *rt, asx__task *task, asx__watched *w, uint64_t *seen,
                            void *ret_value)
 {
-    asx__sync_turn(&w->sync, ASX__TURN_WATCH_CHANGED, *seen);
+    (void)asx__sync_announce(&w->sync, ASX__OP_WATCH_CHANGED, .watch.seen = *seen);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

@@ -5,7 +5,7 @@
  * does it, and tells what was accessed; at the end it asks whether there is another execution.
  *
  * Words
- *   operation  what a task is about to do: a kind, an object, two arguments
+ *   operation  what a task is about to do: a kind (sched/operations.h), an object, two arguments
  *   event      an operation that was done: the n-th of its task (n is its ordinal, from 1)
  *   state      64 bits of an object that decide what an operation on it does (asx__op_eval)
  *   conflict   two accesses of one object, one of which writes
@@ -26,117 +26,11 @@
 #include "base/atomic.h"
 #include "base/rng.h"
 #include "base/bytes.h"
-
-/* X(NAME, "text"): what a task can do to an object. */
-#define ASX__OP_LIST(X)                                                                            \
-    X(LOAD, "load")                                                                                \
-    X(STORE, "store")                                                                              \
-    X(CAS, "compare-and-swap")                                                                     \
-    X(FETCH_ADD, "fetch-add")                                                                      \
-    X(FETCH_OR, "fetch-or")                                                                        \
-    X(FETCH_AND, "fetch-and")                                                                      \
-    X(EXCHANGE, "exchange")                                                                        \
-    X(LOCK, "lock")                                                                                \
-    X(TRY_LOCK, "try-lock")                                                                        \
-    X(UNLOCK, "unlock")                                                                            \
-    X(ACQUIRE, "acquire")                                                                          \
-    X(TRY_ACQUIRE, "try-acquire")                                                                  \
-    X(RELEASE, "release")                                                                          \
-    X(CHOOSE, "choose")                                                                            \
-    X(READ_LOCK, "read-lock")                                                                      \
-    X(TRY_READ_LOCK, "try-read-lock")                                                              \
-    X(READ_UNLOCK, "read-unlock")                                                                  \
-    X(WRITE_REQUEST, "request to write")                                                           \
-    X(WRITE_LOCK, "write-lock")                                                                    \
-    X(TRY_WRITE_LOCK, "try-write-lock")                                                            \
-    X(WRITE_UNLOCK, "write-unlock")                                                                \
-    X(SEND, "send")                                                                                \
-    X(TRY_SEND, "try-send")                                                                        \
-    X(EVICT, "send and evict")                                                                     \
-    X(RESERVE, "reserve")                                                                          \
-    X(TRY_RESERVE, "try-reserve")                                                                  \
-    X(PERMIT_SEND, "send by permit")                                                               \
-    X(PERMIT_ABORT, "abort permit")                                                                \
-    X(RECV, "receive")                                                                             \
-    X(TRY_RECV, "try-receive")                                                                     \
-    X(RECV_ACK, "receive with ack")                                                                \
-    X(ACK_COMMIT, "commit ack")                                                                    \
-    X(ACK_NACK, "nack")                                                                            \
-    X(CLONE, "clone sender")                                                                       \
-    X(DROP, "drop sender")                                                                         \
-    X(CLOSE, "drop receiver")                                                                      \
-    X(CHECKPOINT, "checkpoint")                                                                    \
-    X(OPEN_REGION, "open region")                                                                  \
-    X(SHIELD, "mask")                                                                              \
-    X(CANCEL, "cancel")                                                                            \
-    X(JOIN, "join")                                                                                \
-    X(END, "end")                                                                                  \
-    X(SLEEP, "sleep")                                                                              \
-    X(ADVANCE, "advance the clock")                                                                \
-    X(FIRE, "time out")                                                                            \
-    X(CLOSE_REGION, "close region")                                                                \
-    X(STOP_REGION, "begin to close region")                                                        \
-    X(DEVICE, "operate")                                                                           \
-    X(FENCE, "fence")                                                                              \
-    X(FUTEX_WAIT, "futex wait")                                                                    \
-    X(FUTEX_GO_ON, "be woken")                                                                     \
-    X(FUTEX_WAKE, "futex wake")                                                                    \
-    X(RELAX, "relax")                                                                              \
-    X(FIRST_OF, "wait for the first")                                                              \
-    X(LINK, "link")                                                                                \
-    X(SET_UP, "set up")                                                                            \
-    X(TAKE_PLACE, "open where there is room")                                                      \
-    X(SETTLE, "settle obligation")                                                                 \
-    X(SPAWN, "spawn")                                                                              \
-    X(SET_TIMER, "set timer")                                                                      \
-    X(CANCEL_TIMER, "cancel timer")                                                                \
-    X(FIRE_TIMER, "fire timer")                                                                    \
-    X(WAKE, "wake")                                                                                \
-    X(WAIT_EXTERNAL, "wait to be woken")                                                           \
-    X(CONDITION_WAIT, "wait for condition")                                                        \
-    X(NOTIFY_WAIT, "wait for notification")                                                        \
-    X(CONDITION_GO_ON, "lock again")                                                               \
-    X(GO_ON, "go on")                                                                              \
-    X(SIGNAL, "signal")                                                                            \
-    X(SIGNAL_ALL, "signal all")                                                                    \
-    X(NOTIFY_ONE, "notify one")                                                                    \
-    X(NOTIFY_ALL, "notify all")                                                                    \
-    X(BARRIER_WAIT, "wait at barrier")                                                             \
-    X(ONCE_CALL, "call once")                                                                      \
-    X(ONCE_END, "end once")                                                                        \
-    X(ONCE_LOOK, "ask whether once is done")                                                       \
-    X(ONESHOT_SEND, "send oneshot")                                                                \
-    X(ONESHOT_RECV, "receive oneshot")                                                             \
-    X(ONESHOT_TRY_RECV, "try-receive oneshot")                                                     \
-    X(ONESHOT_DROP, "drop oneshot sender")                                                         \
-    X(ONESHOT_CLOSE, "drop oneshot receiver")                                                      \
-    X(WATCH_SEND, "set watch")                                                                     \
-    X(WATCH_CHANGED, "wait for change")                                                            \
-    X(WATCH_GET, "look at watch")                                                                  \
-    X(WATCH_CLOSE, "close watch")                                                                  \
-    X(BROADCAST_SEND, "broadcast")                                                                 \
-    X(BROADCAST_RECV, "receive broadcast")                                                         \
-    X(BROADCAST_TRY_RECV, "try-receive broadcast")                                                 \
-    X(SUBSCRIBE, "subscribe")                                                                      \
-    X(UNSUBSCRIBE, "unsubscribe")                                                                  \
-    X(BROADCAST_CLOSE, "close broadcast")                                                          \
-    X(MPMC_SEND, "send to any")                                                                    \
-    X(MPMC_TRY_SEND, "try-send to any")                                                            \
-    X(MPMC_TAKEN, "wait until taken")                                                              \
-    X(MPMC_RECV, "receive from any")                                                               \
-    X(MPMC_TRY_RECV, "try-receive from any")                                                       \
-    X(MPMC_CLOSE, "close")                                                                         \
-    X(MPMC_CLONE, "clone end")                                                                     \
-    X(MPMC_DROP, "drop end")
-
-typedef enum asx__op_kind {
-#define ASX__OP_ENUM_(name, text) ASX__OP_##name,
-    ASX__OP_LIST(ASX__OP_ENUM_)
-#undef ASX__OP_ENUM_
-    ASX__OP_COUNT
-} asx__op_kind;
+#include "sched/operations.h"
 
 const char *asx__op_str(unsigned kind);
+/* ASX__O_... of each kind. */
+extern const uint32_t asx__op_traits[ASX__OP_COUNT];
 
 /* An operation that can go in several ways: how many, is asked when it is its turn, and may depend
  * on nothing but what is before it. */
@@ -301,13 +195,11 @@ static inline uint64_t asx__op_name(const asx__op *op)
 {
     return op->name != 0 ? op->name : (uint64_t)(uintptr_t)op->object;
 }
-/* It may access any part of what `name` names. */
-bool asx__op_has_parts(const asx__op *op);
 /* It waits with a ticket, and of these parts accesses that one alone, wherever it is done; 0: it
  * does not. */
 static inline uint64_t asx__op_ticket(const asx__op *op)
 {
-    bool waits = op->kind == ASX__OP_CONDITION_GO_ON || op->kind == ASX__OP_GO_ON;
+    bool waits = (asx__op_traits[op->kind] & ASX__O_TICKET) != 0;
     return waits ? op->name + ASX__PART_SLOT + op->a : 0;
 }
 /* Something that was opened under a mask is among its targets. */
@@ -316,35 +208,10 @@ bool asx__op_has_shields(const asx__op *op);
 /* It is never disabled and always accesses the same object. */
 static inline bool asx__op_is_plain(const asx__op *op)
 {
-    if (op->kind == ASX__OP_CHECKPOINT || op->kind == ASX__OP_OPEN_REGION)
-        return true; /* whatever its flag says */
-    if (op->cx != 0)
-        return false;
-    switch (op->kind) {
-    case ASX__OP_LOAD:
-    case ASX__OP_STORE:
-    case ASX__OP_CAS:
-    case ASX__OP_FETCH_ADD:
-    case ASX__OP_FETCH_OR:
-    case ASX__OP_FETCH_AND:
-    case ASX__OP_EXCHANGE:
-    case ASX__OP_FENCE:
-    case ASX__OP_TRY_LOCK:
-    case ASX__OP_UNLOCK:
-    case ASX__OP_TRY_ACQUIRE:
-    case ASX__OP_RELEASE:
-    case ASX__OP_TRY_READ_LOCK:
-    case ASX__OP_READ_UNLOCK:
-    case ASX__OP_WRITE_REQUEST:
-    case ASX__OP_TRY_WRITE_LOCK:
-    case ASX__OP_WRITE_UNLOCK:
-        return true;
-    case ASX__OP_CANCEL:
-    case ASX__OP_END:
-        return !asx__op_has_shields(op);
-    default:
-        return false;
-    }
+    uint32_t traits = asx__op_traits[op->kind];
+    if ((traits & ASX__O_PLAIN) != 0)
+        return (op->cx | op->targets_len) == 0 || (op->cx == 0 && !asx__op_has_shields(op));
+    return (traits & ASX__O_STEADY) != 0;
 }
 
 /* State of an object of 1, 2, 4 or 8 bytes. */

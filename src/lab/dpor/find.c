@@ -302,7 +302,7 @@ static bool writes_any_of(const asx__branch *s, const asx__prints *prints)
 static bool is_known_hard(const asx__dpor *d, const mover *m, uint32_t early,
                           const asx__prints *there)
 {
-    bool locks = m->op->kind >= ASX__OP_READ_LOCK && m->op->kind <= ASX__OP_WRITE_UNLOCK;
+    bool locks = (asx__op_traits[m->op->kind] & ASX__O_RWLOCK) != 0;
     if (!is_known(d, m, early) || locks || asx__op_has_shields(m->op))
         return false;
     asx__prints here = asx__wide_prints(d, m->at);
@@ -485,15 +485,6 @@ static uint32_t take_last(asx__dpor *d, const mover *m)
     return last;
 }
 
-/* Does it never do more with `other` than look at it: the end of a channel that it uses, the flag
- * of the region around what it opens? */
-static bool only_looks_at_other(asx__op_kind kind)
-{
-    return (kind >= ASX__OP_SEND && kind <= ASX__OP_EVICT) || kind == ASX__OP_RESERVE ||
-           kind == ASX__OP_TRY_RESERVE || kind == ASX__OP_TAKE_PLACE ||
-           (kind >= ASX__OP_MPMC_SEND && kind <= ASX__OP_MPMC_CLONE);
-}
-
 static bool is_written(const asx__dpor *d, uint64_t name)
 {
     uint32_t object = asx__dpor_object_find(d, name);
@@ -517,7 +508,7 @@ static void add_cursors(asx__dpor *d, const mover *m)
     if (told)
         add_cursor(d, m, m->op->cx);
     if (m->op->other != 0 &&
-        (!only_looks_at_other(m->op->kind) || is_written(d, m->op->other)))
+        ((asx__op_traits[m->op->kind] & ASX__O_ASIDE) == 0 || is_written(d, m->op->other)))
         add_cursor(d, m, m->op->other);
     for (uint32_t i = 0; i < count_targets(m->op); i++)
         add_cursor(d, m, m->op->targets[i]);
@@ -621,7 +612,8 @@ static void find_hard(asx__dpor *d, mover *m)
         return;
     m->ticket = ticket != 0;
     m->name = ticket != 0 ? ticket : asx__op_name(m->op);
-    m->shift = ticket == 0 && asx__op_has_parts(m->op) ? ASX__NAME_PART_BITS : 0;
+    bool parts = ticket == 0 && (asx__op_traits[m->op->kind] & ASX__O_PARTS) != 0;
+    m->shift = parts ? ASX__NAME_PART_BITS : 0;
     if (!cursors)
         cursors = (ASX__LIKELY(d->levels == 1) ? begin_walk(d, m) : begin_walk_far(d, m)) >
                   ASX__WALK_MOST;

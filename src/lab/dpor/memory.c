@@ -13,7 +13,7 @@
 
 #define WOKEN 32 /* bits */
 
-static void run_wait(asx__work *w) /* a: the value expected; b: the thread */
+void asx__run_futex_wait(asx__work *w) /* a: the value expected; b: the thread */
 {
     if (asx__work_reads(w, asx__op_name(w->op)) != w->op->a) {
         asx__work_finds(w, ASX__FOUND_NOTHING);
@@ -24,7 +24,7 @@ static void run_wait(asx__work *w) /* a: the value expected; b: the thread */
     asx__work_writes(w, w->op->other, (sleepers | bit) & ~(bit << WOKEN));
 }
 
-static void run_go_on(asx__work *w) /* a: it has a deadline; b: the thread */
+void asx__run_futex_go_on(asx__work *w) /* a: it has a deadline; b: the thread */
 {
     uint64_t sleepers = asx__work_reads(w, w->op->name);
     uint64_t bit = UINT64_C(1) << w->op->b;
@@ -38,7 +38,7 @@ static void run_go_on(asx__work *w) /* a: it has a deadline; b: the thread */
 }
 
 /* Up to `a` of them, round from the one that was picked. */
-static void run_wake(asx__work *w)
+void asx__run_futex_wake(asx__work *w)
 {
     uint64_t state = asx__work_reads(w, w->op->name);
     uint64_t sleepers = state & ((UINT64_C(1) << WOKEN) - 1);
@@ -60,7 +60,7 @@ static void run_wake(asx__work *w)
     asx__work_writes(w, w->op->name, state);
 }
 
-static void run_relax(asx__work *w) /* a: when the clock has moved; targets: names and values */
+void asx__run_relax(asx__work *w) /* a: when the clock has moved; targets: names and values */
 {
     bool moved = asx__work_reads(w, w->op->name) >= w->op->a;
     bool changed = w->op->targets_len == 0;
@@ -69,23 +69,7 @@ static void run_relax(asx__work *w) /* a: when the clock has moved; targets: nam
     w->deed->enabled = moved || changed;
 }
 
-void asx__op_run_memory(asx__work *w)
+void asx__run_fence(asx__work *w)
 {
-    switch (w->op->kind) {
-    case ASX__OP_FENCE:
-        asx__work_writes(w, w->op->name, 0);
-        break;
-    case ASX__OP_FUTEX_WAIT:
-        run_wait(w);
-        break;
-    case ASX__OP_FUTEX_GO_ON:
-        run_go_on(w);
-        break;
-    case ASX__OP_FUTEX_WAKE:
-        run_wake(w);
-        break;
-    default: /* RELAX */
-        run_relax(w);
-        break;
-    }
+    asx__work_writes(w, w->op->name, 0);
 }

@@ -34,9 +34,15 @@
 #define REQUESTS (~(WRITER | READERS))
 
 static const char *const op_names[] = {
-#define OP_NAME(name, text) text,
-    ASX__OP_LIST(OP_NAME)
+#define OP_NAME(name, text, object, run, traits) text,
+    ASX__OPERATION_LIST(OP_NAME)
 #undef OP_NAME
+};
+
+const uint32_t asx__op_traits[ASX__OP_COUNT] = {
+#define OP_TRAITS(name, text, object, run, traits) (traits),
+    ASX__OPERATION_LIST(OP_TRAITS)
+#undef OP_TRAITS
 };
 
 const char *asx__op_str(unsigned kind)
@@ -46,15 +52,8 @@ const char *asx__op_str(unsigned kind)
 
 bool asx__op_is_wide(const asx__op *op)
 {
-    return op->kind > ASX__OP_CHOOSE || op->cx != 0 || op->name != 0 || op->other != 0;
-}
-
-bool asx__op_has_parts(const asx__op *op)
-{
-    return (op->kind >= ASX__OP_SEND && op->kind <= ASX__OP_CLOSE) ||
-           op->kind >= ASX__OP_CONDITION_WAIT || op->kind == ASX__OP_SPAWN ||
-           op->kind == ASX__OP_SET_UP || op->kind == ASX__OP_STOP_REGION ||
-           op->kind == ASX__OP_CLOSE_REGION;
+    return (asx__op_traits[op->kind] & ASX__O_SINGLE) == 0 || op->cx != 0 || op->name != 0 ||
+           op->other != 0;
 }
 
 bool asx__op_has_shields(const asx__op *op)
@@ -214,7 +213,7 @@ static bool is_dropped(asx__work *w)
     return true;
 }
 
-static void run_send(asx__work *w)
+void asx__run_send(asx__work *w)
 {
     uint64_t claim, state;
     if (is_dropped(w))
@@ -256,7 +255,7 @@ static void run_send(asx__work *w)
         put(w, tail, slot_state(w, tail));
 }
 
-static void run_reserve(asx__work *w)
+void asx__run_reserve(asx__work *w)
 {
     uint64_t claim, state;
     if (is_dropped(w))
@@ -273,7 +272,7 @@ static void run_reserve(asx__work *w)
         asx__work_finds(w, ASX__FOUND_NOTHING);
 }
 
-static void run_permit(asx__work *w)
+void asx__run_permit(asx__work *w)
 {
     if (w->op->kind == ASX__OP_PERMIT_SEND) {
         if ((closed_state(w) & RX_GONE) == 0) {
@@ -309,7 +308,7 @@ static void run_empty(asx__work *w)
         w->deed->enabled = false;
 }
 
-static void run_recv(asx__work *w)
+void asx__run_recv(asx__work *w)
 {
     uint64_t head = asx__work_reads(w, asx__work_part(w, ASX__PART_HEAD));
     if (head & 1) {
@@ -331,7 +330,7 @@ static void run_recv(asx__work *w)
     asx__work_writes(w, asx__work_part(w, ASX__PART_UNACKED), unacked + 1);
 }
 
-static void run_ack(asx__work *w)
+void asx__run_ack(asx__work *w)
 {
     uint64_t claims = asx__work_reads(w, asx__work_part(w, ASX__PART_CLAIMS));
     uint64_t unacked = asx__work_reads(w, asx__work_part(w, ASX__PART_UNACKED));
@@ -347,7 +346,7 @@ static void run_ack(asx__work *w)
     asx__work_writes(w, back, w->state(w->ctx, back, w->op) - 1);
 }
 
-static void run_endpoint(asx__work *w)
+void asx__run_endpoint(asx__work *w)
 {
     if (w->op->kind == ASX__OP_CLOSE) {
         uint64_t closed = asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED));
@@ -375,7 +374,7 @@ static void run_endpoint(asx__work *w)
                          asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) | TX_GONE);
 }
 
-static void run_read_lock(asx__work *w)
+void asx__run_read_lock(asx__work *w)
 {
     uint64_t name = asx__op_name(w->op);
     uint64_t state = asx__work_reads(w, name);
@@ -440,7 +439,7 @@ void asx__op_sets(asx__work *w, uint32_t from, uint32_t to)
     }
 }
 
-static void run_targets(asx__work *w)
+void asx__run_targets(asx__work *w)
 {
     asx__op_sets(w, 0, w->op->targets_len);
 }
@@ -448,7 +447,7 @@ static void run_targets(asx__work *w)
 /* name: the task's flag; a: how many regions it concerns; targets: of each the shield and the flag
  * of what is around it, then what is set if the task was cancelled; b: how the
  * shields are then. */
-static void run_shield(asx__work *w)
+void asx__run_shield(asx__work *w)
 {
     const asx__op *op = w->op;
     uint32_t pairs = (uint32_t)op->a;
@@ -483,7 +482,7 @@ bool asx__op_is_stopped(asx__work *w, uint64_t state)
 }
 
 /* b: it is refused if the region is not open any more. */
-static void run_stop(asx__work *w)
+void asx__run_stop_region(asx__work *w)
 {
     uint64_t stopped = asx__work_part(w, ASX__PART_STOPPED);
     uint64_t state = asx__work_reads(w, stopped);
@@ -499,75 +498,82 @@ static void run_stop(asx__work *w)
         asx__work_finds(w, ASX__FOUND_CLOSED);
 }
 
-/* Tasks, cancellation and time. */
-static void run_task(asx__work *w)
+void asx__run_nothing(asx__work *w)
 {
-    uint64_t name = asx__op_name(w->op), state;
-    switch (w->op->kind) {
-    case ASX__OP_JOIN:
-        w->deed->enabled = asx__work_reads(w, name) != 0;
-        break;
-    case ASX__OP_END: /* b: it has failed; other: the region that is closed by it, or its places */
-        asx__work_writes(w, name, w->op->b != 0 ? ASX__FIN_FAILED : ASX__FIN_OK);
-        run_targets(w);
-        if (w->op->other == 0)
-            break;
-        state = w->state(w->ctx, w->op->other, w->op);
-        if ((w->op->other & ASX__PART_PLACES) != 0)
-            asx__work_writes(w, w->op->other, state - 1);
-        else
-            close_region(w, w->op->other);
-        break;
-    case ASX__OP_SLEEP: /* a: until when; b: whenever */
-        if (w->op->b == 0)
-            w->deed->enabled = asx__work_reads(w, name) >= w->op->a;
-        break;
-    case ASX__OP_ADVANCE: /* b: timers of tasks may do something too */
-        w->deed->all = true;
-        asx__work_writes(w, name, w->op->a);
-        run_targets(w);
-        break;
-    case ASX__OP_CANCEL:
-        run_targets(w);
-        break;
-    case ASX__OP_SHIELD:
-        run_shield(w);
-        break;
-    case ASX__OP_FIRE: /* name: the flag of the region or task; other: the task's end */
-        state = asx__work_reads(w, name);
-        w->deed->enabled = (state & (ASX__REGION_TIMED_OUT | ASX__REGION_CLOSED)) == 0;
-        if (w->deed->enabled && w->op->other != 0)
-            w->deed->enabled = asx__work_reads(w, w->op->other) == 0;
-        if (!w->deed->enabled)
-            break;
-        run_targets(w);
-        asx__work_writes(w, name, state | ASX__REGION_TIMED_OUT);
-        break;
-    case ASX__OP_CLOSE_REGION:
-        for (uint32_t i = 0; i < w->op->targets_len && w->deed->enabled; i++)
-            w->deed->enabled = asx__work_reads(w, w->op->targets[i]) != 0;
-        if (w->deed->enabled && (w->op->b & ASX__CLOSE_BEGINS_FINALIZERS) != 0)
-            asx__work_writes(w, name + ASX__PART_GONE, 1);
-        else if (w->deed->enabled)
-            close_region(w, name);
-        if (w->deed->enabled && w->op->other != 0)
-            asx__work_gives_back(w, w->op->other);
-        break;
-    case ASX__OP_STOP_REGION:
-        run_stop(w);
-        break;
-    case ASX__OP_OPEN_REGION: /* name: the flag of the region around it; 0: nobody else sets it */
-        if (asx__work_reads(w, w->op->cx) != 0)
-            asx__work_finds(w, ASX__FOUND_CANCELLED);
-        if (name != 0)
-            (void)asx__work_reads(w, name);
-        break;
-    default: /* CHECKPOINT */
-        break;
-    }
+    (void)w;
 }
 
-static void run_one(asx__work *w)
+void asx__run_join(asx__work *w)
+{
+    w->deed->enabled = asx__work_reads(w, asx__op_name(w->op)) != 0;
+}
+
+/* b: it has failed; other: the region that is closed by it, or its places. */
+void asx__run_end(asx__work *w)
+{
+    const asx__op *op = w->op;
+    asx__work_writes(w, asx__op_name(op), op->b != 0 ? ASX__FIN_FAILED : ASX__FIN_OK);
+    asx__run_targets(w);
+    if (op->other != 0 && (op->other & ASX__PART_PLACES) != 0)
+        asx__work_gives_back(w, op->other);
+    else if (op->other != 0)
+        close_region(w, op->other);
+}
+
+/* a: until when; b: whenever. */
+void asx__run_sleep(asx__work *w)
+{
+    if (w->op->b == 0)
+        w->deed->enabled = asx__work_reads(w, asx__op_name(w->op)) >= w->op->a;
+}
+
+/* b: timers of tasks may do something too. */
+void asx__run_advance(asx__work *w)
+{
+    w->deed->all = true;
+    asx__work_writes(w, asx__op_name(w->op), w->op->a);
+    asx__run_targets(w);
+}
+
+/* name: the flag of the region or task; other: the task's end. */
+void asx__run_fire(asx__work *w)
+{
+    uint64_t name = asx__op_name(w->op), state = asx__work_reads(w, name);
+    w->deed->enabled = (state & (ASX__REGION_TIMED_OUT | ASX__REGION_CLOSED)) == 0;
+    if (w->deed->enabled && w->op->other != 0)
+        w->deed->enabled = asx__work_reads(w, w->op->other) == 0;
+    if (!w->deed->enabled)
+        return;
+    asx__run_targets(w);
+    asx__work_writes(w, name, state | ASX__REGION_TIMED_OUT);
+}
+
+void asx__run_close_region(asx__work *w)
+{
+    const asx__op *op = w->op;
+    for (uint32_t i = 0; i < op->targets_len; i++)
+        if (asx__work_reads(w, op->targets[i]) == 0) {
+            w->deed->enabled = false;
+            return;
+        }
+    if ((op->b & ASX__CLOSE_BEGINS_FINALIZERS) != 0)
+        asx__work_writes(w, asx__op_name(op) + ASX__PART_GONE, 1);
+    else
+        close_region(w, asx__op_name(op));
+    if (op->other != 0)
+        asx__work_gives_back(w, op->other);
+}
+
+/* name: the flag of the region around it; 0: nobody else sets it. */
+void asx__run_open_region(asx__work *w)
+{
+    if (asx__work_reads(w, w->op->cx) != 0)
+        asx__work_finds(w, ASX__FOUND_CANCELLED);
+    if (w->op->name != 0)
+        (void)asx__work_reads(w, w->op->name);
+}
+
+void asx__run_one(asx__work *w)
 {
     uint64_t name = asx__op_name(w->op);
     uint64_t state = asx__work_reads(w, name);
@@ -580,42 +586,11 @@ static void run_one(asx__work *w)
         asx__work_writes(w, w->op->other, 0);
 }
 
-static void run_wide(asx__work *w)
-{
-    asx__op_kind kind = w->op->kind;
-    if (kind >= ASX__OP_SEND && kind <= ASX__OP_EVICT)
-        run_send(w);
-    else if (kind >= ASX__OP_RECV && kind <= ASX__OP_RECV_ACK)
-        run_recv(w);
-    else if (kind >= ASX__OP_FIRST_OF)
-        asx__op_run_sync(w);
-    else if (kind >= ASX__OP_FENCE)
-        asx__op_run_memory(w);
-    else if (kind < ASX__OP_CHOOSE || kind == ASX__OP_WRITE_REQUEST ||
-             kind == ASX__OP_WRITE_LOCK || kind == ASX__OP_TRY_WRITE_LOCK ||
-             kind == ASX__OP_WRITE_UNLOCK || kind == ASX__OP_DEVICE)
-        run_one(w);
-    else if (kind <= ASX__OP_READ_UNLOCK && kind != ASX__OP_CHOOSE)
-        run_read_lock(w);
-    else if (kind == ASX__OP_RESERVE || kind == ASX__OP_TRY_RESERVE)
-        run_reserve(w);
-    else if (kind == ASX__OP_PERMIT_SEND || kind == ASX__OP_PERMIT_ABORT)
-        run_permit(w);
-    else if (kind == ASX__OP_ACK_COMMIT || kind == ASX__OP_ACK_NACK)
-        run_ack(w);
-    else if (kind >= ASX__OP_CLONE && kind <= ASX__OP_CLOSE)
-        run_endpoint(w);
-    else if (kind >= ASX__OP_CHECKPOINT)
-        run_task(w);
-}
-
-/* These look at the cancel flag only if they have to go on waiting, or not at it alone. */
-static bool looks_late(asx__op_kind kind)
-{
-    return kind == ASX__OP_CONDITION_GO_ON || kind == ASX__OP_GO_ON ||
-           kind == ASX__OP_MPMC_TAKEN || kind == ASX__OP_FIRST_OF || kind == ASX__OP_SPAWN ||
-           kind == ASX__OP_OPEN_REGION || kind == ASX__OP_SET_UP || kind == ASX__OP_TAKE_PLACE;
-}
+static void (*const runs[ASX__OP_COUNT])(asx__work *w) = {
+#define OP_RUN(name, text, object, run, traits) asx__run_##run,
+    ASX__OPERATION_LIST(OP_RUN)
+#undef OP_RUN
+};
 
 bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *ret_deed)
 {
@@ -624,12 +599,13 @@ bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *
     ret_deed->enabled = true;
     ret_deed->all = ret_deed->short_cut = false;
     ret_deed->found = 0;
-    if (ASX__UNLIKELY(op->cx != 0) && !looks_late(op->kind) && asx__work_reads(&w, op->cx) != 0) {
+    if (ASX__UNLIKELY(op->cx != 0) && (asx__op_traits[op->kind] & ASX__O_LATE) == 0 &&
+        asx__work_reads(&w, op->cx) != 0) {
         asx__work_finds(&w, ASX__FOUND_CANCELLED);
         if (op->kind == ASX__OP_WRITE_LOCK && op->a != 0) /* the request goes too */
             asx__work_writes(&w, asx__op_name(op), w.state(ctx, asx__op_name(op), op) - REQUEST);
     } else {
-        run_wide(&w);
+        runs[op->kind](&w);
     }
     return !w.no_memory;
 }

@@ -76,7 +76,7 @@ static bool let_go(asx__work *w, uint64_t queue, bool all)
     return some;
 }
 
-static void run_signal(asx__work *w)
+void asx__run_signal(asx__work *w)
 {
     uint64_t queue = asx__work_reads(w, asx__work_part(w, 0));
     bool all = w->op->kind == ASX__OP_SIGNAL_ALL || w->op->kind == ASX__OP_NOTIFY_ALL;
@@ -87,7 +87,7 @@ static void run_signal(asx__work *w)
         asx__work_writes(w, asx__work_part(w, 0), queue | STORED);
 }
 
-static void run_wait(asx__work *w)
+void asx__run_wait(asx__work *w)
 {
     uint64_t queue = asx__work_reads(w, asx__work_part(w, 0));
     if (w->op->kind == ASX__OP_NOTIFY_WAIT && (queue & STORED) != 0) {
@@ -100,7 +100,7 @@ static void run_wait(asx__work *w)
 }
 
 /* a: the ticket. Of a condition also the mutex, `other`, is wanted back, for b. */
-static void run_go_on(asx__work *w)
+void asx__run_go_on(asx__work *w)
 {
     uint64_t own = slot_of(w, w->op->a);
     bool goes = asx__work_reads(w, own) == GOES_ON;
@@ -120,7 +120,7 @@ static void run_go_on(asx__work *w)
 /* b: how many it takes. Who completes the number leads and has no ticket; who would have, had
  * nobody left, looks at all: one who leaves after him must not matter more than one who did so
  * before. */
-static void run_barrier(asx__work *w)
+void asx__run_barrier(asx__work *w)
 {
     uint64_t queue = asx__work_reads(w, asx__work_part(w, 0));
     uint64_t end = queue & TICKETS, first = queue >> 32, waiting = 0;
@@ -140,7 +140,7 @@ static void run_barrier(asx__work *w)
 
 /* ---- one value ------------------------------------------------------------------------------ */
 
-static void run_once(asx__work *w)
+void asx__run_once(asx__work *w)
 {
     uint64_t state = asx__work_reads(w, w->op->name);
     if (w->op->kind == ASX__OP_ONCE_CALL)
@@ -151,7 +151,7 @@ static void run_once(asx__work *w)
         asx__work_writes(w, w->op->name, w->op->a);
 }
 
-static void run_oneshot(asx__work *w)
+void asx__run_oneshot(asx__work *w)
 {
     uint64_t value = asx__work_part(w, PART_VALUE), closed = asx__work_part(w, PART_CLOSED);
     bool receives = w->op->kind == ASX__OP_ONESHOT_RECV || w->op->kind == ASX__OP_ONESHOT_TRY_RECV;
@@ -183,7 +183,7 @@ static void run_oneshot(asx__work *w)
 }
 
 /* a: the version that was seen; the first is 1. */
-static void run_watch(asx__work *w)
+void asx__run_watch(asx__work *w)
 {
     uint64_t value = asx__work_part(w, PART_VALUE), closed = asx__work_part(w, PART_CLOSED);
     switch (w->op->kind) {
@@ -212,7 +212,7 @@ static void run_watch(asx__work *w)
 /* ---- broadcasts ----------------------------------------------------------------------------- */
 
 /* a: capacity; b: it wants to know how many receivers there are. */
-static void run_broadcast_send(asx__work *w)
+void asx__run_broadcast_send(asx__work *w)
 {
     if (asx__work_reads(w, asx__work_part(w, PART_CLOSED)) != 0) {
         asx__work_finds(w, ASX__FOUND_CLOSED);
@@ -228,7 +228,7 @@ static void run_broadcast_send(asx__work *w)
 }
 
 /* a: capacity; other: the receiver. */
-static void run_broadcast_recv(asx__work *w)
+void asx__run_broadcast_recv(asx__work *w)
 {
     uint64_t next = asx__work_reads(w, w->op->other);
     if (next == GONE) {
@@ -252,41 +252,46 @@ static void run_broadcast_recv(asx__work *w)
     }
 }
 
-static void run_broadcast(asx__work *w)
+/* UNSUBSCRIBE: other: the receiver. */
+void asx__run_subscribe(asx__work *w)
 {
-    uint64_t closed = asx__work_part(w, PART_CLOSED);
-    switch (w->op->kind) {
-    case ASX__OP_BROADCAST_SEND:
-        run_broadcast_send(w);
-        break;
-    case ASX__OP_SUBSCRIBE:
-        if (asx__work_reads(w, closed) != 0) {
-            asx__work_finds(w, ASX__FOUND_CLOSED);
-            break;
-        }
-        (void)asx__work_reads(w, asx__work_part(w, PART_VALUE));
-        asx__work_adds(w, asx__work_part(w, PART_RECEIVERS), 1);
-        break;
-    case ASX__OP_UNSUBSCRIBE:
+    uint64_t receivers = asx__work_part(w, PART_RECEIVERS);
+    if (w->op->kind == ASX__OP_UNSUBSCRIBE) {
         if (asx__work_reads(w, w->op->other) == GONE)
-            break;
+            return;
         asx__work_writes(w, w->op->other, GONE);
-        asx__work_adds(w, asx__work_part(w, PART_RECEIVERS), UINT64_MAX);
-        break;
-    case ASX__OP_BROADCAST_CLOSE:
-        asx__work_writes(w, closed, 1);
-        break;
-    default:
-        run_broadcast_recv(w);
-        break;
+        asx__work_adds(w, receivers, UINT64_MAX);
+        return;
     }
+    if (asx__work_reads(w, asx__work_part(w, PART_CLOSED)) != 0) {
+        asx__work_finds(w, ASX__FOUND_CLOSED);
+        return;
+    }
+    (void)asx__work_reads(w, asx__work_part(w, PART_VALUE));
+    asx__work_adds(w, receivers, 1);
+}
+
+void asx__run_broadcast_close(asx__work *w)
+{
+    asx__work_writes(w, asx__work_part(w, PART_CLOSED), 1);
 }
 
 /* ---- channels of many receivers ------------------------------------------------------------- */
 
-/* a: capacity. */
-static void run_mpmc_send(asx__work *w)
+/* The endpoint, `other`, was dropped. */
+static bool has_no_endpoint(asx__work *w)
 {
+    if (w->op->other == 0 || asx__work_reads(w, w->op->other) == 0)
+        return false;
+    asx__work_finds(w, ASX__FOUND_CLOSED);
+    return true;
+}
+
+/* a: capacity. */
+void asx__run_mpmc_send(asx__work *w)
+{
+    if (has_no_endpoint(w))
+        return;
     if (asx__work_reads(w, asx__work_part(w, ASX__PART_CLOSED)) != 0) {
         asx__work_finds(w, ASX__FOUND_CLOSED);
         return;
@@ -312,7 +317,7 @@ static void run_mpmc_send(asx__work *w)
 }
 
 /* a: the message's number. Waits until somebody has it. */
-static void run_mpmc_taken(asx__work *w)
+void asx__run_mpmc_taken(asx__work *w)
 {
     uint64_t own = slot_of(w, w->op->a);
     if (asx__work_reads(w, own) == TAKEN)
@@ -327,8 +332,10 @@ static void run_mpmc_taken(asx__work *w)
     }
 }
 
-static void run_mpmc_recv(asx__work *w)
+void asx__run_mpmc_recv(asx__work *w)
 {
+    if (has_no_endpoint(w))
+        return;
     uint64_t head = asx__work_reads(w, asx__work_part(w, ASX__PART_HEAD));
     uint64_t slot = slot_of(w, w->op->a != 0 ? head % w->op->a : head);
     uint64_t state = asx__work_reads(w, slot);
@@ -349,8 +356,10 @@ static void run_mpmc_recv(asx__work *w)
 }
 
 /* a: it is a receiver's. */
-static void run_mpmc_end(asx__work *w)
+void asx__run_mpmc_end(asx__work *w)
 {
+    if (has_no_endpoint(w))
+        return;
     uint64_t closed = asx__work_part(w, ASX__PART_CLOSED);
     uint64_t count = asx__work_part(w, w->op->a != 0 ? ASX__PART_UNACKED : ASX__PART_SENDERS);
     if (w->op->kind == ASX__OP_MPMC_CLOSE) {
@@ -371,7 +380,7 @@ static void run_mpmc_end(asx__work *w)
 /* ---- tasks ---------------------------------------------------------------------------------- */
 
 /* One of the targets has ended. */
-static void run_first_of(asx__work *w)
+void asx__run_first_of(asx__work *w)
 {
     w->deed->enabled = false;
     for (uint32_t i = 0; i < w->op->targets_len; i++)
@@ -385,7 +394,7 @@ static void run_first_of(asx__work *w)
 
 /* targets: the ends of two tasks; then the flags that the end of the first sets, if it failed: `a`
  * of them; then those of the second. If none of them has ended there is a link now. */
-static void run_link(asx__work *w)
+void asx__run_link(asx__work *w)
 {
     const asx__op *op = w->op;
     uint64_t first = asx__work_reads(w, op->targets[0]);
@@ -402,7 +411,7 @@ static void run_link(asx__work *w)
         asx__work_writes(w, op->name, 1);
 }
 
-static void run_waker(asx__work *w)
+void asx__run_waker(asx__work *w)
 {
     uint64_t state = asx__work_reads(w, w->op->name);
     if (w->op->kind == ASX__OP_WAKE) {
@@ -417,7 +426,7 @@ static void run_waker(asx__work *w)
 
 /* name: the timer; SET_TIMER: those of one time, and the timer that it replaces is `other`. FIRE:
  * `other` is the waker that it calls. */
-static void run_timer(asx__work *w)
+void asx__run_timer(asx__work *w)
 {
     uint64_t timer = w->op->kind == ASX__OP_SET_TIMER ? w->op->other : w->op->name;
     bool fires = w->op->kind == ASX__OP_FIRE_TIMER;
@@ -437,7 +446,7 @@ static void run_timer(asx__work *w)
 
 /* a: how many there is room for, in `other`; b: ASX__START_... What a cancelled task opens is
  * cancelled; who is refused does not look. */
-static void run_spawn(asx__work *w)
+void asx__run_spawn(asx__work *w)
 {
     const asx__op *op = w->op;
     uint64_t stopped = asx__work_part(w, ASX__PART_STOPPED);
@@ -472,7 +481,7 @@ static void run_spawn(asx__work *w)
 
 /* a: how many there is room for; other: the flag of the region around it, 0: nobody else sets it.
  * Whether that is closing is not asked: the task is in it. */
-static void run_take_place(asx__work *w)
+void asx__run_take_place(asx__work *w)
 {
     const asx__op *op = w->op;
     uint64_t regions = asx__work_reads(w, op->name);
@@ -488,7 +497,7 @@ static void run_take_place(asx__work *w)
 
 /* other: how many there are, if there is room for so many; the target: whether its region is
  * closed, if that may be. */
-static void run_settle(asx__work *w)
+void asx__run_settle(asx__work *w)
 {
     const asx__op *op = w->op;
     if (op->targets_len != 0 && asx__work_reads(w, op->targets[0]) == 2) {
@@ -500,67 +509,4 @@ static void run_settle(asx__work *w)
         if (op->other != 0)
             asx__work_gives_back(w, op->other);
     }
-}
-
-static void run_task_op(asx__work *w)
-{
-    switch (w->op->kind) {
-    case ASX__OP_FIRST_OF:
-        run_first_of(w);
-        break;
-    case ASX__OP_LINK:
-        run_link(w);
-        break;
-    case ASX__OP_SET_UP:
-    case ASX__OP_SPAWN:
-        run_spawn(w);
-        break;
-    case ASX__OP_TAKE_PLACE:
-        run_take_place(w);
-        break;
-    case ASX__OP_SETTLE:
-        run_settle(w);
-        break;
-    case ASX__OP_SET_TIMER:
-    case ASX__OP_CANCEL_TIMER:
-    case ASX__OP_FIRE_TIMER:
-        run_timer(w);
-        break;
-    default:
-        run_waker(w);
-        break;
-    }
-}
-
-void asx__op_run_sync(asx__work *w)
-{
-    asx__op_kind kind = w->op->kind;
-    if (kind <= ASX__OP_WAIT_EXTERNAL)
-        run_task_op(w);
-    else if (kind <= ASX__OP_NOTIFY_WAIT)
-        run_wait(w);
-    else if (kind <= ASX__OP_GO_ON)
-        run_go_on(w);
-    else if (kind <= ASX__OP_NOTIFY_ALL)
-        run_signal(w);
-    else if (kind == ASX__OP_BARRIER_WAIT)
-        run_barrier(w);
-    else if (kind <= ASX__OP_ONCE_LOOK)
-        run_once(w);
-    else if (kind <= ASX__OP_ONESHOT_CLOSE)
-        run_oneshot(w);
-    else if (kind <= ASX__OP_WATCH_CLOSE)
-        run_watch(w);
-    else if (kind <= ASX__OP_BROADCAST_CLOSE)
-        run_broadcast(w);
-    else if (w->op->other != 0 && asx__work_reads(w, w->op->other) != 0)
-        asx__work_finds(w, ASX__FOUND_CLOSED); /* the endpoint was dropped */
-    else if (kind <= ASX__OP_MPMC_TRY_SEND)
-        run_mpmc_send(w);
-    else if (kind == ASX__OP_MPMC_TAKEN)
-        run_mpmc_taken(w);
-    else if (kind <= ASX__OP_MPMC_TRY_RECV)
-        run_mpmc_recv(w);
-    else
-        run_mpmc_end(w);
 }

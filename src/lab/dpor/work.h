@@ -107,9 +107,9 @@ static inline uint64_t asx__work_part(const asx__work *w, uint64_t which)
 void asx__op_sets(asx__work *w, uint32_t from, uint32_t to);
 /* Is nothing started in a region any more, of which the part that says so is in that state? */
 bool asx__op_is_stopped(asx__work *w, uint64_t state);
-/* memory.c: kinds from ASX__OP_FENCE on. */
-void asx__op_run_memory(asx__work *w);
-/* sync.c: kinds from ASX__OP_FIRST_OF on. */
-void asx__op_run_sync(asx__work *w);
+/* What an operation accesses and leaves: asx__run_<run>() of operations.h. */
+#define ASX__OP_RUN_(name, text, object, run, traits) void asx__run_##run(asx__work *w);
+ASX__OPERATION_LIST(ASX__OP_RUN_)
+#undef ASX__OP_RUN_
 
 #endif

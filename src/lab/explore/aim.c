@@ -293,8 +293,7 @@ void asx__aim_bare(asx__explorer *x, const asx__lab_task *self)
     }
 }
 
-void asx__aim_shot(asx__explorer *x, asx__turn_kind kind, uint64_t serial, uint64_t object,
-                   uint64_t a)
+void asx__aim_shot(asx__explorer *x, uint64_t serial, const asx__operation *what)
 {
     size_t events;
     if (ASX__LIKELY(x->bare_len == 0))
@@ -302,6 +301,6 @@ void asx__aim_shot(asx__explorer *x, asx__turn_kind kind, uint64_t serial, uint6
     (void)asx__dpor_events(x->dpor, &events);
     if (events != 0 && asx__explorer_room(x, (void **)&x->shots, &x->shots_cap, x->shots_len + 1,
                                           sizeof *x->shots))
-        x->shots[x->shots_len++] = (asx__lab_shot){ (uint32_t)events - 1, kind, serial, object, a,
+        x->shots[x->shots_len++] = (asx__lab_shot){ (uint32_t)events - 1, *what, serial,
                                                     asx__aim_known(x) };
 }

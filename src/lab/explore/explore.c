@@ -242,11 +242,12 @@ static const bool is_for_oracles[] = {
 
 static OUTSIDE void on_made(asx__explorer *x, const asx_event *event)
 {
-    size_t before = x->things_len;
-    asx__explorer_made(x, event->kind, event->object, event->task,
-                       event->kind == ASX_EVENT_SEMAPHORE_CREATE ? event->a : 0);
-    if (event->kind != ASX_EVENT_CHANNEL_CREATE && x->things_len > before)
-        x->things[before].region = event->b; /* who has an end of a channel looks again */
+    /* Who has an end of a channel looks again. */
+    uint64_t region = event->kind != ASX_EVENT_CHANNEL_CREATE ? event->b : 0;
+    uint64_t units = event->kind == ASX_EVENT_SEMAPHORE_CREATE ? event->a : 0;
+    asx__creation c = { .event = event->kind, .generation = event->object, .state = units,
+                        .region = region };
+    asx__explorer_made(x, &c, event->task);
 }
 
 /* What the others are for. */

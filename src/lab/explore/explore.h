@@ -52,8 +52,7 @@ typedef struct asx__lab_task {
     bool finalizes;      /* runs finalizers: no cancel reaches it */
     bool faulty;         /* it was cancelled by a fault */
     bool aims;           /* stands before something that concerns other tasks: ... */
-    asx__turn_kind aim_kind; /* ... this */
-    uint64_t aim_object, aim_a;
+    asx__operation aim;  /* ... this */
 } asx__lab_task;
 
 /* A task has ended with an error; see errors.c. */
@@ -106,8 +105,8 @@ typedef struct asx__lab_targets {
 /* A cancel that a shield may have kept out of something: what it was, and what was known then. */
 typedef struct asx__lab_shot {
     uint32_t event;
-    asx__turn_kind kind; /* ASX__TURN_COUNT: a deadline of the task `serial`, or of `object` */
-    uint64_t serial, object, a;
+    asx__operation what; /* FIRE: a deadline of the task `serial`, or of the region that it names */
+    uint64_t serial;     /* of the task */
     size_t known;
 } asx__lab_shot;
 
@@ -391,8 +390,7 @@ static inline const asx__lab_thing *asx__explorer_thing(const asx__explorer *x, 
 }
 
 /* A task has made a channel or a lock; what the engine keeps of it begins with `state`. */
-void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64_t maker,
-                        uint64_t state);
+void asx__explorer_made(asx__explorer *x, const asx__creation *creation, uint64_t maker);
 void asx__explorer_forget_things(asx__explorer *x);
 /* The name of the nth thing of a task; of a link: of two tasks. */
 uint64_t asx__explorer_make_name(const asx__explorer *x, asx__name_tag tag, uint32_t task,
@@ -498,8 +496,7 @@ uint64_t *asx__aim_around(asx__explorer *x, uint64_t serial, uint32_t *ret_count
 /* Completes a SHIELD: the last mask of the task ends, or one begins. False: nobody could tell. */
 bool asx__aim_shields(asx__explorer *x, const asx__lab_task *self, bool ends, asx__op *op);
 /* The last event may have been stopped by a shield. */
-void asx__aim_shot(asx__explorer *x, asx__turn_kind kind, uint64_t serial, uint64_t object,
-                   uint64_t a);
+void asx__aim_shot(asx__explorer *x, uint64_t serial, const asx__operation *what);
 /* It is done: what the task has opened under a mask may be reached from now on. */
 void asx__aim_bare(asx__explorer *x, const asx__lab_task *self);
 
@@ -514,8 +511,6 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text);
 /* "1 a"; also of one that has not come to an operation. */
 void asx__explore_add_task(const asx__explorer *x, asx__text *text, uint32_t task);
 void asx__explore_add_lane(const asx__explorer *x, asx__text *text, const asx__lab_task *task);
-/* Is everything said of an operation of this kind by who does it, or to whom? */
-bool asx__explore_is_about_nothing(unsigned kind);
 /* Where a call stands, without folders and what the call is given. */
 const char *asx__explore_file(const char *site, int *ret_len);
 /* Who does the last steps of an execution that is too long. */

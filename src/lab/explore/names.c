@@ -25,31 +25,32 @@ uint64_t asx__explorer_make_name(const asx__explorer *x, asx__name_tag tag, uint
     return ASX__NAME(tag, task, nth);
 }
 
-void asx__explorer_made(asx__explorer *x, uint32_t type, uint64_t serial, uint64_t maker,
-                        uint64_t state)
+void asx__explorer_made(asx__explorer *x, const asx__creation *c, uint64_t maker)
 {
     asx__lab_task *task = asx__explorer_task(x, maker);
+    bool memory = c->event == ASX_EVENT_NONE;
     if (task == NULL || task->id == ASX__DPOR_NONE ||
         !asx__explorer_room(x, (void **)&x->things, &x->things_cap, x->things_len + 1,
                             sizeof *x->things))
         return;
-    asx__name_tag tag = type == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL
-                        : type == ASX__MADE_MEMORY       ? ASX__NAME_MEMORY
-                                                         : ASX__NAME_LOCK;
+    asx__name_tag tag = c->event == ASX_EVENT_CHANNEL_CREATE ? ASX__NAME_CHANNEL
+                        : memory                             ? ASX__NAME_MEMORY
+                                                             : ASX__NAME_LOCK;
     uint64_t name = asx__explorer_make_name(x, tag, task->id, task->made++);
     asx__lab_thing *thing = &x->things[x->things_len++];
-    uint32_t *head = type == ASX__MADE_MEMORY ? &x->memory : &x->heads[asx__explorer_place(serial)];
-    *thing = (asx__lab_thing){ .type = type, .serial = serial, .name = name, .prev = *head };
+    uint32_t *head = memory ? &x->memory : &x->heads[asx__explorer_place(c->generation)];
+    *thing = (asx__lab_thing){ .type = c->event,
+                               .serial = c->generation,
+                               .name = name,
+                               .region = memory ? c->size : c->region,
+                               .prev = *head };
     *head = (uint32_t)x->things_len;
-    if (type == ASX__MADE_MEMORY) {
-        thing->region = state;
-    } else if (type == ASX_EVENT_OBLIGATION_RESERVE) {
-        const asx__lab_region *region = asx__explorer_region(x, state);
-        thing->region = state;
+    if (c->event == ASX_EVENT_OBLIGATION_RESERVE) {
+        const asx__lab_region *region = asx__explorer_region(x, c->region);
         thing->counted = region != NULL && region->counts_obligations;
-    } else if (state != 0) {
-        asx__dpor_put(x->dpor, name, state);
     }
+    if (c->state != 0)
+        asx__dpor_put(x->dpor, name, c->state);
 }
 
 void asx__explorer_forget_things(asx__explorer *x)

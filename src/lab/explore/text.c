@@ -215,7 +215,8 @@ static const char *found_text(const asx__dpor_event *event)
     case ASX__OP_DEVICE:
         return "";
     default:
-        return event->kind >= ASX__OP_READ_LOCK && event->found <= ASX__FOUND_LAGGED
+        return (asx__op_traits[event->kind] & ASX__O_SINGLE) == 0 &&
+                       event->found <= ASX__FOUND_LAGGED
                    ? texts[event->found]
                    : "";
     }
@@ -253,36 +254,10 @@ typedef struct shown_steps {
     uint32_t numbered_len;
 } shown_steps;
 
-/* Who does it, or to whom, says enough. */
-bool asx__explore_is_about_nothing(unsigned kind)
-{
-    switch (kind) {
-    case ASX__OP_CHOOSE:
-    case ASX__OP_CHECKPOINT:
-    case ASX__OP_OPEN_REGION:
-    case ASX__OP_SHIELD:
-    case ASX__OP_JOIN:
-    case ASX__OP_END:
-    case ASX__OP_SLEEP:
-    case ASX__OP_ADVANCE:
-    case ASX__OP_FIRE:
-    case ASX__OP_FENCE:
-    case ASX__OP_RELAX:
-    case ASX__OP_FIRST_OF:
-    case ASX__OP_LINK:
-    case ASX__OP_SET_UP:
-    case ASX__OP_TAKE_PLACE:
-    case ASX__OP_SPAWN:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static shown_step shown_step_of(const asx__dpor_event *event, const asx__op *op)
 {
     shown_step step = { 0 };
-    if (asx__explore_is_about_nothing(event->kind) ||
+    if ((asx__op_traits[event->kind] & ASX__O_NAMELESS) != 0 ||
         (event->object == ASX__DPOR_NONE && op == NULL))
         return step;
     step.object = op != NULL ? asx__op_name(op) : (uint64_t)event->object + 1;
@@ -326,13 +301,18 @@ static void add_object(shown_steps *s, uint32_t index, asx__text *text)
         asx__text_add(text, " x%u", object_number(s, step->object));
 }
 
+static bool cancels(unsigned kind)
+{
+    return kind == ASX__OP_CANCEL_TASK || kind == ASX__OP_CANCEL_REGION;
+}
+
 /* Whom it waits for, or cancels. */
 static void add_target(const asx__explorer *x, const asx__op *op, asx__text *text)
 {
     uint64_t name = 0;
     if (op->kind == ASX__OP_JOIN)
         name = op->name;
-    for (uint32_t i = 0; i < op->targets_len && op->kind == ASX__OP_CANCEL && name == 0; i++)
+    for (uint32_t i = 0; i < op->targets_len && cancels(op->kind) && name == 0; i++)
         if (ASX__NAME_TAG_OF(op->targets[i]) == ASX__NAME_CANCEL)
             name = op->targets[i];
     if (name != 0) {
@@ -355,7 +335,7 @@ static void add_event(const asx__explorer *x, shown_steps *s, uint32_t index,
     }
     asx__text_add(text, "%s", own != NULL ? own : name);
     if (op != NULL && (event->kind == ASX__OP_JOIN ||
-                       (event->kind == ASX__OP_CANCEL && s->at[index].words == NULL)))
+                       (cancels(event->kind) && s->at[index].words == NULL)))
         add_target(x, op, text);
     else
         add_object(s, index, text);

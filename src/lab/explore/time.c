@@ -167,13 +167,13 @@ bool asx__explorer_fire(asx__explorer *x, uint32_t timer)
         return x->timed && asx__timer_fire(x, timer);
     if (task != NULL) {
         (void)asx__dpor_commit(x->dpor, timer);
-        asx__aim_shot(x, ASX__TURN_COUNT, serial, 0, 0);
+        asx__aim_shot(x, serial, &(asx__operation){ .kind = ASX__OP_FIRE });
         asx__budget_exhaust(x->rt, task, ASX_CANCEL_DEADLINE);
         return true;
     }
     asx__region *region = record_of(r);
     (void)asx__dpor_commit(x->dpor, timer);
-    asx__aim_shot(x, ASX__TURN_COUNT, 0, r->serial, 0);
+    asx__aim_shot(x, 0, &(asx__operation){ .kind = ASX__OP_FIRE, .object = r->serial });
     if (region == NULL)
         return true;
     if (region->timeout_at != ASX_TIME_NEVER)

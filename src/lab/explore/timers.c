@@ -15,7 +15,7 @@
  */
 #include "lab/explore/explore.h"
 
-#include "sched/region_turn.h"
+#include "sched/region_seam.h"
 
 #include <stdlib.h>
 
@@ -254,7 +254,7 @@ static asx_status arm(void *ctx, const asx_timer_handle *old_handle, asx_time de
     asx__op op;
     if (deadline > x->rt->now && deadline - x->rt->now > wheel->max_timer_duration_ns)
         return ASX_E_TIMER_DURATION_EXCEEDED;
-    deadline = asx__deadline_in_turn(x->rt, deadline);
+    deadline = asx__deadline_explored(x->rt, deadline);
     if (make_set(x, deadline, &waker, old, &op))
         operate(x, &op, ASX_EVENT_TIMER_ARM);
     asx__lab_timer *timer = next_record(x);

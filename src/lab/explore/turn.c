@@ -7,9 +7,20 @@
  * Whom a cancel reaches is known when the operation is announced (aim.c).
  */
 #include "lab/explore/explore.h"
-#include "lab/explore/rows.h"
 
 #include <string.h>
+
+/* What has made the object of an operation, an event of the journal; 0: it has none. */
+static const uint8_t made_by[ASX__OP_COUNT] = {
+#define OP_OBJECT(name, text, object, run, traits) ASX_EVENT_##object,
+    ASX__OPERATION_LIST(OP_OBJECT)
+#undef OP_OBJECT
+};
+
+static inline bool has(asx__op_kind kind, uint32_t trait)
+{
+    return (asx__op_traits[kind] & trait) != 0;
+}
 
 /* Away from what happens most, which then needs no frame. */
 #define OUTSIDE __attribute__((noinline))
@@ -396,56 +407,56 @@ static bool make_join(asx__explorer *x, const asx__lab_task *self, uint64_t targ
     return x->cancels;
 }
 
-/* What concerns tasks and time. False: nothing that anybody could tell. */
-static bool make_task_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
-                         uint64_t object, uint64_t a, asx__op *op)
+/* What concerns tasks and time. False: nothing that any task could tell. */
+static bool make_task_op(asx__explorer *x, const asx__lab_task *self, const asx__operation *o,
+                         asx__op *op)
 {
-    const asx__lab_task *other = asx__explorer_task(x, object);
+    const asx__lab_task *other = asx__explorer_task(x, o->object);
     asx__lab_aim at = { .tag = ASX__NAME_CANCEL, .by = self };
-    switch (kind) {
-    case ASX__TURN_CANCEL_TASK:
-    case ASX__TURN_CANCEL_REGION:
+    switch (o->kind) {
+    case ASX__OP_CANCEL_TASK:
+    case ASX__OP_CANCEL_REGION:
         asx__explorer_expect_cancels(x);
-        at.task = kind == ASX__TURN_CANCEL_TASK ? object : 0;
-        at.region = kind == ASX__TURN_CANCEL_REGION ? object : 0;
+        at.task = o->kind == ASX__OP_CANCEL_TASK ? o->object : 0;
+        at.region = o->kind == ASX__OP_CANCEL_REGION ? o->object : 0;
         op->targets = asx__aim_find(x, &at, &op->targets_len);
         return true;
-    case ASX__TURN_END:
-        return make_end(x, self, object, a, op);
-    case ASX__TURN_STOP_REGION:
-        return make_stop(x, object, a, op);
-    case ASX__TURN_CLOSE_REGION:
-        return make_close(x, object, a, op);
-    case ASX__TURN_FIRST_OF:
+    case ASX__OP_END:
+        return make_end(x, self, o->object, o->end.how, op);
+    case ASX__OP_STOP_REGION:
+        return make_stop(x, o->object, o->stop.asks, op);
+    case ASX__OP_CLOSE_REGION:
+        return make_close(x, o->object, o->end.how, op);
+    case ASX__OP_FIRST_OF:
         asx__explorer_expect_cancels(x);
-        at = (asx__lab_aim){ .region = object, .tag = ASX__NAME_FIN, .near = true };
+        at = (asx__lab_aim){ .region = o->object, .tag = ASX__NAME_FIN, .near = true };
         op->targets = asx__aim_find(x, &at, &op->targets_len);
         return true;
-    case ASX__TURN_LINK:
-        return make_link(x, object, a, op);
-    case ASX__TURN_SET_UP:
-    case ASX__TURN_SPAWN:
-        return make_spawn(x, self, object, op);
-    case ASX__TURN_WAKE:
+    case ASX__OP_LINK:
+        return make_link(x, o->object, o->link.other, op);
+    case ASX__OP_SET_UP:
+    case ASX__OP_SPAWN:
+        return make_spawn(x, self, o->object, op);
+    case ASX__OP_WAKE:
         op->name = other != NULL ? ASX__NAME(ASX__NAME_WAKER, other->id, 0) : 0;
         return other != NULL && other->id != ASX__DPOR_NONE;
-    case ASX__TURN_WAIT_EXTERNAL:
-    case ASX__TURN_WAIT_WOKEN:
+    case ASX__OP_WAIT_EXTERNAL:
+    case ASX__OP_WAIT_WOKEN:
         op->name = ASX__NAME(ASX__NAME_WAKER, self->id, 0);
         return true;
-    case ASX__TURN_JOIN:
-        return make_join(x, self, object, op);
-    case ASX__TURN_SLEEP:
+    case ASX__OP_JOIN:
+        return make_join(x, self, o->object, op);
+    case ASX__OP_SLEEP:
         op->name = ASX__NAME(ASX__NAME_CLOCK, 0, 0);
-        op->a = asx__explorer_time(x, a);
+        op->a = asx__explorer_time(x, o->sleep.until);
         op->b = x->options->clock == ASX_EXPLORE_ADVERSARIAL;
         return true;
-    case ASX__TURN_SHIELD:
+    case ASX__OP_SHIELD:
         op->name = cancel_flag(self->id);
-        return x->cancels && asx__aim_shields(x, self, a != 0, op);
-    case ASX__TURN_OPEN_REGION:
-        return make_open(x, self, object, op);
-    case ASX__TURN_IS_CANCELLED:
+        return x->cancels && asx__aim_shields(x, self, o->shield.ends, op);
+    case ASX__OP_OPEN_REGION:
+        return make_open(x, self, o->object, op);
+    case ASX__OP_IS_CANCELLED:
         op->cx = cancel_flag(self->id);
         return x->cancels;
     default:
@@ -465,7 +476,7 @@ void asx__explorer_aim(void *ctx, uint32_t id, asx__op *op)
     } else {
         const asx__lab_task *self = asx__explorer_task(x, x->known[id].serial);
         asx__op more = *op;
-        if (make_task_op(x, self, self->aim_kind, self->aim_object, self->aim_a, &more))
+        if (make_task_op(x, self, &self->aim, &more))
             *op = more;
     }
     op->aims = aims;
@@ -533,32 +544,28 @@ void asx__explorer_aim_late(asx__explorer *x)
         const asx__lab_shot *shot = &x->shots[i];
         asx__op *op = shot->known != asx__aim_known(x) ? asx__dpor_stopped(x->dpor, shot->event)
                                                        : NULL;
-        asx__lab_aim at = { .task = shot->serial, .region = shot->object,
+        asx__lab_aim at = { .task = shot->serial, .region = shot->what.object,
                             .tag = ASX__NAME_CANCEL };
         if (op == NULL)
             continue;
-        if (shot->kind == ASX__TURN_COUNT)
+        if (shot->what.kind == ASX__OP_FIRE)
             aim_deadline_late(x, &at, op);
-        else if (shot->kind == ASX__TURN_SHIELD)
+        else if (shot->what.kind == ASX__OP_SHIELD)
             aim_shield_late(x, shot, op);
         else
-            (void)make_task_op(x, asx__explorer_task(x, shot->serial), shot->kind, shot->object,
-                               shot->a, op);
+            (void)make_task_op(x, asx__explorer_task(x, shot->serial), &shot->what, op);
     }
 }
 
 /* It stands before something that concerns others; it has done that. */
-static void begin_aim(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind, uint64_t object,
-                      uint64_t a)
+static void begin_aim(asx__explorer *x, asx__lab_task *self, const asx__operation *o)
 {
     if (!asx__explorer_room(x, (void **)&x->aiming, &x->aiming_cap, x->aiming_len + 1,
                             sizeof *x->aiming))
         return;
     x->aiming[x->aiming_len++] = (uint32_t)(self - x->tasks);
     self->aims = true;
-    self->aim_kind = kind;
-    self->aim_object = object;
-    self->aim_a = a;
+    self->aim = *o;
 }
 
 static void end_aim(asx__explorer *x, asx__lab_task *self)
@@ -576,11 +583,12 @@ static void stand_to_cancel(asx__explorer *x, asx__task *task, const char *site)
 {
     uint64_t serial = asx__serial(task->generation);
     asx__lab_task *self = asx__explorer_task(x, serial);
-    asx__op cancel = { .kind = ASX__OP_CANCEL, .site = site, .aims = asx__aim_stamp(x) };
-    (void)make_task_op(x, self, ASX__TURN_CANCEL_TASK, serial, 0, &cancel);
-    begin_aim(x, self, ASX__TURN_CANCEL_TASK, serial, self->aim_a);
+    asx__op cancel = { .kind = ASX__OP_CANCEL_TASK, .site = site, .aims = asx__aim_stamp(x) };
+    const asx__operation o = { .kind = ASX__OP_CANCEL_TASK, .object = serial };
+    (void)make_task_op(x, self, &o, &cancel);
+    begin_aim(x, self, &o);
     (void)asx__explorer_stand(x, task, &cancel);
-    asx__aim_shot(x, ASX__TURN_CANCEL_TASK, serial, serial, 0);
+    asx__aim_shot(x, serial, &o);
     self = asx__explorer_task(x, serial);
     if (self->aims)
         end_aim(x, self);
@@ -604,23 +612,22 @@ static void may_cancel(asx__explorer *x, asx__task *task, asx__lab_task *self, c
                                       "fault", NULL));
 }
 
-/* A fault that was asked for: 1, it happens now. */
-static OUTSIDE uint64_t draw_fault(asx__explorer *x, asx__task *task, const asx__lab_task *self,
-                                   asx__turn_kind kind)
+/* A fault that was asked for: does it happen now? */
+static OUTSIDE bool draw_fault(asx__explorer *x, asx__task *task, const asx__lab_task *self,
+                               asx__fault which)
 {
     static const struct {
         uint32_t fault;
         const char *words;
-    } faults[] = { { ASX_EXPLORE_FAULT_ALLOC, "no memory" },
-                   { ASX_EXPLORE_FAULT_STACK, "no stack" },
-                   { ASX_EXPLORE_FAULT_THREAD, "no thread" } };
-    size_t which = (size_t)(kind - ASX__TURN_NO_MEMORY);
+    } faults[] = { [ASX__FAULT_NO_MEMORY] = { ASX_EXPLORE_FAULT_ALLOC, "no memory" },
+                   [ASX__FAULT_NO_STACK] = { ASX_EXPLORE_FAULT_STACK, "no stack" },
+                   [ASX__FAULT_NO_THREAD] = { ASX_EXPLORE_FAULT_THREAD, "no thread" } };
     if ((x->options->faults & faults[which].fault) == 0)
-        return ASX__TURN_GOES;
+        return false;
     const char *here = self->next_site != NULL ? self->next_site : asx__lab_task_site(self);
     asx__op choose = { .kind = ASX__OP_CHOOSE, .a = 2,
                        .site = asx__explorer_fault_site(x, here, faults[which].words) };
-    return asx__explorer_stand(x, task, &choose);
+    return asx__explorer_stand(x, task, &choose) != 0;
 }
 
 /* Each point at which it could wait is a resumption of a task that may have only so many. */
@@ -651,7 +658,7 @@ static bool is_near(const asx__explorer *x, const asx__lab_task *self, uint64_t 
 static void complete_settle(asx__explorer *x, const asx__lab_task *self, uint64_t obligation,
                             asx__op *op)
 {
-    const asx__lab_thing *thing = asx__explorer_thing(x, OBLIGATION, obligation);
+    const asx__lab_thing *thing = asx__explorer_thing(x, ASX_EVENT_OBLIGATION_RESERVE, obligation);
     uint64_t flag = thing != NULL ? asx__aim_flag(x, thing->region) : 0;
     if (flag == 0)
         return;
@@ -663,75 +670,104 @@ static void complete_settle(asx__explorer *x, const asx__lab_task *self, uint64_
     add_target(x, flag + ASX__PART_GONE, op);
 }
 
-/* As with cancellation: what a test never does, nobody has to look for. */
-static void complete_channel_op(asx__explorer *x, asx__turn_kind kind, uint64_t sender, asx__op *op)
+/* As with cancellation: what a test never does need not be looked for. */
+static void complete_channel_op(asx__explorer *x, const asx__operation *o, asx__op *op)
 {
-    if (ASX__UNLIKELY((traits[kind] & DROPS_AN_END) != 0) && !x->drops)
+    if (ASX__UNLIKELY(has(o->kind, ASX__O_DROPS)) && !x->drops)
         asx__explorer_prepare(x, &x->drops);
-    if (ASX__UNLIKELY((traits[kind] & MAKES_CLAIMS) != 0) && !x->claims)
+    if (ASX__UNLIKELY(has(o->kind, ASX__O_CLAIMS)) && !x->claims)
         asx__explorer_prepare(x, &x->claims);
+    op->a = o->channel.capacity;
     op->b = (x->drops ? 0u : ASX__CHANNEL_STAYS) | (x->claims ? 0u : ASX__CHANNEL_IS_PLAIN);
-    if (ASX__UNLIKELY(x->drops) && (kind <= ASX__TURN_TRY_RESERVE || kind == ASX__TURN_CLONE ||
-                                    kind == ASX__TURN_DROP))
-        op->other = name_of_thing(x, SENDER, sender);
+    if (ASX__UNLIKELY(x->drops) && has(o->kind, ASX__O_SENDER))
+        op->other = name_of_thing(x, ASX_EVENT_CHANNEL_SENDER_DROP, o->channel.sender);
 }
 
-/* What else the operation is about. */
-static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_kind kind,
-                        uint64_t object, uint64_t a, uint64_t b, asx__op *op)
+static void complete_mpmc_op(const asx__lab_task *self, const asx__operation *o, asx__op *op)
 {
-    if (rows[kind].made_by == CHANNEL) {
-        complete_channel_op(x, kind, b, op);
+    if (o->kind == ASX__OP_MPMC_TAKEN) {
+        op->a = self->ticket;
         return;
     }
-    switch (kind) {
-    case ASX__TURN_LOCK:
-    case ASX__TURN_TRY_LOCK:
-    case ASX__TURN_UNLOCK:
-        op->a = (uint64_t)self->id + 1;
-        if (op->kind == ASX__OP_LOCK && asx__dpor_state(x->dpor, op->name) == op->a)
-            op->kind = ASX__OP_TRY_LOCK; /* refused: it would wait for itself */
+    bool counts = o->kind == ASX__OP_MPMC_CLONE || o->kind == ASX__OP_MPMC_DROP;
+    op->a = counts ? o->mpmc.receives : o->mpmc.capacity;
+    op->other = op->name + ASX__PART_ENDPOINT + (o->mpmc.endpoint & ASX__PART_ENDPOINT_MASK);
+}
+
+/* A lock that the task has already is refused: it would wait for itself. */
+static void complete_lock_op(asx__explorer *x, const asx__lab_task *self, asx__op *op)
+{
+    op->a = (uint64_t)self->id + 1;
+    if (op->kind == ASX__OP_LOCK && asx__dpor_state(x->dpor, op->name) == op->a)
+        op->kind = ASX__OP_TRY_LOCK;
+}
+
+/* Likewise. */
+static void complete_rwlock_op(const asx__operation *o, asx__op *op)
+{
+    if (o->rwlock.held && o->kind == ASX__OP_READ_LOCK)
+        op->kind = ASX__OP_TRY_READ_LOCK;
+    if (o->rwlock.held && o->kind == ASX__OP_WRITE_LOCK)
+        op->kind = ASX__OP_TRY_WRITE_LOCK;
+}
+
+static void complete_condition_op(const asx__explorer *x, const asx__lab_task *self,
+                                  const asx__operation *o, asx__op *op)
+{
+    if (o->condition.mutex == 0)
+        return; /* a signal */
+    op->other = name_of_thing(x, ASX_EVENT_MUTEX_CREATE, o->condition.mutex);
+    op->a = self->ticket;
+    op->b = (uint64_t)self->id + 1;
+}
+
+static void complete_broadcast_op(const asx__explorer *x, const asx__operation *o, asx__op *op)
+{
+    op->a = o->broadcast.capacity;
+    op->b = o->broadcast.counts;
+    if (o->broadcast.receiver != 0)
+        op->other = name_of_thing(x, ASX_EVENT_BROADCAST_SUBSCRIBE, o->broadcast.receiver);
+}
+
+/* The arguments of the operation, by what its object is. */
+static void complete_op(asx__explorer *x, const asx__lab_task *self, const asx__operation *o,
+                        asx__op *op)
+{
+    switch (made_by[o->kind]) {
+    case ASX_EVENT_CHANNEL_CREATE:
+        complete_channel_op(x, o, op);
         break;
-    case ASX__TURN_READ_LOCK:
-    case ASX__TURN_WRITE_LOCK:
-        op->a = 0;
-        if (a != 0) /* likewise */
-            op->kind = kind == ASX__TURN_READ_LOCK ? ASX__OP_TRY_READ_LOCK
-                                                   : ASX__OP_TRY_WRITE_LOCK;
+    case ASX_EVENT_MPMC_CREATE:
+        complete_mpmc_op(self, o, op);
         break;
-    case ASX__TURN_CONDITION_WAIT:
-    case ASX__TURN_CONDITION_GO_ON:
-        op->other = name_of_thing(x, MUTEX, a);
-        op->a = self->ticket;
-        op->b = (uint64_t)self->id + 1;
+    case ASX_EVENT_MUTEX_CREATE:
+        complete_lock_op(x, self, op);
         break;
-    case ASX__TURN_NOTIFY_GO_ON:
-    case ASX__TURN_BARRIER_GO_ON:
-    case ASX__TURN_MPMC_TAKEN:
-        op->a = self->ticket;
+    case ASX_EVENT_RWLOCK_CREATE:
+        complete_rwlock_op(o, op);
         break;
-    case ASX__TURN_MPMC_SEND:
-    case ASX__TURN_MPMC_TRY_SEND:
-    case ASX__TURN_MPMC_RECV:
-    case ASX__TURN_MPMC_TRY_RECV:
-    case ASX__TURN_MPMC_CLOSE:
-    case ASX__TURN_MPMC_CLONE:
-    case ASX__TURN_MPMC_DROP:
-        op->other = op->name + ASX__PART_ENDPOINT + (b & ASX__PART_ENDPOINT_MASK);
+    case ASX_EVENT_SEMAPHORE_CREATE:
+        op->a = o->semaphore.permits;
         break;
-    case ASX__TURN_BARRIER_WAIT:
-        op->b = a;
+    case ASX_EVENT_CONDITION_CREATE:
+        complete_condition_op(x, self, o, op);
         break;
-    case ASX__TURN_SETTLE:
-        complete_settle(x, self, object, op);
+    case ASX_EVENT_NOTIFY_CREATE:
+    case ASX_EVENT_BARRIER_CREATE:
+        op->a = has(o->kind, ASX__O_TICKET) ? self->ticket : 0;
+        op->b = o->kind == ASX__OP_BARRIER_WAIT ? o->barrier.parties : 0;
         break;
-    case ASX__TURN_BROADCAST_SEND:
-        op->b = b;
+    case ASX_EVENT_ONCE_CREATE:
+        op->a = o->once.state;
         break;
-    case ASX__TURN_BROADCAST_RECV:
-    case ASX__TURN_BROADCAST_TRY_RECV:
-    case ASX__TURN_UNSUBSCRIBE:
-        op->other = name_of_thing(x, RECEIVER, b);
+    case ASX_EVENT_WATCH_CREATE:
+        op->a = o->watch.seen;
+        break;
+    case ASX_EVENT_BROADCAST_CREATE:
+        complete_broadcast_op(x, o, op);
+        break;
+    case ASX_EVENT_OBLIGATION_RESERVE:
+        complete_settle(x, self, o->object, op);
         break;
     default:
         break;
@@ -739,174 +775,202 @@ static void complete_op(asx__explorer *x, const asx__lab_task *self, asx__turn_k
 }
 
 /* The operation, if there is anything to be told apart. */
-static bool make_op(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind,
-                    uint64_t object, uint64_t a, asx__op *op)
+static bool make_op(asx__explorer *x, asx__lab_task *self, const asx__operation *o, asx__op *op)
 {
     if (self != NULL)
         self->uses = 0;
-    if (rows[kind].made_by == 0)
-        return make_task_op(x, self, kind, object, a, op);
-    const asx__lab_thing *thing = asx__explorer_thing(x, rows[kind].made_by, object);
+    if (made_by[o->kind] == ASX_EVENT_NONE)
+        return make_task_op(x, self, o, op);
+    const asx__lab_thing *thing = asx__explorer_thing(x, made_by[o->kind], o->object);
     if (thing == NULL)
         return false;
     op->name = thing->name;
-    if (self != NULL && rows[kind].made_by != OBLIGATION)
+    if (self != NULL && o->kind != ASX__OP_SETTLE)
         self->uses = thing->region;
     return true;
 }
 
 /* Something was done by an operation that others will ask for. */
-static OUTSIDE void after_turn(asx__explorer *x, asx__lab_task *self, asx__turn_kind kind,
-                               uint64_t object, uint64_t a, uint64_t found)
+static OUTSIDE void after_operation(asx__explorer *x, asx__lab_task *self, const asx__operation *o,
+                                    uint64_t found)
 {
     if (self->aims) {
-        asx__aim_shot(x, kind, x->first_serial + (uint64_t)(self - x->tasks), object, a);
+        asx__aim_shot(x, x->first_serial + (uint64_t)(self - x->tasks), o);
         end_aim(x, self);
     }
-    if ((traits[kind] & GIVES_TICKETS) != 0 && found >= ASX__FOUND_TICKET)
+    if (has(o->kind, ASX__O_GIVES) && found >= ASX__FOUND_TICKET)
         self->ticket = found - ASX__FOUND_TICKET;
-    if (kind == ASX__TURN_LINK && asx__explorer_room(x, (void **)&x->links, &x->links_cap,
-                                                     x->links_len + 1, sizeof *x->links))
-        x->links[x->links_len++] = (asx__lab_link){ object, a };
-    if (kind == ASX__TURN_SHIELD)
+    if (o->kind == ASX__OP_LINK && asx__explorer_room(x, (void **)&x->links, &x->links_cap,
+                                                      x->links_len + 1, sizeof *x->links))
+        x->links[x->links_len++] = (asx__lab_link){ o->object, o->link.other };
+    if (o->kind == ASX__OP_SHIELD)
         asx__aim_bare(x, self);
 }
 
 /* Where the operation stands: where the call does that the task is in. What it leaves behind in the
  * midst of a call, since it has failed there, has no place; the end of a task has that of its
  * start, which of branches is the call that they are for. */
-static const char *site_of(asx__lab_task *self, const asx__task *task, asx__turn_kind kind)
+static const char *site_of(asx__lab_task *self, const asx__task *task, asx__op_kind kind)
 {
     const char *here = self->next_site;
     self->next_site = NULL;
-    if (kind == ASX__TURN_END)
+    if (kind == ASX__OP_END)
         here = self->born != NULL ? self->born : task->site;
-    else if (here == NULL && (self->fresh || (traits[kind] & LEFT_BEHIND) == 0))
+    else if (here == NULL && (self->fresh || !has(kind, ASX__O_LEFT)))
         here = asx__lab_task_site(self);
     self->fresh = false;
     return here != NULL ? here : "";
 }
 
-/* Is it something that nobody could tell from nothing? Asked first of what happens most in tests
+/* Is it something that no task could tell from nothing? Asked first of what happens most in tests
  * that do not cancel; what is not known here is asked again when the operation is made. */
-static inline bool is_nothing(const asx__explorer *x, const asx__task *task, asx__turn_kind kind,
-                              uint64_t a, uint64_t b)
+static inline bool is_nothing(const asx__explorer *x, const asx__task *task,
+                              const asx__operation *o)
 {
-    switch (kind) {
-    case ASX__TURN_CHECKPOINT:
+    switch (o->kind) {
+    case ASX__OP_CHECKPOINT:
         return !x->cancels && (task->flags & ASX__T_METERED) == 0;
-    case ASX__TURN_IS_CANCELLED:
-    case ASX__TURN_SHIELD:
+    case ASX__OP_IS_CANCELLED:
+    case ASX__OP_SHIELD:
         return !x->cancels;
-    case ASX__TURN_OPEN_REGION:
-        return !x->cancels && a == 0 && (b & ASX__OPEN_SCOPED) != 0;
-    case ASX__TURN_STOP_REGION:
-        return !x->far_spawns && a == 0;
-    case ASX__TURN_CLOSE_REGION:
+    case ASX__OP_OPEN_REGION:
+        return !x->cancels && o->start.room == 0 && (o->start.how & ASX__OPEN_SCOPED) != 0;
+    case ASX__OP_STOP_REGION:
+        return !x->far_spawns && !o->stop.asks;
+    case ASX__OP_CLOSE_REGION:
         return x->options->clock != ASX_EXPLORE_ADVERSARIAL && !x->far_cancels &&
-               !x->far_spawns && (a & ASX__CLOSE_GIVES_PLACE) == 0;
-    case ASX__TURN_END:
-        return a == 0 && !x->cancels && !x->limits;
+               !x->far_spawns && (o->end.how & ASX__CLOSE_GIVES_PLACE) == 0;
+    case ASX__OP_END:
+        return o->end.how == 0 && !x->cancels && !x->limits;
     default:
         return false;
     }
 }
 
-/* The task stands before an operation until it is its turn. */
-static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, asx__turn_kind kind,
-                              uint64_t object, uint64_t a, uint64_t b)
+/* A start, a set-up, the opening of a region: how many there is room for, and how it goes. */
+static inline void begin_start(const asx__operation *o, asx__op *op)
+{
+    op->a = o->start.room;
+    if (o->kind == ASX__OP_OPEN_REGION)
+        op->b = o->start.how;
+    else
+        op->b = ((o->start.how & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
+                ((o->start.how & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u);
+}
+
+/* To write it asks first, and is refused if it is cancelled before it has. */
+static OUTSIDE bool stand_to_request(asx__explorer *x, asx__task *task, asx__op *op)
+{
+    asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op->name, .cx = op->cx,
+                        .site = op->site };
+    (void)asx__explorer_stand(x, task, &request);
+    op->a = 1;
+    return op->cx == 0 || asx__dpor_state(x->dpor, op->cx) == 0;
+}
+
+/* The task stands before an operation until the engine chooses it. */
+static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, const asx__operation *o)
 {
     uint64_t serial = asx__serial(task->generation);
+    asx__op_kind kind = o->kind;
     asx__lab_task *self = asx__explorer_known(x, serial);
-    if (ASX__UNLIKELY(kind == ASX__TURN_MADE)) {
-        asx__explorer_made(x, (uint32_t)b, object, serial, a);
-        return ASX__TURN_GOES;
-    }
     const char *site = site_of(self, task, kind);
-    self->joins = ASX__UNLIKELY(kind == ASX__TURN_JOIN) && !x->cancels ? object : 0;
-    bool starts = kind == ASX__TURN_SPAWN || kind == ASX__TURN_SET_UP;
-    if (ASX__UNLIKELY(starts) && is_fresh(x, self, object, a, b))
-        return ASX__TURN_GOES;
-    asx__op op = { .kind = rows[kind].kind, .a = a, .site = site, .aims = asx__aim_stamp(x) };
-    if (ASX__UNLIKELY(starts))
-        op.b = ((b & ASX__SPAWN_WAITS) != 0 ? ASX__START_WAITS : 0u) |
-               ((b & ASX__SPAWN_FAILS) != 0 ? ASX__START_FAILS : 0u);
-    else if (ASX__UNLIKELY(kind == ASX__TURN_OPEN_REGION))
-        op.b = b;
-    if (ASX__UNLIKELY((task->flags & ASX__T_METERED) != 0) && rows[kind].can_cancel) {
+    self->joins = ASX__UNLIKELY(kind == ASX__OP_JOIN) && !x->cancels ? o->object : 0;
+    bool starts = kind == ASX__OP_SPAWN || kind == ASX__OP_SET_UP;
+    if (ASX__UNLIKELY(starts) && is_fresh(x, self, o->object, o->start.room, o->start.how))
+        return ASX__GOES;
+    asx__op op = { .kind = kind, .site = site, .aims = asx__aim_stamp(x) };
+    if (ASX__UNLIKELY(starts || kind == ASX__OP_OPEN_REGION))
+        begin_start(o, &op);
+    if (ASX__UNLIKELY((task->flags & ASX__T_METERED) != 0) && has(kind, ASX__O_POINT)) {
         charge_poll(x, task);
         self = asx__explorer_known(x, serial);
     }
-    if (!make_op(x, self, kind, object, a, &op))
-        return ASX__TURN_GOES;
-    if (ASX__UNLIKELY(x->cancels) && rows[kind].can_cancel && !asx__task_masked(task)) {
+    if (!make_op(x, self, o, &op))
+        return ASX__GOES;
+    if (ASX__UNLIKELY(x->cancels) && has(kind, ASX__O_POINT) && !asx__task_masked(task)) {
         op.cx = cancel_flag(self->id);
         may_cancel(x, task, self, site);
         self = asx__explorer_known(x, serial); /* others may have been started meanwhile */
     }
-    if (ASX__UNLIKELY(kind == ASX__TURN_SPAWN) && asx__task_masked(task))
+    if (ASX__UNLIKELY(kind == ASX__OP_SPAWN) && asx__task_masked(task))
         op.cx = 0;
-    complete_op(x, self, kind, object, a, b, &op);
+    complete_op(x, self, o, &op);
     if (ASX__UNLIKELY(op.kind == ASX__OP_WRITE_LOCK)) {
-        asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op.name, .cx = op.cx,
-                            .site = op.site };
-        (void)asx__explorer_stand(x, task, &request);
+        bool goes_on = stand_to_request(x, task, &op);
         self = asx__explorer_known(x, serial);
-        if (op.cx != 0 && asx__dpor_state(x->dpor, op.cx) != 0) {
-            self->uses = 0;
-            return ASX__FOUND_CANCELLED; /* told before it has asked for anything */
-        }
-        op.a = 1;
+        self->uses = goes_on ? self->uses : 0;
+        if (!goes_on)
+            return ASX__FOUND_CANCELLED;
     }
-    if (ASX__UNLIKELY((traits[kind] & AIMS_AT_TASKS) != 0) && (kind != ASX__TURN_END || a != 0))
-        begin_aim(x, self, kind, object, a);
+    if (ASX__UNLIKELY(has(kind, ASX__O_AIMS)) && (kind != ASX__OP_END || o->end.how != 0))
+        begin_aim(x, self, o);
     else
         op.aims = 0;
     uint64_t found = asx__explorer_stand(x, task, &op);
     self = asx__explorer_known(x, serial);
     self->uses = 0;
-    if (ASX__UNLIKELY((traits[kind] & (AIMS_AT_TASKS | GIVES_TICKETS)) != 0))
-        after_turn(x, self, kind, object, a, found);
+    if (ASX__UNLIKELY(has(kind, ASX__O_AIMS | ASX__O_GIVES)))
+        after_operation(x, self, o, found);
     return found;
 }
 
 /* A timer does it: the move of the clock, which commutes with nothing, has done this too. */
-static OUTSIDE uint64_t by_timer(asx__explorer *x, asx__turn_kind kind, uint64_t object, uint64_t a)
+static OUTSIDE uint64_t by_timer(asx__explorer *x, const asx__operation *o)
 {
-    asx__op op = { .kind = rows[kind].kind, .a = a, .site = "" };
-    bool known = kind == ASX__TURN_WAKE || kind == ASX__TURN_NOTIFY_ONE ||
-                 kind == ASX__TURN_NOTIFY_ALL || kind == ASX__TURN_RELEASE;
-    if (kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD)
-        return ASX__TURN_GOES;
-    if (!known)
+    asx__op op = { .kind = o->kind, .site = "" };
+    if (!has(o->kind, ASX__O_TIMER)) {
         asx__explorer_refuse(x, ASX_EVENT_TIMER_FIRE);
-    return known && make_op(x, NULL, kind, object, a, &op) ? asx__dpor_does(x->dpor, &op)
-                                                           : ASX__TURN_GOES;
+        return ASX__GOES;
+    }
+    if (o->kind == ASX__OP_RELEASE)
+        op.a = o->semaphore.permits;
+    return make_op(x, NULL, o, &op) ? asx__dpor_does(x->dpor, &op) : ASX__GOES;
 }
 
-static uint64_t turn(void *ctx, asx__task *task, asx__turn_kind kind, uint64_t object, uint64_t a,
-                     uint64_t b)
+/* The task of the test that runs and can stand before operations; NULL: it is another. */
+static inline asx__lab_task *standing(const asx__explorer *x, const asx__task *task)
 {
-    asx__explorer *x = ctx;
     if (ASX__UNLIKELY(task == NULL || x->clearing || x->rt->in_cleanup ||
                       (task->flags & ASX__T_POLL) != 0))
-        return task == NULL && x->firing != NULL ? by_timer(x, kind, object, a) : ASX__TURN_GOES;
+        return NULL;
     asx__lab_task *self = asx__explorer_task(x, asx__serial(task->generation));
-    if (ASX__UNLIKELY(self == NULL || self->id == ASX__DPOR_NONE))
-        return ASX__TURN_GOES;
-    if (ASX__UNLIKELY(kind >= ASX__TURN_NO_MEMORY && kind <= ASX__TURN_NO_THREAD))
-        return draw_fault(x, task, self, kind);
-    if (!is_nothing(x, task, kind, a, b))
-        return stand(x, task, kind, object, a, b);
-    (void)site_of(self, task, kind);
+    return self != NULL && self->id != ASX__DPOR_NONE ? self : NULL;
+}
+
+static uint64_t announce(void *ctx, asx__task *task, const asx__operation *o)
+{
+    asx__explorer *x = ctx;
+    asx__lab_task *self = standing(x, task);
+    if (ASX__UNLIKELY(self == NULL))
+        return task == NULL && x->firing != NULL ? by_timer(x, o) : (uint64_t)ASX__GOES;
+    if (!is_nothing(x, task, o))
+        return stand(x, task, o);
+    (void)site_of(self, task, o->kind);
     self->joins = 0;
-    return ASX__TURN_GOES;
+    return ASX__GOES;
+}
+
+static void created(void *ctx, asx__task *task, const asx__creation *c)
+{
+    asx__explorer *x = ctx;
+    if (standing(x, task) != NULL)
+        asx__explorer_made(x, c, asx__serial(task->generation));
+    else if (task == NULL && x->firing != NULL)
+        asx__explorer_refuse(x, ASX_EVENT_TIMER_FIRE);
+}
+
+static bool fails(void *ctx, asx__task *task, asx__fault fault)
+{
+    asx__explorer *x = ctx;
+    const asx__lab_task *self = standing(x, task);
+    return self != NULL && draw_fault(x, task, self, fault);
 }
 
 void asx__explorer_seam_init(asx__explorer *x)
 {
-    x->seam = (asx__seam){ x, turn, asx__explorer_goes_on, asx__explorer_timers,
-                           x->options->faults != 0 };
+    x->seam = (asx__seam){ x, announce, created, asx__explorer_goes_on, asx__explorer_timers,
+                           x->options->faults != 0 ? fails : NULL };
     x->rt->seam = &x->seam;
     x->rt->found = asx__explorer_found;
 }

@@ -248,7 +248,7 @@ static const char *deed_of(const waits *w, const asx__op *op, uint32_t keeper, b
 static void add_object(const waits *w, const asx__op *op, const uint32_t *whom, uint32_t len)
 {
     int words_len = 0;
-    const char *words = asx__explore_is_about_nothing(op->kind)
+    const char *words = (asx__op_traits[op->kind] & ASX__O_NAMELESS) != 0
                             ? NULL
                             : asx__site_words(op->site, &words_len);
     if (words != NULL)

@@ -1,5 +1,7 @@
 #include "support_model.h"
 
+#include <asx/trace.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -140,7 +142,7 @@ static void make_rwlock(making *k)
 static void make_task_step(making *k)
 {
     uint8_t r = below(k->rng, 8);
-    asx__op_kind kind = r < 4 ? ASX__OP_CANCEL : r < 6 ? ASX__OP_CHECKPOINT : ASX__OP_JOIN;
+    asx__op_kind kind = r < 4 ? ASX__OP_CANCEL_TASK : r < 6 ? ASX__OP_CHECKPOINT : ASX__OP_JOIN;
     uint8_t other = below(k->rng, k->m->tasks);
     if (other == k->task)
         kind = ASX__OP_CHECKPOINT;
@@ -281,17 +283,23 @@ static const uint64_t *ends_of(uint8_t tasks, uint32_t *ret_len)
     return ends[tasks];
 }
 
+static const uint32_t made_by[] = {
+#define OP_OBJECT(name, text, object, run, traits) ASX_EVENT_##object,
+    ASX__OPERATION_LIST(OP_OBJECT)
+#undef OP_OBJECT
+};
+
 asx__op model_op(const model *m, uint32_t task, uint32_t pc, uint64_t *objects)
 {
     const model_step *s = &m->code[task][pc];
     asx__op op = { .kind = s->kind, .size = 8, .a = s->a, .b = s->b, .site = "model:1" };
-    if (s->kind < ASX__OP_CHOOSE)
+    if ((asx__op_traits[s->kind] & ASX__O_SINGLE) != 0 && s->kind != ASX__OP_CHOOSE)
         op.object = &objects[s->object];
-    else if (s->kind >= ASX__OP_READ_LOCK && s->kind <= ASX__OP_WRITE_UNLOCK)
+    else if (made_by[s->kind] == ASX_EVENT_RWLOCK_CREATE)
         op.name = ASX__NAME(ASX__NAME_LOCK, 0, s->object);
-    else if (s->kind >= ASX__OP_SEND && s->kind <= ASX__OP_CLOSE)
+    else if (made_by[s->kind] == ASX_EVENT_CHANNEL_CREATE)
         op.name = ASX__NAME(ASX__NAME_CHANNEL, 0, s->object);
-    if (s->kind >= ASX__OP_SEND && s->kind <= ASX__OP_CLOSE)
+    if (made_by[s->kind] == ASX_EVENT_CHANNEL_CREATE)
         op.a = m->capacity[s->object];
     if (s->kind == ASX__OP_LOCK || s->kind == ASX__OP_TRY_LOCK || s->kind == ASX__OP_UNLOCK)
         op.a = task + 1;
@@ -307,7 +315,7 @@ asx__op model_op(const model *m, uint32_t task, uint32_t pc, uint64_t *objects)
         op.name = ASX__NAME(ASX__NAME_CLOCK, 0, 0);
         op.b = m->adversarial;
     }
-    if (s->kind == ASX__OP_CANCEL) {
+    if (s->kind == ASX__OP_CANCEL_TASK) {
         op.targets = &cancel_flags[s->object];
         op.targets_len = 1;
     }

@@ -325,8 +325,8 @@ static asx__dpor_stats one_and_all(asx__op_kind kind, uint32_t n, bool shield)
 ASX_TEST_TIMEOUT(what_trees_have_in_common_is_there_once, 120)
 {
     uint32_t large = asx_test_scale() == 1 ? 16 : 14;
-    (void)one_and_all(ASX__OP_CANCEL, 8, true);
-    asx__dpor_stats many = one_and_all(ASX__OP_CANCEL, large, true);
+    (void)one_and_all(ASX__OP_CANCEL_TASK, 8, true);
+    asx__dpor_stats many = one_and_all(ASX__OP_CANCEL_TASK, large, true);
     CHECK(many.branches_most <= ASX__SHARE_FROM + large * large * large);
     CHECK(many.memory_bytes <= (many.branches_most + large * large) * 512);
 }
@@ -336,7 +336,7 @@ ASX_TEST_TIMEOUT(what_trees_have_in_common_is_there_once, 120)
 ASX_TEST_TIMEOUT(each_set_is_found_in_one_way, 120)
 {
     for (uint32_t n = 8; n <= 14; n += 2) {
-        CHECK(one_and_all(ASX__OP_CANCEL, n, false).branches_most <= n * n);
+        CHECK(one_and_all(ASX__OP_CANCEL_TASK, n, false).branches_most <= n * n);
         CHECK(one_and_all(ASX__OP_FIRE, n, false).branches_most <= n * n);
         CHECK(one_and_all(ASX__OP_FIRST_OF, n, false).branches_most <= n * n);
     }

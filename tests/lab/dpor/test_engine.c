@@ -367,7 +367,7 @@ ASX_TEST(who_only_looks_does_not_disable_others)
     static const model m = {
         .tasks = 4, .len = { 3, 5, 5, 3 }, .start = { 0, 0, 0, 0, 2 }, .capacity = { 1, 1 },
         .cancels = true,
-        .code = { { STEP(CANCEL, 2), STEP(CANCEL, 3, 0, 0, 1, 1), STEP(END, 0) },
+        .code = { { STEP(CANCEL_TASK, 2), STEP(CANCEL_TASK, 3, 0, 0, 1, 1), STEP(END, 0) },
                   { STEP(RESERVE, 0, 0, 0, 0, 0, true), STEP(PERMIT_SEND, 0), STEP(CHECKPOINT, 1),
                     STEP(TRY_SEND, 0), STEP(END, 0) },
                   { STEP(TRY_RECV, 0, 0, 0, 0, 1), STEP(TRY_RECV, 1), STEP(CHECKPOINT, 2),
