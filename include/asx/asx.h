@@ -7,6 +7,7 @@
 #include <asx/blocking.h>
 #include <asx/broadcast.h>
 #include <asx/budget.h>
+#include <asx/buffer.h>
 #include <asx/cancel.h>
 #include <asx/channel.h>
 #include <asx/cx.h>

@@ -143,6 +143,7 @@ typedef struct asx_io_stats {
     uint64_t waits;        /* operations that had to wait, ever */
     uint64_t cancelled;    /* of those, ended by a cancel or a close */
     uint64_t undone;       /* successes that came too late and were taken back */
+    uint64_t turned_away;  /* connections for which there was no descriptor */
     uint64_t asked;        /* times the system was asked for completions */
 } asx_io_stats;
 /* From any thread of the runtime. ASX_E_INVALID_ARGUMENT. */

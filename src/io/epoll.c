@@ -118,6 +118,7 @@ static void tell(asx__io *io, const struct epoll_event *event)
     if (file == NULL)
         return;
     uint32_t broken = EPOLLERR | EPOLLHUP;
+    file->hung = file->hung || (event->events & (EPOLLRDHUP | broken)) != 0;
     if (event->events & (EPOLLIN | EPOLLRDHUP | broken))
         asx__file_event(io, file, ASX__INWARD);
     if (find(io, event->data.u64) == file && (event->events & (EPOLLOUT | broken)) != 0)

@@ -154,6 +154,8 @@ void asx__file_settle(asx__io *io, asx__file *file)
     io->back->forget(io, file);
     (void)close(file->fd); /* Linux has closed it, whatever this says */
     file->fd = -1;
+    if (ASX__UNLIKELY(io->paused != NULL))
+        asx__io_resume(io);
     if (file->path != NULL)
         asx__mem_free(io->rt, file->path, strlen(file->path) + 1);
     file->path = NULL;
@@ -173,6 +175,8 @@ void asx__file_close(asx__io *io, asx__file *file)
     file->closing = true;
     io->open_files--;
     io->closing_files++;
+    if (file->paused)
+        asx__io_unpause(io, file);
     if (file->path != NULL)
         (void)unlink(file->path);
     if (file->is_socket && (file->out != 0 || asx__load_seq_cst(&file->pins) != 0))

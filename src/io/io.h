@@ -94,6 +94,7 @@ typedef struct asx__io_op {
     uint8_t state;         /* enum asx__op_state */
     bool told;             /* the back end was asked to end it ... */
     bool cancel_sent;      /* ... and a ring has been */
+    bool held;             /* the back end does not have it: its file is paused */
     bool parked;           /* its task waits for it */
     bool counted;          /* in file->busy */
     asx__waitable wait;
@@ -132,9 +133,12 @@ typedef struct asx__file {
     bool inward, outward;        /* which directions it has */
     bool registered;             /* epoll knows it ... */
     bool unpollable;             /* ... or cannot: it is always ready */
+    bool hung;                   /* epoll has told of an end or an error */
     bool connecting;             /* the connection is being made */
     bool ended;                  /* a read has met the end */
     bool closing;                /* closed, and the descriptor is not yet */
+    bool paused;                 /* a listener: there was no descriptor for what it would accept */
+    struct asx__file *paused_next;
     asx__node waiting[ASX__DIRECTIONS]; /* operations that are OUT */
     uint32_t out;                /* operations that the back end has */
     uint32_t busy[ASX__DIRECTIONS]; /* of those, in this direction, READY not counted */
@@ -180,9 +184,11 @@ typedef struct asx__io {
     uint64_t file_generation;
     uint32_t op_generation;
     uint64_t open_files, closing_files;
-    uint64_t waits, cancelled, undone, asked;
+    uint64_t waits, cancelled, undone, asked, turned_away;
     bool crowded;               /* many completions came at once */
     int spare;                  /* a descriptor to give up when there is no other; -1: none */
+    struct asx__file *paused;   /* listeners, until a descriptor is closed ... */
+    asx_timer_handle pause;     /* ... or this fires */
 } asx__io;
 
 /* ---- reactor.c ------------------------------------------------------------------------------ */
@@ -209,6 +215,19 @@ asx_status asx__io_status(int error);
 
 /* The system call, once and without waiting. -errno, -EAGAIN among them. Also outside. */
 int64_t asx__try(const asx__file *file, const asx__request *request);
+
+/* ---- scarce.c ------------------------------------------------------------------------------- */
+
+/* Is this the failure of an accept for which there was no descriptor? */
+bool asx__io_is_scarce(int64_t result);
+/* Turns away who waits at the listener, and lets it rest for a while. */
+void asx__io_pause(asx__io *io, asx__file *listener);
+/* All that rest go on: a descriptor has been closed. */
+void asx__io_resume(asx__io *io);
+/* One is being closed. */
+void asx__io_unpause(asx__io *io, asx__file *file);
+/* Has one, if there is one to be had. */
+void asx__io_keep_spare(asx__io *io);
 
 /* ---- file.c --------------------------------------------------------------------------------- */
 

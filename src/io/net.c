@@ -1,10 +1,4 @@
-/* net.c - listeners and connections: TCP and Unix sockets.
- *
- * No descriptor left. accept() then fails at once, again and again, while the connections stay in
- * the queue. So one descriptor is kept spare: it is given up to accept them and to close them,
- * which tells the peers; then the task waits until a descriptor of this runtime is closed, or 100
- * ms.
- */
+/* net.c - listeners and connections: TCP and Unix sockets. */
 #include "io/net.h"
 
 #include <errno.h>

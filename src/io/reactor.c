@@ -169,7 +169,7 @@ static bool end_op(asx__io *io, asx__io_op *op)
         return false;
     op->told = true;
     io->cancelled++;
-    if (!io->back->cancel(io, op))
+    if (!op->held && !io->back->cancel(io, op))
         return false;
     op->state = ASX__OP_DONE;
     op->result = -ECANCELED;
@@ -248,7 +248,7 @@ void asx__file_drain(asx__io *io, asx__file *file)
                 continue;
             op->told = true;
             io->cancelled++;
-            if (!io->back->cancel(io, op))
+            if (!op->held && !io->back->cancel(io, op))
                 continue;
             asx__op_complete(io, op, -EAGAIN); /* its task sees that the file is closed */
             at = file->waiting[d].next;        /* it may have stood in both */
@@ -296,7 +296,8 @@ static asx_status send_out(asx__io *io, asx__io_op *op)
     io->rt->jobs_out++;
     io->waits++;
     guard_buffer(op, true);
-    asx_status st = io->back->submit(io, op);
+    op->held = file->paused;
+    asx_status st = op->held ? ASX_OK : io->back->submit(io, op);
     if (st == ASX_OK)
         return ASX_OK;
     op->state = ASX__OP_DONE;
@@ -390,7 +391,9 @@ static bool is_dry(const asx__file *file, const asx__request *request, const uin
     return asx__load_relaxed(&file->dry[d]) == seen[d];
 }
 
-/* A short transfer says as much as one that would wait: there is no more until the next event. */
+/* A short transfer says as much as one that would wait: there is no more until the next event. Not
+ * so where no event is still to come: the file is not registered, or has told of its end already.
+ * */
 static void note_dry(asx__file *file, const asx__request *request, const uint32_t *seen,
                      int64_t result)
 {
@@ -399,7 +402,8 @@ static void note_dry(asx__file *file, const asx__request *request, const uint32_
     size_t wanted = 0;
     for (unsigned i = 0; i < request->count; i++)
         wanted += request->parts[i].iov_len;
-    bool short_of = file->is_socket && result > 0 && (size_t)result < wanted;
+    bool short_of = file->is_socket && file->registered && !file->hung && result > 0 &&
+                    (size_t)result < wanted;
     unsigned d = request->directions >> 1;
     if (result == -EAGAIN || short_of)
         asx__store_relaxed(&file->dry[d], seen[d]);
@@ -429,9 +433,13 @@ asx_status asx__io_do(asx_runtime *rt, asx__task *task, asx__file *file, uint64_
         for (unsigned d = 0; d < ASX__DIRECTIONS; d++)
             seen[d] = asx__load_seq_cst(&file->events[d]);
         int64_t result = -EAGAIN;
-        if (looks && !is_dry(file, request, seen)) {
+        if (looks && !file->paused && !is_dry(file, request, seen)) {
             result = asx__try(file, request);
             note_dry(file, request, seen, result);
+        }
+        if (ASX__UNLIKELY(asx__io_is_scarce(result)) && request->kind == ASX__IO_ACCEPT) {
+            asx__io_pause(file->io, file);
+            result = -EAGAIN;
         }
         if (result == -EAGAIN)
             st = wait_for(rt, task, file, request, seen, &result);
@@ -521,7 +529,8 @@ static asx_status make(asx_runtime *rt)
         asx__mem_free(rt, io, sizeof *io);
         return st;
     }
-    io->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    io->spare = -1;
+    asx__io_keep_spare(io);
     rt->registry.release[ASX_OBLIGATION_KIND_IO] = release;
     rt->reactor = &io->reactor;
     return ASX_OK;
@@ -552,7 +561,7 @@ asx_status asx_runtime_io_stats(const asx_runtime *rt, asx_io_stats *ret_stats)
     *ret_stats = (asx_io_stats){
         .back_end = io->back->name, .open = io->open_files, .closing = io->closing_files,
         .in_flight = io->reactor.out, .waits = io->waits, .cancelled = io->cancelled,
-        .undone = io->undone, .asked = io->asked,
+        .undone = io->undone, .turned_away = io->turned_away, .asked = io->asked,
     };
     return ASX_OK;
 }

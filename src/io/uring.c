@@ -1,14 +1,15 @@
 /* uring.c - the back end that hands transfers to io_uring.
  *
- * What the ring does itself: fibers' transfers over sockets of our own, which do not have O_NONBLOCK
- * for that reason. All else is a poll request, whose completion says "look again". Sends are tried
- * first, unless many completions come at a time: then one entry into the kernel carries them all.
+ * What the ring does itself: fibers' transfers over sockets of our own, which do not have
+ * O_NONBLOCK for that reason. All else is a poll request, whose completion says "look again". Sends
+ * are tried first, unless many completions come at a time: then one entry into the kernel carries
+ * them all.
  *
  * One worker: the ring is its thread's alone, and completes when that thread asks (SINGLE_ISSUER,
  * DEFER_TASKRUN); what was prepared goes out when it asks, once per turn. Several: what is prepared
- * goes out at once, with the engine held, and the one who waits does so by poll() on the ring, which
- * it does not touch. A request of a thread that has ended comes back as cancelled by nobody, and is
- * made again.
+ * goes out at once, with the engine held, and the one who waits does so by poll() on the ring,
+ * which it does not touch. A request of a thread that has ended comes back as cancelled by nobody,
+ * and is made again.
  *
  * user_data is the operation's index and generation. A cancel names the same, so it cannot hit the
  * next use of the record. Never SQPOLL: it burns a core.

@@ -202,6 +202,11 @@ static const struct row {
     { "asx_poll_fail", "sched/test_cancel_wait.c", "cx" },
     { "asx_quorum", "flow/test_gather.c", "flow" },
     { "asx_race_all", "flow/test_flow.c", "cx" },
+    { "asx_reader_consume", "io/test_buffer.c", "io" },
+    { "asx_reader_frame", "io/test_buffer.c", "io" },
+    { "asx_reader_init", "io/test_buffer.c", "io" },
+    { "asx_reader_line", "io/test_buffer.c", "io" },
+    { "asx_reader_peek", "io/test_buffer.c", "io" },
     { "asx_region_alloc", "sched/test_region.c", "handles" },
     { "asx_region_cancel", "sched/test_cancel_reason.c", "handles" },
     { "asx_region_close", "sched/test_region.c", "handles" },
@@ -319,6 +324,10 @@ static const struct row {
     { "asx_watchdog_start", "see/test_watchdog.c", "see" },
     { "asx_watchdog_stop", "see/test_watchdog.c", "see" },
     { "asx_with_cancel_mask", "sched/test_cancel_mask.c", "cx" },
+    { "asx_writer_flush", "io/test_buffer.c", "io" },
+    { "asx_writer_frame", "io/test_buffer.c", "io" },
+    { "asx_writer_init", "io/test_buffer.c", "io" },
+    { "asx_writer_put", "io/test_buffer.c", "io" },
     { "asx_yield", "sched/test_cancel_overrun.c", "cx" },
 };
 enum { ROWS = sizeof rows / sizeof *rows };

@@ -78,6 +78,35 @@ static void misuse_net(asx_cx *cx, const asx_stream *s)
     CHECK_EQ(asx_stream_tune(NULL, s, &tuning), ASX_E_INVALID_ARGUMENT);
 }
 
+static void misuse_buffer(asx_cx *cx, const asx_stream *s)
+{
+    asx_reader r, no_reader;
+    asx_writer w, no_writer;
+    char buffer[8];
+    const void *data;
+    const char *line;
+    size_t n, much = 9;
+    asx_frame_options odd = { .prefix = 3 };
+    CHECK_EQ(asx_reader_init(NULL, s, buffer, 8), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_init(&no_reader, s, buffer, 0), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_peek(cx, &no_reader, 1, &data, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_line(cx, &no_reader, &line, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_frame(cx, &no_reader, NULL, &data, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_init(&r, s, buffer, 8), ASX_OK);
+    CHECK_EQ(asx_reader_peek(cx, &r, 0, &data, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_peek(cx, &r, 1, NULL, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_consume(&r, 1), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_line(cx, &r, NULL, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_frame(cx, &r, &odd, &data, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_writer_init(&no_writer, NULL, buffer, 8), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_writer_put(cx, &no_writer, "x", 1, &much), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_writer_flush(cx, &no_writer), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_writer_init(&w, s, buffer, 8), ASX_OK);
+    CHECK_EQ(asx_writer_put(cx, &w, "x", 1, &much), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_writer_frame(cx, &w, NULL, 1, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_writer_frame(cx, &w, "x", 1, &odd), ASX_E_INVALID_ARGUMENT);
+}
+
 static asx_status misuse(asx_cx *cx, void *arg)
 {
     asx_stream pair[2], reader, writer;
@@ -90,6 +119,7 @@ static asx_status misuse(asx_cx *cx, void *arg)
     CHECK_EQ(asx_stream_pair(cx, NULL, &pair[0], &pair[1]), ASX_OK);
     misuse_stream(cx, &pair[0]);
     misuse_net(cx, &pair[0]);
+    misuse_buffer(cx, &pair[0]);
     CHECK_EQ(asx_pipe_open(cx, NULL, &reader, &writer), ASX_OK);
     CHECK_EQ(asx_stream_shutdown(cx, &writer), ASX_E_NOT_SUPPORTED);
     CHECK_EQ(asx_stream_tune(cx, &writer, &tuning), ASX_E_NOT_SUPPORTED);

@@ -46,6 +46,42 @@ ASX_TEST(bytes_go_over_in_order_and_each_direction_has_its_own_end)
     io_run(says_and_hears, NULL, ASX_OK);
 }
 
+/* Bytes and the end in one look at the system, and a read that is shorter than its buffer. */
+static asx_status reads_to_the_end(asx_cx *cx, void *arg)
+{
+    char heard[16];
+    size_t n;
+    CHECK_EQ(asx_stream_read(cx, arg, heard, sizeof heard, &n), ASX_OK);
+    CHECK_EQ(n, 3u);
+    CHECK_EQ(asx_stream_read(cx, arg, heard, sizeof heard, &n), ASX_OK);
+    CHECK_EQ(n, 0u);
+    CHECK_EQ(asx_stream_read(cx, arg, heard, sizeof heard, &n), ASX_OK); /* and again */
+    CHECK_EQ(n, 0u);
+    return ASX_OK;
+}
+
+static asx_status ends_at_once(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_stream one, other;
+    size_t n;
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_stream_pair(cx, &r, &one, &other), ASX_OK);
+    CHECK_EQ(asx_spawn(&r, "reads", reads_to_the_end, &one), ASX_OK);
+    if (arg != NULL) /* it waits already */
+        CHECK_EQ(asx_sleep(cx, 5 * ASX_MS), ASX_OK);
+    CHECK_EQ(asx_stream_write(cx, &other, "abc", 3, &n), ASX_OK);
+    CHECK_EQ(asx_stream_close(cx, &other), ASX_OK);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(an_end_that_comes_with_the_last_bytes_is_seen)
+{
+    int waits = 1;
+    io_run(ends_at_once, NULL, ASX_OK);
+    io_run(ends_at_once, &waits, ASX_OK);
+}
+
 enum { MUCH = 1 << 20 };
 
 static asx_status pours(asx_cx *cx, void *arg)

@@ -91,7 +91,8 @@ static asx_status one_is_busy(asx_cx *cx, void *arg)
 }
 
 /* A ring that several workers use completes where it was asked: on a worker that computes, and on a
- * busy machine stands in line for a core meanwhile. It is not what they have unless it is forced. */
+ * busy machine stands in line for a core meanwhile. It is not what they have unless it is forced.
+ * */
 static void let_them_have_what_they_have(void)
 {
     unsetenv("ASX_IO");
