@@ -1,9 +1,11 @@
 /* api.h - what every public header needs: linkage, visibility, attributes, call sites.
  *
  * A "site" is the string "file:line" of the place in the user's program that created something.
- * Functions that create tasks, regions and obligations take one; the macros that wrap them pass
- * ASX_SITE, so that every report can say where a survivor or a leak came from. They pass their
- * arguments on as they are, so that compound literals with commas in them can be given.
+ * Calls that create tasks, regions and obligations record theirs, so that every report can say
+ * where a survivor or a leak came from: asx_spawn(...) is a macro that calls asx_spawn_at() with
+ * ASX_SITE. It passes its arguments on as they are, so that compound literals with commas in them
+ * can be given. It is a function too, for pointers to it and for other languages: that one knows
+ * no place, and reports show none.
  */
 #ifndef ASX_API_H
 #define ASX_API_H
@@ -37,6 +39,10 @@
 #define ASX_STRINGIFY_(x) #x
 #define ASX_STRINGIFY(x) ASX_STRINGIFY_(x)
 #define ASX_SITE __FILE__ ":" ASX_STRINGIFY(__LINE__)
+/* The call that is never made has compilers check the arguments against the function that the
+ * caller has named. */
+#define ASX_PLACED_(function, ...)                                                                 \
+    (0 ? function(__VA_ARGS__) : function##_at(__VA_ARGS__, ASX_SITE))
 
 #define ASX_VERSION_MAJOR 0
 #define ASX_VERSION_MINOR 2

@@ -42,10 +42,12 @@ ASX_API asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg);
  * returned, and is cancelled, joined and reported as any other. `arg` is borrowed until it ends.
  * `name` may be NULL; `ret_task` may be NULL. As asx_spawn(), and ASX_E_NOT_SUPPORTED in the
  * freestanding profile. */
-#define asx_spawn_blocking(...) asx_spawn_blocking_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_spawn_blocking(const asx_region *region, const char *name,
+                                      asx_blocking_fn fn, void *arg, asx_task *ret_task);
 ASX_API asx_status asx_spawn_blocking_at(const asx_region *region, const char *name,
                                          asx_blocking_fn fn, void *arg, asx_task *ret_task,
                                          const char *site);
+#define asx_spawn_blocking(...) ASX_PLACED_(asx_spawn_blocking, __VA_ARGS__)
 
 /* The meters of the pool. */
 typedef struct asx_blocking_stats {

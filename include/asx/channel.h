@@ -154,9 +154,11 @@ typedef struct asx_aborted_proof {
 } asx_aborted_proof;
 
 /* Waits as asx_channel_reserve() does, with the same statuses. */
-#define asx_channel_reserve_tracked(...) asx_channel_reserve_tracked_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_channel_reserve_tracked(asx_cx *cx, asx_channel_sender *sender,
+                                               asx_tracked_permit *ret_permit);
 ASX_API asx_status asx_channel_reserve_tracked_at(asx_cx *cx, asx_channel_sender *sender,
                                                   asx_tracked_permit *ret_permit, const char *site);
+#define asx_channel_reserve_tracked(...) ASX_PLACED_(asx_channel_reserve_tracked, __VA_ARGS__)
 ASX_API asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *message,
                                            asx_committed_proof *ret_proof);
 ASX_API asx_status asx_tracked_permit_abort(asx_tracked_permit *permit,

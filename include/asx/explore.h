@@ -140,14 +140,17 @@ typedef struct asx_lab_mutex {
 
 /* ASX_E_INVALID_ARGUMENT; ASX_E_WOULD_DEADLOCK outside of an exploration, where nobody else could
  * give it back. */
+ASX_API asx_status asx_lab_mutex_lock(asx_cx *cx, asx_lab_mutex *mutex);
 #define asx_lab_mutex_lock(cx, mutex)                                                              \
     asx_lab_mutex_lock_at((cx), (mutex), ASX_LAB_SITE_(#mutex))
 ASX_API asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site);
 /* ASX_E_BUSY: it is held. */
+ASX_API asx_status asx_lab_mutex_try_lock(asx_cx *cx, asx_lab_mutex *mutex);
 #define asx_lab_mutex_try_lock(cx, mutex)                                                          \
     asx_lab_mutex_try_lock_at((cx), (mutex), ASX_LAB_SITE_(#mutex))
 ASX_API asx_status asx_lab_mutex_try_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site);
 /* ASX_E_NOT_OWNER: the caller does not hold it, and nothing changes. */
+ASX_API asx_status asx_lab_mutex_unlock(asx_cx *cx, asx_lab_mutex *mutex);
 #define asx_lab_mutex_unlock(cx, mutex)                                                            \
     asx_lab_mutex_unlock_at((cx), (mutex), ASX_LAB_SITE_(#mutex))
 ASX_API asx_status asx_lab_mutex_unlock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site);
@@ -157,16 +160,19 @@ typedef struct asx_lab_semaphore {
     uint64_t units;
 } asx_lab_semaphore;
 
+ASX_API asx_status asx_lab_semaphore_acquire(asx_cx *cx, asx_lab_semaphore *semaphore, uint64_t n);
 #define asx_lab_semaphore_acquire(cx, semaphore, n)                                                \
     asx_lab_semaphore_acquire_at((cx), (semaphore), (n), ASX_LAB_SITE_(#semaphore))
 ASX_API asx_status asx_lab_semaphore_acquire_at(asx_cx *cx, asx_lab_semaphore *semaphore,
                                                 uint64_t n, const char *site);
+ASX_API asx_status asx_lab_semaphore_release(asx_cx *cx, asx_lab_semaphore *semaphore, uint64_t n);
 #define asx_lab_semaphore_release(cx, semaphore, n)                                                \
     asx_lab_semaphore_release_at((cx), (semaphore), (n), ASX_LAB_SITE_(#semaphore))
 ASX_API asx_status asx_lab_semaphore_release_at(asx_cx *cx, asx_lab_semaphore *semaphore,
                                                 uint64_t n, const char *site);
 
 /* Any of 0 .. n - 1: the explorer tries them all. Accesses nothing. 0 outside of an exploration. */
+ASX_API uint32_t asx_lab_choose(asx_cx *cx, uint32_t n);
 #define asx_lab_choose(cx, n) asx_lab_choose_at((cx), (n), ASX_SITE)
 ASX_API uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site);
 
@@ -199,6 +205,8 @@ typedef struct asx_lab_object {
 /* Does an operation when its turn has come and it is enabled; `ret_found` (may be NULL) gets the
  * state that it found. The device is borrowed for ever. ASX_E_INVALID_ARGUMENT (also: more than
  * its operations_len); ASX_E_WOULD_DEADLOCK outside of an exploration, if it is not enabled. */
+ASX_API asx_status asx_lab_operate(asx_cx *cx, asx_lab_object *object, const asx_lab_device *device,
+                                   unsigned what, uint64_t argument, uint64_t *ret_found);
 #define asx_lab_operate(cx, object, device, what, argument, ret_found)                             \
     asx_lab_operate_at((cx), (object), (device), (what), (argument), (ret_found),                  \
                        ASX_LAB_SITE_(#object))
@@ -207,6 +215,7 @@ ASX_API asx_status asx_lab_operate_at(asx_cx *cx, asx_lab_object *object,
                                       uint64_t argument, uint64_t *ret_found, const char *site);
 
 /* Fails the execution if `expr` is false; it goes on. */
+ASX_API void asx_lab_check(asx_cx *cx, bool good);
 #define asx_lab_check(cx, expr) asx_lab_check_at((cx), (expr), #expr, ASX_SITE)
 ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site);
 

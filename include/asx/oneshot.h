@@ -52,9 +52,10 @@ ASX_API asx_status asx_oneshot_create(const asx_region *region, size_t element_s
 ASX_API asx_status asx_oneshot_send(asx_oneshot_sender *sender, const void *message);
 /* The running task answers for the sender from now on, in place of the one that did before.
  * ASX_E_RESOURCE_EXHAUSTED. */
-#define asx_oneshot_adopt(...) asx_oneshot_adopt_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_oneshot_adopt(asx_cx *cx, const asx_oneshot_sender *sender);
 ASX_API asx_status asx_oneshot_adopt_at(asx_cx *cx, const asx_oneshot_sender *sender,
                                         const char *site);
+#define asx_oneshot_adopt(...) ASX_PLACED_(asx_oneshot_adopt, __VA_ARGS__)
 ASX_API asx_status asx_oneshot_sender_drop(asx_oneshot_sender *sender);
 
 /* Waits for the value; consumes the receiver with it, and with ASX_E_DISCONNECTED.

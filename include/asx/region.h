@@ -79,15 +79,19 @@ typedef struct asx_region_options {
  * included, returns that failure. So a set-up needs no check per line.
  * A cancelled task may still open scopes to clean up in, under a mask. Without one, what it opens
  * is cancelled, and so is what is opened inside a region that is. */
-#define asx_region_open(...) asx_region_open_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_region_open(asx_cx *cx, const asx_region_options *options,
+                                   asx_region *ret_region);
 ASX_API asx_status asx_region_open_at(asx_cx *cx, const asx_region_options *options,
                                       asx_region *ret_region, const char *site);
+#define asx_region_open(...) ASX_PLACED_(asx_region_open, __VA_ARGS__)
 /* Opens a child of `parent`, which must be Open: ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED,
  * ASX_E_STALE_HANDLE besides the above. */
-#define asx_region_open_in(...) asx_region_open_in_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_region_open_in(asx_cx *cx, const asx_region *parent,
+                                      const asx_region_options *options, asx_region *ret_region);
 ASX_API asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *parent,
                                          const asx_region_options *options, asx_region *ret_region,
                                          const char *site);
+#define asx_region_open_in(...) ASX_PLACED_(asx_region_open_in, __VA_ARGS__)
 
 /* Closes the region and waits until it is closed. With `body` >= 0 the children finish on their
  * own; with `body` < 0 they are cancelled (FailFast). Not a cancellation point: a cancel that

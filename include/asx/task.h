@@ -56,29 +56,38 @@ enum { ASX_PINNED = 1 };
  *                             admission waits: as every wait (cx.h); nothing was spawned
  *   ASX_E_RESOURCE_EXHAUSTED  a ceiling or memory; nothing changed; sticks
  *   the region's sticky set-up failure */
-#define asx_spawn(...) asx_spawn_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_spawn(const asx_region *region, const char *name, asx_task_fn fn, void *arg);
 ASX_API asx_status asx_spawn_at(const asx_region *region, const char *name, asx_task_fn fn,
                                 void *arg, const char *site);
+#define asx_spawn(...) ASX_PLACED_(asx_spawn, __VA_ARGS__)
 
 /* A fiber task whose argument is a copy that lives as long as the region. */
-#define asx_spawn_copy(...) asx_spawn_copy_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_spawn_copy(const asx_region *region, const char *name, asx_task_fn fn,
+                                  const void *source, size_t size);
 ASX_API asx_status asx_spawn_copy_at(const asx_region *region, const char *name, asx_task_fn fn,
                                      const void *source, size_t size, const char *site);
+#define asx_spawn_copy(...) ASX_PLACED_(asx_spawn_copy, __VA_ARGS__)
 
 /* A poll task; `state` is borrowed until it has ended. */
-#define asx_spawn_poll(...) asx_spawn_poll_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_spawn_poll(const asx_region *region, const char *name, asx_poll_fn fn,
+                                  void *state);
 ASX_API asx_status asx_spawn_poll_at(const asx_region *region, const char *name, asx_poll_fn fn,
                                      void *state, const char *site);
+#define asx_spawn_poll(...) ASX_PLACED_(asx_spawn_poll, __VA_ARGS__)
 
 /* With options and a handle to join; either may be NULL. */
-#define asx_spawn_task(...) asx_spawn_task_at(__VA_ARGS__, ASX_SITE)
+ASX_API asx_status asx_spawn_task(const asx_region *region, asx_task_fn fn, void *arg,
+                                  const asx_spawn_options *options, asx_task *ret_task);
 ASX_API asx_status asx_spawn_task_at(const asx_region *region, asx_task_fn fn, void *arg,
                                      const asx_spawn_options *options, asx_task *ret_task,
                                      const char *site);
-#define asx_spawn_poll_task(...) asx_spawn_poll_task_at(__VA_ARGS__, ASX_SITE)
+#define asx_spawn_task(...) ASX_PLACED_(asx_spawn_task, __VA_ARGS__)
+ASX_API asx_status asx_spawn_poll_task(const asx_region *region, asx_poll_fn fn, void *state,
+                                       const asx_spawn_options *options, asx_task *ret_task);
 ASX_API asx_status asx_spawn_poll_task_at(const asx_region *region, asx_poll_fn fn, void *state,
                                           const asx_spawn_options *options, asx_task *ret_task,
                                           const char *site);
+#define asx_spawn_poll_task(...) ASX_PLACED_(asx_spawn_poll_task, __VA_ARGS__)
 
 /* The value that a join of this task will give. The last one set counts. ASX_E_INVALID_ARGUMENT,
  * ASX_E_WRONG_CONTEXT. */

@@ -237,6 +237,10 @@ umbrellas
 echo '#include <asx/lab.h>' >>include/asx/task.h
 expect_failure check-headers "asx.h: reaches lab.h, which is of the laboratory"
 good_tree
+echo '#define asx_place(x) asx_place_at((x), "here")' >>include/asx/task.h
+echo 'ASX_API int asx_place_at(int x, const char *site);' >>include/asx/task.h
+expect_failure check-headers "the macro asx_place is no function"
+good_tree
 rm -rf include/asx/*
 expect_failure check-headers "no headers"
 

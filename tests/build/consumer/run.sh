@@ -124,6 +124,13 @@ shown libasx-lab.so | grep -q '^asx_explore@@ASX_LAB_' || {
     echo "asx_explore is not exported"
     exit 1
 }
+for library in libasx libasx-lab; do
+    shown $library.so
+done | sed 's/@@.*//' >shown
+for macro in $(sed -n 's/^#define \(asx_[a-z0-9_]*\)(.*/\1/p' prefix/include/asx/*.h | sort -u |
+    grep -vE '^asx_lab_(load|store|read|write|cas|fetch_add)$'); do
+    grep -qx "$macro" shown || { echo "the macro $macro is no exported function"; exit 1; }
+done
 shown libasx.so | sed -n 's/^\(asx__.*\)@@.*/\1/p' >seam-shown
 nm -D --undefined-only "$lib/libasx-lab.so" | sed -n 's/.* \(asx__.*\)@ASX_PRIVATE_.*/\1/p' |
     sort >seam-called
