@@ -64,6 +64,13 @@ ASX_API asx_status asx_reader_frame(asx_cx *cx, asx_reader *reader,
                                     const asx_frame_options *options, const void **ret_data,
                                     size_t *ret_size);
 
+/* Copies bytes to another stream: what the reader has, and what it reads, until `size` bytes have
+ * gone or its input has ended. *done counts them, and is moved on. What has been read and not
+ * written when the call is cancelled stays in the reader. ASX_E_END: the input has ended, *done
+ * says where. */
+ASX_API asx_status asx_reader_copy(asx_cx *cx, asx_reader *reader, const asx_stream *to,
+                                   uint64_t size, uint64_t *done);
+
 /* Fields are private. */
 typedef struct asx_writer {
     asx_stream stream_;

@@ -101,6 +101,39 @@ ASX_API asx_status asx_stream_pair(asx_cx *cx, const asx_region *region, asx_str
 ASX_API asx_status asx_stream_addresses(asx_cx *cx, const asx_stream *stream,
                                         asx_address *ret_local, asx_address *ret_peer);
 
+/* A socket for datagrams of UDP. Any number of tasks may wait in it. */
+typedef struct asx_udp {
+    void *file_;
+    uint64_t generation_;
+} asx_udp;
+
+/* Zero in any field means its default. */
+typedef struct asx_udp_options {
+    const char *name;  /* borrowed until the socket is closed, for reports */
+    bool port_shared;  /* others may have the same port: SO_REUSEPORT */
+    bool v6_only;
+    bool broadcast;    /* may send to broadcast addresses */
+} asx_udp_options;
+
+/* Opens a socket at an address of this machine; port 0: the system chooses. Does not wait. As
+ * asx_listen(). */
+ASX_API asx_status asx_udp_open(asx_cx *cx, const asx_region *region, const asx_address *address,
+                                const asx_udp_options *options, asx_udp *ret_udp);
+/* Waits for a datagram. *ret_size is its size, which may be 0; *ret_from (may be NULL) says who has
+ * sent it. ASX_E_TOO_LONG: it was longer than the buffer, *ret_size says how long, and what did not
+ * fit is lost. ASX_E_STALE_HANDLE, ASX_E_CLOSED, ASX_E_CAPABILITY (IO), ASX_E_SYSTEM. */
+ASX_API asx_status asx_udp_receive(asx_cx *cx, const asx_udp *udp, void *buffer, size_t size,
+                                   size_t *ret_size, asx_address *ret_from);
+/* Sends a datagram, all of it or nothing; waits while the system has no room for it. That it has
+ * been sent does not say that it comes.
+ *   ASX_E_TOO_LONG, ASX_E_UNREACHABLE, ASX_E_PERMISSION, and as asx_udp_receive() */
+ASX_API asx_status asx_udp_send(asx_cx *cx, const asx_udp *udp, const void *data, size_t size,
+                                const asx_address *to);
+/* Where it is: with the port that the system has chosen. */
+ASX_API asx_status asx_udp_address(asx_cx *cx, const asx_udp *udp, asx_address *ret_address);
+/* As asx_stream_close(). */
+ASX_API asx_status asx_udp_close(asx_cx *cx, const asx_udp *udp);
+
 /* What can be asked of a socket; -1 in a field: as it is. */
 typedef struct asx_stream_tuning {
     int no_delay;       /* TCP: 1 small writes go out at once (the default), 0 they may wait */

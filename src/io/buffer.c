@@ -108,6 +108,27 @@ asx_status asx_reader_line(asx_cx *cx, asx_reader *reader, const char **ret_line
     }
 }
 
+asx_status asx_reader_copy(asx_cx *cx, asx_reader *reader, const asx_stream *to, uint64_t size,
+                           uint64_t *done)
+{
+    asx_status st = ASX_OK;
+    if (reader == NULL || reader->buffer_ == NULL || done == NULL || *done > size)
+        return ASX_E_INVALID_ARGUMENT;
+    while (st == ASX_OK && *done < size) {
+        const void *data;
+        size_t here, n = 0;
+        st = asx_reader_peek(cx, reader, 1, &data, &here);
+        if (st < 0)
+            return st;
+        if (here > size - *done)
+            here = (size_t)(size - *done);
+        st = asx_stream_write(cx, to, data, here, &n);
+        reader->from_ += n;
+        *done += n;
+    }
+    return st;
+}
+
 /* ---- frames --------------------------------------------------------------------------------- */
 
 /* False: no prefix has that many bytes. */

@@ -80,8 +80,7 @@ typedef struct asx__request {
     unsigned directions;    /* bits by enum asx__direction; of READY both are possible */
     struct iovec *parts;    /* READ, WRITE; changed by nobody */
     unsigned count;
-    struct sockaddr_storage *address; /* CONNECT */
-    socklen_t address_size;
+    struct msghdr *message; /* READ, WRITE of datagrams; else NULL */
 } asx__request;
 
 enum asx__op_state { ASX__OP_FREE, ASX__OP_OUT, ASX__OP_DONE, ASX__OP_ORPHAN };
@@ -106,7 +105,14 @@ typedef struct asx__io_op {
     int64_t result;        /* DONE: as a system call in the kernel, -errno */
 } asx__io_op;
 
-enum asx__file_sort { ASX__FILE_STREAM, ASX__FILE_LISTENER, ASX__FILE_DATAGRAM };
+enum asx__file_sort {
+    ASX__FILE_STREAM,
+    ASX__FILE_LISTENER,
+    ASX__FILE_DATAGRAM,
+    ASX__FILE_DISK,
+    ASX__FILE_SIGNALS,
+    ASX__FILE_CHILD
+};
 
 typedef struct asx__house {
     asx__resident resident;

@@ -316,7 +316,7 @@ static bool is_same_wait(const asx__task *task, const asx__file *file, const asx
 
 static bool is_busy(const asx__file *file, const asx__request *request)
 {
-    if (request->kind == ASX__IO_READY || request->kind == ASX__IO_ACCEPT)
+    if (file->sort != ASX__FILE_STREAM || request->kind == ASX__IO_READY)
         return false;
     for (unsigned d = 0; d < ASX__DIRECTIONS; d++)
         if ((request->directions & 1u << d) != 0 && file->busy[d] != 0)
@@ -402,7 +402,8 @@ static void note_dry(asx__file *file, const asx__request *request, const uint32_
     size_t wanted = 0;
     for (unsigned i = 0; i < request->count; i++)
         wanted += request->parts[i].iov_len;
-    bool short_of = file->is_socket && file->registered && !file->hung && result > 0 &&
+    bool short_of = file->is_socket && file->sort == ASX__FILE_STREAM && file->registered &&
+                    !file->hung && result > 0 &&
                     (size_t)result < wanted;
     unsigned d = request->directions >> 1;
     if (result == -EAGAIN || short_of)

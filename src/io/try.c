@@ -133,8 +133,21 @@ static int64_t ready(const asx__file *file, unsigned directions)
     return found != 0 ? (int64_t)found : -EAGAIN;
 }
 
+static int64_t move_datagram(const asx__file *file, const asx__request *request)
+{
+    ssize_t n;
+    do /* MSG_TRUNC: the size that it had */
+        n = request->kind == ASX__IO_READ
+                ? recvmsg(file->fd, request->message, MSG_DONTWAIT | MSG_TRUNC)
+                : sendmsg(file->fd, request->message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return answer(n);
+}
+
 int64_t asx__try(const asx__file *file, const asx__request *request)
 {
+    if (request->message != NULL)
+        return move_datagram(file, request);
     switch (request->kind) {
     case ASX__IO_READ:
         return read_some(file, request->parts, request->count);

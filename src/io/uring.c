@@ -169,7 +169,7 @@ static bool transfers(const asx__io_op *op)
 {
     const asx__file *file = op->file;
     bool moves = op->request.kind == ASX__IO_READ || op->request.kind == ASX__IO_WRITE;
-    return moves && file->is_socket && !file->nonblocking;
+    return moves && file->is_socket && !file->nonblocking && op->request.message == NULL;
 }
 
 static void prepare(struct io_uring_sqe *sqe, asx__io_op *op)

@@ -107,6 +107,64 @@ static void misuse_buffer(asx_cx *cx, const asx_stream *s)
     CHECK_EQ(asx_writer_frame(cx, &w, "x", 1, &odd), ASX_E_INVALID_ARGUMENT);
 }
 
+static void misuse_udp(asx_cx *cx)
+{
+    asx_udp udp, none = { NULL, 0 };
+    asx_address at, path;
+    char byte;
+    size_t n;
+    CHECK_EQ(asx_address_ip("127.0.0.1", 0, &at), ASX_OK);
+    CHECK_EQ(asx_address_unix("/tmp/x", &path), ASX_OK);
+    CHECK_EQ(asx_udp_open(cx, NULL, &path, NULL, &udp), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_udp_open(cx, NULL, &at, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_udp_open(cx, NULL, &at, NULL, &udp), ASX_OK);
+    CHECK_EQ(asx_udp_receive(cx, &udp, &byte, 0, &n, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_udp_receive(cx, &none, &byte, 1, &n, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_udp_send(cx, &udp, NULL, 1, &at), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_udp_send(cx, &udp, "x", 1, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_udp_address(cx, &udp, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_udp_close(cx, &none), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_udp_close(cx, &udp), ASX_OK);
+}
+
+static void misuse_file(asx_cx *cx, const asx_stream *s)
+{
+    asx_file file, none = { NULL, 0 };
+    asx_file_details details;
+    asx_reader r, no_reader;
+    char byte;
+    size_t n, done = 0, much = 9;
+    uint64_t sent = 0, too_far = 9;
+    CHECK_EQ(asx_file_open(cx, NULL, NULL, ASX_FILE_READ, NULL, &file), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_open(cx, NULL, "/", 0, NULL, &file), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_open(cx, NULL, "/", ASX_FILE_DIRECTORY | ASX_FILE_READ, NULL, &file),
+             ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_open(cx, NULL, "/", 1u << 20, NULL, &file), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_open(cx, NULL, "/dev/null", ASX_FILE_READ,
+                           &(asx_file_options){ .beneath = &none }, &file),
+             ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_open(cx, NULL, "/dev/null", ASX_FILE_READ, NULL, NULL),
+             ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_open(cx, NULL, "/dev/null", ASX_FILE_READ, NULL, &file), ASX_OK);
+    CHECK_EQ(asx_file_read(cx, &none, 0, &byte, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_read(cx, &file, 0, &byte, 0, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_read(cx, &file, UINT64_MAX, &byte, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_write(cx, &file, 0, "x", 1, &much), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_write(cx, &none, 0, "x", 1, &done), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_sync(cx, &none), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_info(cx, &file, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_info(cx, &none, &details), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_send_file(cx, s, &none, 0, 1, &sent), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_send_file(cx, s, &file, 0, 1, &too_far), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_send_file(cx, NULL, &file, 0, 1, &sent), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_close(cx, &none), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_file_close(cx, &file), ASX_OK);
+    CHECK_EQ(asx_reader_init(&no_reader, s, NULL, 0), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_copy(cx, &no_reader, s, 1, &sent), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_reader_init(&r, s, &byte, 1), ASX_OK);
+    CHECK_EQ(asx_reader_copy(cx, &r, s, 1, &too_far), ASX_E_INVALID_ARGUMENT);
+}
+
 static asx_status misuse(asx_cx *cx, void *arg)
 {
     asx_stream pair[2], reader, writer;
@@ -120,6 +178,8 @@ static asx_status misuse(asx_cx *cx, void *arg)
     misuse_stream(cx, &pair[0]);
     misuse_net(cx, &pair[0]);
     misuse_buffer(cx, &pair[0]);
+    misuse_udp(cx);
+    misuse_file(cx, &pair[0]);
     CHECK_EQ(asx_pipe_open(cx, NULL, &reader, &writer), ASX_OK);
     CHECK_EQ(asx_stream_shutdown(cx, &writer), ASX_E_NOT_SUPPORTED);
     CHECK_EQ(asx_stream_tune(cx, &writer, &tuning), ASX_E_NOT_SUPPORTED);
