@@ -26,6 +26,7 @@
 #include <asx/see.h>
 #include <asx/state.h>
 #include <asx/status.h>
+#include <asx/stream.h>
 #include <asx/sync.h>
 #include <asx/task.h>
 #include <asx/time.h>

@@ -114,6 +114,13 @@ asx_status asx__flow_watch(const asx_region *region, asx_poll_fn fn, void *watch
     return st;
 }
 
+asx_status asx__flow_worker_ends(const asx_region *region, asx_status st)
+{
+    if (st == ASX_E_CANCELLED)
+        (void)asx_region_cancel(region, NULL);
+    return st;
+}
+
 asx_join_result asx__flow_no_result(asx_status st)
 {
     asx_outcome_kind kind = st == ASX_E_CANCELLED ? ASX_OUTCOME_CANCELLED : ASX_OUTCOME_ERR;

@@ -40,6 +40,12 @@ asx_status asx__flow_spawn(const asx_region *region, const asx_branch *branch,
 /* With the extra part that its mask needs. `own`: the laboratory leaves it what it is. */
 asx_status asx__flow_watch(const asx_region *region, asx_poll_fn fn, void *watcher, bool own);
 
+#define ASX__FLOW_STREAM_CAPS (ASX_CAP_SPAWN | ASX_CAP_CHANNEL | ASX_CAP_CANCEL)
+
+/* How a worker of a stream ends: if it was cancelled alone, by its budget, the others are too, since
+ * they would wait for it. */
+asx_status asx__flow_worker_ends(const asx_region *region, asx_status st);
+
 /* Of a branch about which nothing else is known. */
 asx_join_result asx__flow_no_result(asx_status st);
 

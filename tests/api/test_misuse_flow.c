@@ -33,7 +33,13 @@ static asx_status wrong_gathers(asx_cx *cx, void *arg)
     REFUSED(rt, asx_retry(cx, &empty, NULL, NULL, NULL, NULL), bad);
     asx_retry_strategy s = { .backoff = (asx_backoff)7 };
     REFUSED(rt, asx_retry(cx, &good, &s, NULL, NULL, NULL), bad);
+    REFUSED(rt, asx_pipeline(cx, NULL, NULL, 0, NULL, NULL), bad);
+    REFUSED(rt, asx_pipeline(NULL, NULL, NULL, 0, NULL, NULL), bad);
+    REFUSED(rt, asx_map_reduce(cx, NULL, 0, 1, NULL, NULL, NULL, NULL, NULL), bad);
+    REFUSED(rt, asx_for_each(cx, NULL, 1, NULL, NULL, NULL, NULL), bad);
     CHECK_STATUS(asx_cx_narrow(cx, ASX_CAP_SPAWN, &less), ASX_OK);
+    REFUSED(rt, asx_pipeline(&less, NULL, NULL, 0, NULL, NULL), ASX_E_CAPABILITY);
+    REFUSED(rt, asx_for_each(&less, NULL, 1, NULL, NULL, NULL, NULL), ASX_E_CAPABILITY);
     REFUSED(rt, asx_first_ok(&less, &good, 1, NULL, NULL, NULL), ASX_E_CAPABILITY);
     REFUSED(rt, asx_quorum(&less, &good, 1, 1, NULL, NULL, NULL), ASX_E_CAPABILITY);
     REFUSED(rt, asx_hedge(&less, &good, 1, 1, NULL, NULL, NULL), ASX_E_CAPABILITY);
