@@ -308,7 +308,7 @@ static __attribute__((noinline)) void journal_ack(asx_runtime *rt, const asx__ta
                  ASX_TASK_CANCEL_REQUESTED, ASX_TASK_CANCELLING, 0);
 }
 
-static void acknowledge(asx_runtime *rt, asx__task *task)
+static inline void acknowledge(asx_runtime *rt, asx__task *task)
 {
     asx_status st = asx__task_step(&task->phase, ASX_TASK_CANCELLING);
     ASX__ASSERT(st == ASX_OK);
@@ -463,7 +463,7 @@ static bool overrun(asx_runtime *rt, asx__task *task)
 
 bool asx__cleanup_charge(asx_runtime *rt, asx__task *task)
 {
-    asx__exec_set(task, ASX__EXEC_RUNNING);
+    asx__exec_run(rt, task);
     if (ASX__UNLIKELY(rt->seam != NULL))
         return false; /* how often it is resumed depends on the order in which others go */
     task->flags &= ~(uint32_t)ASX__T_TOLD;

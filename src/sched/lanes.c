@@ -25,7 +25,7 @@ static void queue_push(asx__queue *queue, asx__task *task)
     }
 }
 
-static asx__node *queue_search(asx__queue *queue)
+static __attribute__((noinline)) asx__node *queue_search(asx__queue *queue)
 {
     while (queue->words != 0) {
         unsigned w = 31u - (unsigned)__builtin_clz(queue->words);
@@ -44,7 +44,13 @@ static asx__node *queue_search(asx__queue *queue)
 /* Head of the highest non-empty list; clears bits that have become wrong. NULL: all empty. */
 static inline asx__node *queue_top(asx__queue *queue)
 {
-    return queue->words != 0 ? queue_search(queue) : NULL;
+    if (queue->words == 0)
+        return NULL;
+    unsigned w = 31u - (unsigned)__builtin_clz(queue->words);
+    ASX__DEBUG_ASSERT(queue->bits[w] != 0); /* a search has cleared both, or neither */
+    unsigned b = 63u - (unsigned)__builtin_clzll(queue->bits[w]);
+    asx__node *head = &queue->queue[w * 64u + b];
+    return ASX__LIKELY(!asx__list_empty(head)) ? head : queue_search(queue);
 }
 
 /* The same for the ready lane; `hot` ends with the bit that it stands on. */

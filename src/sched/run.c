@@ -56,7 +56,8 @@ static bool admit_slow(asx_runtime *rt, asx__task *task)
 {
     asx__task *leaving = rt->current;
     rt->current = task;
-    bool goes = charge(rt, task);
+    bool cancelled = (task->flags & ASX__T_CANCEL) != 0 && !rt->tracing;
+    bool goes = cancelled ? !asx__cleanup_charge(rt, task) : charge(rt, task);
     rt->current = leaving;
     return goes;
 }
