@@ -115,7 +115,7 @@ foreach(source IN LISTS test_sources)
 
   # The same on several workers: see tests/harness/workers.c. Not what says itself how many
   # (label `own-workers`).
-  if(module MATCHES "^(api|flow|io|sched|sync)$" AND ASX_LIBRARY_EXISTS AND NOT ASX_LTO
+  if(module MATCHES "^(api|flow|http|io|sched|sync)$" AND ASX_LIBRARY_EXISTS AND NOT ASX_LTO
       AND NOT ASX_TEST_LAUNCHER AND NOT "own-workers" IN_LIST labels)
     set(labels_again workers)
     if("clock" IN_LIST labels)

@@ -14,6 +14,7 @@
 #include <asx/file.h>
 #include <asx/flow.h>
 #include <asx/handle.h>
+#include <asx/http.h>
 #include <asx/http1.h>
 #include <asx/io.h>
 #include <asx/mpmc.h>

@@ -160,6 +160,14 @@ ASX_API bool asx_http_field_valid(asx_http_text name, asx_http_text value);
 /* "Not Found" for 404; "" for a number without a name. Static. */
 ASX_API const char *asx_http_status_text(unsigned status);
 
+/* "Sun, 06 Nov 1994 08:49:37 GMT" for seconds since 1970, terminated; those beyond the year 9999
+ * are cut to that. Returns its buffer; NULL for NULL. Pure. */
+enum { ASX_HTTP_DATE_MAX = 30 };
+ASX_API const char *asx_http_date_text(uint64_t seconds, char ret_text[ASX_HTTP_DATE_MAX]);
+/* Reads what asx_http_date_text() writes; the two older formats of RFC 9110 are refused.
+ * ASX_E_INVALID_ARGUMENT. Pure. */
+ASX_API asx_status asx_http_date_read(asx_http_text text, uint64_t *ret_seconds);
+
 ASX_END_DECLS
 
 #endif

@@ -385,7 +385,7 @@ static asx_status wait_for(asx_runtime *rt, asx__task *task, asx__file *file,
 
 static bool is_dry(const asx__file *file, const asx__request *request, const uint32_t *seen)
 {
-    if (request->kind == ASX__IO_READY || file->io->back->completes)
+    if (request->directions > 2 || file->io->back->completes) /* 3: either of two */
         return false;
     unsigned d = request->directions >> 1;
     return asx__load_relaxed(&file->dry[d]) == seen[d];

@@ -297,3 +297,48 @@ ASX_TEST(statuses_have_names)
     CHECK_STR_EQ(asx_http_status_text(431), "Request Header Fields Too Large");
     CHECK_STR_EQ(asx_http_status_text(299), "");
 }
+
+ASX_TEST(dates_are_read_as_they_are_written)
+{
+    static const struct {
+        uint64_t seconds;
+        const char *text;
+    } rows[] = {
+        { 0, "Thu, 01 Jan 1970 00:00:00 GMT" },
+        { 784111777, "Sun, 06 Nov 1994 08:49:37 GMT" },
+        { 951782400, "Tue, 29 Feb 2000 00:00:00 GMT" },
+        { 951868800, "Wed, 01 Mar 2000 00:00:00 GMT" },
+        { 4107542400, "Mon, 01 Mar 2100 00:00:00 GMT" },
+        { 4107542399, "Sun, 28 Feb 2100 23:59:59 GMT" },
+        { 253402300799, "Fri, 31 Dec 9999 23:59:59 GMT" },
+    };
+    char text[ASX_HTTP_DATE_MAX];
+    uint64_t seconds;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        CHECK_STR_EQ(asx_http_date_text(rows[i].seconds, text), rows[i].text);
+        CHECK_STATUS(asx_http_date_read((asx_http_text){ text, 29 }, &seconds), ASX_OK);
+        CHECK_EQ(seconds, rows[i].seconds);
+    }
+    for (uint64_t day = 0; day < 40000; day++) {
+        asx_http_date_text(day * 86400 + 1, text);
+        CHECK_STATUS(asx_http_date_read((asx_http_text){ text, 29 }, &seconds), ASX_OK);
+        CHECK_EQ(seconds, day * 86400 + 1);
+    }
+    CHECK_STR_EQ(asx_http_date_text(UINT64_MAX, text), "Fri, 31 Dec 9999 23:59:59 GMT");
+}
+
+ASX_TEST(what_is_no_date_is_refused)
+{
+    static const char *const wrong[] = {
+        "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+        "Mon, 06 Nov 1994 08:49:37 GMT",  "Sun, 06 nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:49:37 GMT",  "Thu, 31 Nov 1994 08:49:37 GMT",
+        "Mon, 29 Feb 2100 00:00:00 GMT",  "Sun, 06 Nov 1994 08:49:37 GMZ",
+        "Sun, 06 Nov 1994 08:49:37 GMT ", "",
+    };
+    uint64_t seconds = 7;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        CHECK_STATUS(asx_http_date_read((asx_http_text){ wrong[i], strlen(wrong[i]) }, &seconds),
+                     ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(seconds, 0);
+}

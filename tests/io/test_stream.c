@@ -142,6 +142,41 @@ ASX_TEST(parts_are_written_one_behind_the_other)
     io_run(writes_parts, NULL, ASX_OK);
 }
 
+static asx_status says_and_leaves(asx_cx *cx, void *arg)
+{
+    const asx_stream *stream = arg;
+    size_t done = 0;
+    CHECK_EQ(asx_sleep(cx, 20 * ASX_MS), ASX_OK); /* the reader waits */
+    CHECK_EQ(asx_stream_write_all(cx, stream, "last", 4, &done), ASX_OK);
+    return asx_stream_close(cx, stream);
+}
+
+/* The last bytes and the end come as one event. */
+static asx_status waits_for_the_end(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_stream client, server;
+    char heard[64];
+    size_t n;
+    unsigned ready;
+    (void)arg;
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    io_connected(cx, &r, &client, &server);
+    CHECK_EQ(asx_spawn(&r, "peer", says_and_leaves, &server), ASX_OK);
+    CHECK_EQ(asx_stream_read(cx, &client, heard, sizeof heard, &n), ASX_OK);
+    CHECK_EQ(n, 4);
+    CHECK_EQ(asx_stream_wait(cx, &client, ASX_IO_READABLE, &ready), ASX_OK);
+    CHECK_EQ(ready, ASX_IO_READABLE);
+    CHECK_EQ(asx_stream_read(cx, &client, heard, sizeof heard, &n), ASX_OK);
+    CHECK_EQ(n, 0);
+    return asx_region_close(&r, ASX_OK);
+}
+
+ASX_TEST(an_end_that_came_with_the_last_bytes_is_waited_for)
+{
+    io_run(waits_for_the_end, NULL, ASX_OK);
+}
+
 static asx_status through_a_pipe(asx_cx *cx, void *arg)
 {
     asx_region here;
