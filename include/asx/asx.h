@@ -22,6 +22,7 @@
 #include <asx/obligation.h>
 #include <asx/oneshot.h>
 #include <asx/outcome.h>
+#include <asx/process.h>
 #include <asx/region.h>
 #include <asx/runtime.h>
 #include <asx/see.h>

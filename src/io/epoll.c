@@ -72,7 +72,7 @@ static void close_back(asx__io *io)
 /* Its name in what epoll tells. */
 static uint64_t name_of(const asx__file *file)
 {
-    return (uint64_t)file->index << 32 | (uint32_t)asx__file_generation(file);
+    return (uint64_t)file->index << 32 | file->tag;
 }
 
 static asx__file *find(asx__io *io, uint64_t name)
@@ -81,8 +81,7 @@ static asx__file *find(asx__io *io, uint64_t name)
     if (index >= io->files.carved)
         return NULL;
     asx__file *file = asx__slab_at(&io->files, index);
-    uint64_t generation = asx__file_generation(file);
-    return generation != 0 && (uint32_t)generation == (uint32_t)name ? file : NULL;
+    return file->fd >= 0 && file->tag == (uint32_t)name ? file : NULL;
 }
 
 static asx_status submit(asx__io *io, asx__io_op *op)

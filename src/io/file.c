@@ -18,6 +18,12 @@ static void finalize(asx_runtime *rt, asx__resident *resident)
 {
     asx__house *house = (asx__house *)(void *)resident;
     (void)rt;
+    for (asx__node *at = house->files.next; at != &house->files; at = at->next)
+        if (((asx__file *)(void *)at)->sort == ASX__FILE_CHILD)
+            asx__child_kill((asx__file *)(void *)at);
+    for (asx__node *at = house->files.next; at != &house->files; at = at->next)
+        if (((asx__file *)(void *)at)->sort == ASX__FILE_CHILD)
+            asx__child_await((asx__file *)(void *)at, false);
     while (!asx__list_empty(&house->files))
         asx__file_close(house->io, (asx__file *)(void *)house->files.next);
 }
@@ -123,6 +129,7 @@ asx_status asx__file_make(asx__io *io, asx__region *region, enum asx__file_sort 
     io->open_files++;
     asx__store_relaxed(&file->pins, 0u);
     asx__store_relaxed(&file->generation, ((uint64_t)rt->number << 48) | ++io->file_generation);
+    file->tag = (uint32_t)io->file_generation;
     *ret_file = file;
     return ASX_OK;
 }
@@ -149,11 +156,15 @@ void asx__file_settle(asx__io *io, asx__file *file)
 {
     if (!file->closing || file->out != 0 || asx__load_seq_cst(&file->pins) != 0)
         return;
+    if (file->sort == ASX__FILE_CHILD && !asx__child_is_gone(io, file))
+        return;
+    asx__signals_give_back(io, file);
     file->closing = false;
     io->closing_files--;
     io->back->forget(io, file);
     (void)close(file->fd); /* Linux has closed it, whatever this says */
     file->fd = -1;
+    file->tag = 0;
     if (ASX__UNLIKELY(io->paused != NULL))
         asx__io_resume(io);
     if (file->path != NULL)
@@ -179,6 +190,8 @@ void asx__file_close(asx__io *io, asx__file *file)
         asx__io_unpause(io, file);
     if (file->path != NULL)
         (void)unlink(file->path);
+    if (file->sort == ASX__FILE_CHILD)
+        asx__child_kill(file);
     if (file->is_socket && (file->out != 0 || asx__load_seq_cst(&file->pins) != 0))
         (void)shutdown(file->fd, SHUT_RDWR); /* a ring holds the connection open otherwise */
     file->out++; /* not settled before all have been told */
@@ -215,6 +228,11 @@ void asx__files_discard(asx__io *io)
         asx__file *file = asx__slab_at(&io->files, i);
         if (asx__file_generation(file) == 0 && !file->closing)
             continue;
+        if (file->sort == ASX__FILE_CHILD) {
+            asx__child_kill(file);
+            asx__child_await(file, true);
+        }
+        asx__signals_give_back(io, file);
         (void)close(file->fd);
         if (file->path != NULL)
             asx__mem_free(io->rt, file->path, strlen(file->path) + 1);

@@ -45,6 +45,7 @@
 #ifndef ASX_IO_INTERNAL_H
 #define ASX_IO_INTERNAL_H
 
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -150,6 +151,11 @@ typedef struct asx__file {
     uint32_t busy[ASX__DIRECTIONS]; /* of those, in this direction, READY not counted */
     int error;                   /* errno of the last failure; 0: none */
     const char *name;
+    uint32_t tag;                /* of this life, in what epoll tells; 0: it is over */
+    pid_t pid;                   /* of a child ... */
+    bool reaped;                 /* ... that has ended so: */
+    int end_code, end_signal;
+    sigset_t *unblocks;          /* what a signalfd's close has to unblock; or NULL */
     char *path;                  /* Unix listener: to be removed; in its own memory, or NULL */
     asx__atomic_u64 bytes[ASX__DIRECTIONS]; /* A: of a direction, which one task has at a time */
     asx__waitable close_wait;
@@ -214,6 +220,8 @@ void asx__file_event(asx__io *io, asx__file *file, enum asx__direction direction
 asx__io_op *asx__op_find(asx__io *io, uint32_t index, uint32_t generation);
 /* Ends all operations of a file that is closed. */
 void asx__file_drain(asx__io *io, asx__file *file);
+/* Something waits until the file of a child can be read, for nobody. False: it cannot. */
+bool asx__io_watch(asx__io *io, asx__file *file);
 /* What an errno is called here. Never ASX_OK. */
 asx_status asx__io_status(int error);
 
@@ -234,6 +242,16 @@ void asx__io_resume(asx__io *io);
 void asx__io_unpause(asx__io *io, asx__file *file);
 /* Has one, if there is one to be had. */
 void asx__io_keep_spare(asx__io *io);
+
+/* ---- process.c ------------------------------------------------------------------------------ */
+
+/* The signals that a file has taken over are the host's again. */
+void asx__signals_give_back(asx__io *io, asx__file *file);
+void asx__child_kill(const asx__file *file);
+/* Has a child that was killed ended? If not, the end will settle its file. */
+bool asx__child_is_gone(asx__io *io, asx__file *file);
+/* Waits for one that was killed, for a moment at most unless for ever. */
+void asx__child_await(asx__file *file, bool for_ever);
 
 /* ---- file.c --------------------------------------------------------------------------------- */
 
@@ -259,6 +277,9 @@ void asx__files_discard(asx__io *io);
 
 /* ---- stream.c ------------------------------------------------------------------------------- */
 
+/* A stream of a new descriptor, which is as `like` says; closed on failure. */
+asx_status asx__stream_one(asx_runtime *rt, asx__region *region, int fd, const asx__file *like,
+                           const char *name, asx_stream *ret_stream);
 /* Two streams of two new descriptors, which are as `like` says; both or none. */
 asx_status asx__stream_two(asx_runtime *rt, asx__region *region, const int *fds,
                            const asx__file *like, asx_stream *ret_one, asx_stream *ret_other);

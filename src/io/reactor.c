@@ -305,6 +305,25 @@ static asx_status send_out(asx__io *io, asx__io_op *op)
     return st;
 }
 
+bool asx__io_watch(asx__io *io, asx__file *file)
+{
+    uint32_t index;
+    asx__io_op *op = asx__slab_alloc(io->rt, &io->ops, &index);
+    if (op == NULL)
+        return false;
+    uint32_t generation = ++io->op_generation;
+    *op = (asx__io_op){ .index = index, .generation = generation, .file = file,
+                        .wait.ops = &wait_ops[ASX__IO_READY],
+                        .request = { .kind = ASX__IO_READY, .directions = 1u << ASX__INWARD } };
+    asx_status st = send_out(io, op);
+    bool waits = st == ASX_OK && op->state == ASX__OP_OUT;
+    if (waits)
+        op->state = ASX__OP_ORPHAN;
+    else
+        free_op(io, op);
+    return waits;
+}
+
 static bool is_same_wait(const asx__task *task, const asx__file *file, const asx__request *request)
 {
     asx__waitable *waits = task->w.waits;

@@ -274,9 +274,8 @@ static bool look_at(int fd, asx__file *file)
     return true;
 }
 
-/* `like`: NULL, or what is known of the descriptor. */
-static asx_status make_stream(asx_runtime *rt, asx__region *region, int fd, const asx__file *like,
-                              const char *name, asx_stream *ret_stream)
+asx_status asx__stream_one(asx_runtime *rt, asx__region *region, int fd, const asx__file *like,
+                           const char *name, asx_stream *ret_stream)
 {
     asx__io *io;
     asx__file *file;
@@ -309,7 +308,7 @@ static asx_status adopt(asx_cx *cx, const asx_region *region, int fd, const char
     if (st == ASX_OK && !look_at(fd, &like))
         st = ASX_E_INVALID_ARGUMENT;
     if (st == ASX_OK)
-        return make_stream(rt, home, fd, &like, name, ret_stream);
+        return asx__stream_one(rt, home, fd, &like, name, ret_stream);
     (void)close(fd);
     return st;
 }
@@ -332,12 +331,12 @@ asx_status asx__stream_two(asx_runtime *rt, asx__region *region, const int *fds,
                            const asx__file *like, asx_stream *ret_one, asx_stream *ret_other)
 {
     asx_stream one;
-    asx_status st = make_stream(rt, region, fds[0], &like[0], NULL, &one);
+    asx_status st = asx__stream_one(rt, region, fds[0], &like[0], NULL, &one);
     if (st < 0) {
         (void)close(fds[1]);
         return st;
     }
-    st = make_stream(rt, region, fds[1], &like[1], NULL, ret_other);
+    st = asx__stream_one(rt, region, fds[1], &like[1], NULL, ret_other);
     if (st < 0) {
         asx__file *file = one.file_;
         asx__file_close(file->io, file);

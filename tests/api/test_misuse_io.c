@@ -3,6 +3,7 @@
 
 #include <asx/asx.h>
 
+#include <signal.h>
 #include <unistd.h>
 
 /* Every call with something missing or impossible. */
@@ -165,6 +166,36 @@ static void misuse_file(asx_cx *cx, const asx_stream *s)
     CHECK_EQ(asx_reader_copy(cx, &r, s, 1, &too_far), ASX_E_INVALID_ARGUMENT);
 }
 
+static void misuse_process(asx_cx *cx)
+{
+    static const int none[] = { 0 }, killing[] = { SIGKILL };
+    static const char *const argv[] = { "true", NULL }, *const empty[] = { NULL };
+    asx_signals signals, no_signals = { NULL, 0 };
+    asx_signal_note note;
+    asx_child child, no_child = { NULL, 0 };
+    asx_child_end end;
+    int32_t pid;
+    asx_child_options pipes = { .input = ASX_CHILD_PIPE }, odd = { .input = ASX_CHILD_OUTPUT };
+    CHECK_EQ(asx_signals_open(cx, NULL, none, 1, &signals), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_signals_open(cx, NULL, killing, 1, &signals), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_signals_open(cx, NULL, killing, 0, &signals), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_signals_wait(cx, &no_signals, &note), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_signals_close(cx, &no_signals), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_start(cx, NULL, NULL, NULL, &child, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_start(cx, NULL, empty, NULL, &child, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_start(cx, NULL, argv, NULL, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_start(cx, NULL, argv, &pipes, &child, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_start(cx, NULL, argv, &odd, &child, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_start(cx, NULL, argv, NULL, &child, NULL), ASX_OK);
+    CHECK_EQ(asx_child_wait(cx, &child, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_wait(cx, &no_child, &end), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_signal(cx, &child, 0), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_signal(cx, &no_child, SIGTERM), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_pid(cx, &no_child, &pid), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_close(cx, &no_child), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_child_close(cx, &child), ASX_OK);
+}
+
 static asx_status misuse(asx_cx *cx, void *arg)
 {
     asx_stream pair[2], reader, writer;
@@ -179,6 +210,7 @@ static asx_status misuse(asx_cx *cx, void *arg)
     misuse_net(cx, &pair[0]);
     misuse_buffer(cx, &pair[0]);
     misuse_udp(cx);
+    misuse_process(cx);
     misuse_file(cx, &pair[0]);
     CHECK_EQ(asx_pipe_open(cx, NULL, &reader, &writer), ASX_OK);
     CHECK_EQ(asx_stream_shutdown(cx, &writer), ASX_E_NOT_SUPPORTED);
