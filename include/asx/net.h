@@ -76,6 +76,21 @@ ASX_API asx_status asx_listener_address(asx_cx *cx, const asx_listener *listener
 /* As asx_stream_close(). Connections that were not accepted are refused. */
 ASX_API asx_status asx_listener_close(asx_cx *cx, const asx_listener *listener);
 
+/* Makes a listener of a descriptor that listens already, such as one that the host was given. It
+ * consumes the descriptor, also when it fails. ASX_E_INVALID_ARGUMENT: it does not listen; and as
+ * asx_listen(). */
+ASX_API asx_status asx_listener_adopt(asx_cx *cx, const asx_region *region, int descriptor,
+                                      const asx_listen_options *options,
+                                      asx_listener *ret_listener);
+
+/* The listeners that a service manager has passed on (LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES). The
+ * first call of the process takes them all and removes the variables, so that children do not find
+ * them; each can be had once. `name` is what the manager calls it, NULL: the next one.
+ *   ASX_E_NOT_FOUND         there is none of that name, or none left
+ *   and as asx_listener_adopt() */
+ASX_API asx_status asx_listener_passed(asx_cx *cx, const asx_region *region, const char *name,
+                                       asx_listener *ret_listener);
+
 /* Zero in any field means its default. */
 typedef struct asx_connect_options {
     const char *name;            /* borrowed until the stream is closed, for reports */
@@ -96,6 +111,15 @@ ASX_API asx_status asx_connect(asx_cx *cx, const asx_region *region, const asx_a
 /* Both ends of a connection of Unix sockets. */
 ASX_API asx_status asx_stream_pair(asx_cx *cx, const asx_region *region, asx_stream *ret_one,
                                    asx_stream *ret_other);
+
+/* Sends a byte with a copy of a descriptor along a Unix socket; the descriptor stays the caller's.
+ * Receives one, which is the caller's then and can be adopted; -1: the byte came without one. Both
+ * wait, with the statuses of asx_stream_write() and asx_stream_read(); ASX_E_END: the input has
+ * ended. ASX_E_NOT_SUPPORTED: no Unix socket. */
+ASX_API asx_status asx_stream_send_descriptor(asx_cx *cx, const asx_stream *stream,
+                                              int descriptor);
+ASX_API asx_status asx_stream_receive_descriptor(asx_cx *cx, const asx_stream *stream,
+                                                 int *ret_descriptor);
 
 /* Its two ends. ASX_E_NOT_SUPPORTED: no socket. */
 ASX_API asx_status asx_stream_addresses(asx_cx *cx, const asx_stream *stream,

@@ -133,12 +133,15 @@ static int64_t ready(const asx__file *file, unsigned directions)
     return found != 0 ? (int64_t)found : -EAGAIN;
 }
 
-static int64_t move_datagram(const asx__file *file, const asx__request *request)
+static int64_t move_message(const asx__file *file, const asx__request *request)
 {
+    /* MSG_TRUNC: the size that the datagram had */
+    int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
+    flags |= file->sort == ASX__FILE_DATAGRAM ? MSG_TRUNC : 0;
     ssize_t n;
-    do /* MSG_TRUNC: the size that it had */
+    do
         n = request->kind == ASX__IO_READ
-                ? recvmsg(file->fd, request->message, MSG_DONTWAIT | MSG_TRUNC)
+                ? recvmsg(file->fd, request->message, flags)
                 : sendmsg(file->fd, request->message, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     return answer(n);
@@ -147,7 +150,7 @@ static int64_t move_datagram(const asx__file *file, const asx__request *request)
 int64_t asx__try(const asx__file *file, const asx__request *request)
 {
     if (request->message != NULL)
-        return move_datagram(file, request);
+        return move_message(file, request);
     switch (request->kind) {
     case ASX__IO_READ:
         return read_some(file, request->parts, request->count);

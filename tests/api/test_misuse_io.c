@@ -196,6 +196,21 @@ static void misuse_process(asx_cx *cx)
     CHECK_EQ(asx_child_close(cx, &child), ASX_OK);
 }
 
+static void misuse_passing(asx_cx *cx, const asx_stream *s)
+{
+    asx_listener listener;
+    asx_stream none = { NULL, 0 };
+    int fd;
+    CHECK_EQ(asx_listener_adopt(cx, NULL, -1, NULL, &listener), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_listener_adopt(cx, NULL, dup(0), NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_listener_passed(cx, NULL, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_send_descriptor(cx, s, -1), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_send_descriptor(cx, &none, 0), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_receive_descriptor(cx, s, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_receive_descriptor(cx, &none, &fd), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(fd, -1);
+}
+
 static asx_status misuse(asx_cx *cx, void *arg)
 {
     asx_stream pair[2], reader, writer;
@@ -211,6 +226,7 @@ static asx_status misuse(asx_cx *cx, void *arg)
     misuse_buffer(cx, &pair[0]);
     misuse_udp(cx);
     misuse_process(cx);
+    misuse_passing(cx, &pair[0]);
     misuse_file(cx, &pair[0]);
     CHECK_EQ(asx_pipe_open(cx, NULL, &reader, &writer), ASX_OK);
     CHECK_EQ(asx_stream_shutdown(cx, &writer), ASX_E_NOT_SUPPORTED);
