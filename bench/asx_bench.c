@@ -38,7 +38,7 @@ static void spawn_unnamed(struct place *p, asx_task_fn fiber, asx_poll_fn poll, 
        "spawn");
 }
 
-static uint64_t join(asx_cx *cx, const asx_task *task)
+static uint64_t join(asx_cx *cx, asx_task *task)
 {
     asx_join_result result;
     ok(asx_join(cx, task, &result), "join");

@@ -90,7 +90,7 @@ int main(void)
     }
     asx_close_report late;
     asx_status st = asx_runtime_shutdown(rt, 2 * ASX_SEC, &late);
-    for (size_t i = 0; i < late.item_count; i++)
+    for (size_t i = 0; i < late.items_len; i++)
         printf("late: %s in %s\n", late.items[i].name, late.items[i].path);
     asx_close_report_deinit(&late);
     printf("stopped: %s\n", asx_status_str(st));

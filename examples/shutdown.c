@@ -65,7 +65,7 @@ static void stop(asx_runtime *rt, uint64_t patience_ns)
     asx_status st = asx_runtime_shutdown(rt, patience_ns, &report);
     printf("shutdown: %s after %u ms, %u forced\n", asx_status_str(st),
            (unsigned)((asx_runtime_now(rt) - begun) / ASX_MS), (unsigned)report.tasks_forced);
-    for (size_t i = 0; i < report.item_count; i++) {
+    for (size_t i = 0; i < report.items_len; i++) {
         const asx_report_item *item = &report.items[i];
         const char *file = strrchr(item->site, '/');
         if (item->kind == ASX_REPORT_TASK)

@@ -87,11 +87,11 @@ ASX_API asx_status asx_channel_create(const asx_region *region, size_t element_s
 /* Waits for capacity. ASX_E_CANCELLED (nothing was taken; a permit that was on its way is resolved,
  * also if *ret_permit was written), ASX_E_RESOURCE_EXHAUSTED. Returns at the resumption that
  * follows a cancel request. */
-ASX_API asx_status asx_channel_reserve(asx_cx *cx, asx_channel_sender *sender,
+ASX_API asx_status asx_channel_reserve(asx_cx *cx, const asx_channel_sender *sender,
                                        asx_send_permit *ret_permit);
 /* Never waits: ASX_E_FULL also when others wait. Not a cancellation point.
  * ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_channel_try_reserve(asx_cx *cx, asx_channel_sender *sender,
+ASX_API asx_status asx_channel_try_reserve(asx_cx *cx, const asx_channel_sender *sender,
                                            asx_send_permit *ret_permit);
 
 /* Sends; consumes the permit. ASX_E_DISCONNECTED: the receiver is gone, nothing was sent, the
@@ -102,29 +102,31 @@ ASX_API asx_status asx_send_permit_abort(asx_send_permit *permit);
 
 /* Waits for capacity and sends. ASX_E_CANCELLED: nothing was sent. Returns at the resumption that
  * follows a cancel request. */
-ASX_API asx_status asx_channel_send(asx_cx *cx, asx_channel_sender *sender, const void *message);
+ASX_API asx_status asx_channel_send(asx_cx *cx, const asx_channel_sender *sender,
+                                    const void *message);
 /* Never waits, and is not a cancellation point. ASX_E_FULL also when others wait. */
-ASX_API asx_status asx_channel_try_send(asx_cx *cx, asx_channel_sender *sender,
+ASX_API asx_status asx_channel_try_send(asx_cx *cx, const asx_channel_sender *sender,
                                         const void *message);
 /* Sends at once, if need be by throwing out the oldest message, which is copied to `ret_evicted`
  * (or dropped if that is NULL); *ret_did_evict tells. Never waits. ASX_E_FULL when every slot is
  * reserved, or when others wait and nothing can be evicted. ASX_E_BUSY: called from the drop
  * callback of another eviction. */
-ASX_API asx_status asx_channel_send_evict_oldest(asx_cx *cx, asx_channel_sender *sender,
+ASX_API asx_status asx_channel_send_evict_oldest(asx_cx *cx, const asx_channel_sender *sender,
                                                  const void *message, void *ret_evicted,
                                                  bool *ret_did_evict);
 
 /* Waits for a message. ASX_E_CANCELLED (none was taken), ASX_E_DISCONNECTED (no sender and nothing
  * queued), ASX_E_BUSY (another task is receiving). Returns at the resumption that follows a cancel
  * request. */
-ASX_API asx_status asx_channel_recv(asx_cx *cx, asx_channel_receiver *receiver, void *ret_message);
+ASX_API asx_status asx_channel_recv(asx_cx *cx, const asx_channel_receiver *receiver,
+                                    void *ret_message);
 /* Never waits, and is not a cancellation point. ASX_E_EMPTY, ASX_E_DISCONNECTED. */
-ASX_API asx_status asx_channel_try_recv(asx_cx *cx, asx_channel_receiver *receiver,
+ASX_API asx_status asx_channel_try_recv(asx_cx *cx, const asx_channel_receiver *receiver,
                                         void *ret_message);
 /* Waits as recv does, but the message keeps its slot until it is acknowledged; a nack, or the end
  * of the task, puts it back at the front. ASX_E_RESOURCE_EXHAUSTED: no record for the ack, and no
  * message was taken. */
-ASX_API asx_status asx_channel_recv_with_ack(asx_cx *cx, asx_channel_receiver *receiver,
+ASX_API asx_status asx_channel_recv_with_ack(asx_cx *cx, const asx_channel_receiver *receiver,
                                              void *ret_message, asx_ack *ret_ack);
 /* Accepts the message, whose slot is free from now on; or puts it back. Either consumes the ack. */
 ASX_API asx_status asx_ack_commit(asx_ack *ack);
@@ -154,9 +156,9 @@ typedef struct asx_aborted_proof {
 } asx_aborted_proof;
 
 /* Waits as asx_channel_reserve() does, with the same statuses. */
-ASX_API asx_status asx_channel_reserve_tracked(asx_cx *cx, asx_channel_sender *sender,
+ASX_API asx_status asx_channel_reserve_tracked(asx_cx *cx, const asx_channel_sender *sender,
                                                asx_tracked_permit *ret_permit);
-ASX_API asx_status asx_channel_reserve_tracked_at(asx_cx *cx, asx_channel_sender *sender,
+ASX_API asx_status asx_channel_reserve_tracked_at(asx_cx *cx, const asx_channel_sender *sender,
                                                   asx_tracked_permit *ret_permit, const char *site);
 #define asx_channel_reserve_tracked(...) ASX_PLACED_(asx_channel_reserve_tracked, __VA_ARGS__)
 ASX_API asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *message,
@@ -191,11 +193,12 @@ ASX_API asx_status asx_channel_sender_info(const asx_channel_sender *sender,
         return asx_channel_create(region, sizeof(type), capacity, options, ret_sender,             \
                                   ret_receiver);                                                   \
     }                                                                                              \
-    ASX_INLINE asx_status name##_send(asx_cx *cx, asx_channel_sender *sender, type message)        \
+    ASX_INLINE asx_status name##_send(asx_cx *cx, const asx_channel_sender *sender, type message)  \
     {                                                                                              \
         return asx_channel_send(cx, sender, &message);                                             \
     }                                                                                              \
-    ASX_INLINE asx_status name##_try_send(asx_cx *cx, asx_channel_sender *sender, type message)    \
+    ASX_INLINE asx_status name##_try_send(asx_cx *cx, const asx_channel_sender *sender,            \
+                                          type message)                                            \
     {                                                                                              \
         return asx_channel_try_send(cx, sender, &message);                                         \
     }                                                                                              \
@@ -203,12 +206,12 @@ ASX_API asx_status asx_channel_sender_info(const asx_channel_sender *sender,
     {                                                                                              \
         return asx_send_permit_send(permit, &message);                                             \
     }                                                                                              \
-    ASX_INLINE asx_status name##_recv(asx_cx *cx, asx_channel_receiver *receiver,                  \
+    ASX_INLINE asx_status name##_recv(asx_cx *cx, const asx_channel_receiver *receiver,            \
                                       type *ret_message)                                           \
     {                                                                                              \
         return asx_channel_recv(cx, receiver, ret_message);                                        \
     }                                                                                              \
-    ASX_INLINE asx_status name##_try_recv(asx_cx *cx, asx_channel_receiver *receiver,              \
+    ASX_INLINE asx_status name##_try_recv(asx_cx *cx, const asx_channel_receiver *receiver,        \
                                           type *ret_message)                                       \
     {                                                                                              \
         return asx_channel_try_recv(cx, receiver, ret_message);                                    \

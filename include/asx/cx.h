@@ -93,9 +93,9 @@ ASX_API asx_status asx_cx_cancel_reason(const asx_cx *cx, const asx_cancel_reaso
 
 #define ASX_MASK_DEPTH_MAX 8
 /* Defers cancellation until the matching asx_mask_end(). Masks nest ASX_MASK_DEPTH_MAX deep and
- * hold for at most `max_polls` resumptions of the task (0: as many as its cleanup budget gives).
+ * hold for at most `polls_max` resumptions of the task (0: as many as its cleanup budget gives).
  * ASX_E_MASK_DEPTH; ASX_E_RESOURCE_EXHAUSTED: no memory, nothing is masked. */
-ASX_API asx_status asx_mask_begin(asx_cx *cx, uint32_t max_polls);
+ASX_API asx_status asx_mask_begin(asx_cx *cx, uint32_t polls_max);
 /* ASX_E_MASK_DEPTH: none was begun, or it is not the caller's to end. */
 ASX_API asx_status asx_mask_end(asx_cx *cx);
 
@@ -105,11 +105,11 @@ typedef asx_status (*asx_call_fn)(asx_cx *cx, void *arg);
  * asx_mask_begin(). */
 ASX_API asx_status asx_with_cancel_mask(asx_cx *cx, asx_call_fn fn, void *arg);
 /* A masked section with a bound, for a commit: first checks for cancellation, and returns
- * ASX_E_CANCELLED without calling fn; then calls fn under a mask that holds for `max_polls`
+ * ASX_E_CANCELLED without calling fn; then calls fn under a mask that holds for `polls_max`
  * resumptions of a cancelled task (at least 1; 0 is ASX_E_INVALID_ARGUMENT) and returns what fn
  * returned. On either vehicle; in a poll task fn gets ASX_E_WOULD_BLOCK from calls that wait, and
  * the section ends when it returns. ASX_E_MASK_DEPTH, ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_commit_section(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg);
+ASX_API asx_status asx_commit_section(asx_cx *cx, uint32_t polls_max, asx_call_fn fn, void *arg);
 /* acquire, then use, then release: release runs exactly once if and only if acquire returned
  * ASX_OK, masked, also when use was cancelled, panicked or the task was completed by force (then
  * on the runtime's side). Returns acquire's failure, else use's, else release's; or, and then none

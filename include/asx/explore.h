@@ -370,7 +370,7 @@ typedef struct asx_explore_options {
                                 accesses than this see or leave an old value. 0: no bound */
     uint32_t depth;          /* pct: the depth of bug it aims at, up to 64; default 3 */
     bool stop_at_first;      /* execution that is not good */
-    bool unchecked;          /* do not compare classes: no memory for it, and a little faster */
+    bool trust_reduction;    /* do not compare classes: no memory for it, and a little faster */
     bool tell_first;         /* on_failure hears of the first execution that is not good; the rest
                                 is only counted. To put an execution into words takes longer than
                                 to run it */
@@ -430,11 +430,12 @@ typedef struct asx_explore_look {
 } asx_explore_look;
 
 /* What the exploration that runs on this thread has come to, for whoever has to tell of a test that
- * takes the process along; in a handler of signals too. `schedule` and `interleaving` (each may be
- * NULL) get as much as fits, NUL-terminated; without an interleaving nothing is allocated.
+ * takes the process along; in a handler of signals too. `ret_schedule` and `ret_interleaving` (each
+ * may be NULL) get as much as fits, NUL-terminated; without an interleaving nothing is allocated.
  * ASX_E_INVALID_ARGUMENT; ASX_E_WRONG_CONTEXT: nothing is explored on this thread. */
-ASX_API asx_status asx_explore_at(char *schedule, size_t schedule_size, char *interleaving,
-                                  size_t interleaving_size, asx_explore_look *ret_look);
+ASX_API asx_status asx_explore_position(char *ret_schedule, size_t schedule_size,
+                                        char *ret_interleaving, size_t interleaving_size,
+                                        asx_explore_look *ret_look);
 
 /* ---- tests ---------------------------------------------------------------------------------- */
 

@@ -89,9 +89,9 @@ ASX_API asx_status asx_mpmc_sender_clone(const asx_mpmc_sender *sender,
 ASX_API asx_status asx_mpmc_receiver_clone(const asx_mpmc_receiver *receiver,
                                            asx_mpmc_receiver *ret_receiver);
 /* The last sender closes. A task that still waits through a dropped sender goes on waiting. */
-ASX_API asx_status asx_mpmc_sender_drop(const asx_mpmc_sender *sender);
+ASX_API asx_status asx_mpmc_sender_drop(asx_mpmc_sender *sender);
 /* The last receiver discards what is left, and tells waiting senders. */
-ASX_API asx_status asx_mpmc_receiver_drop(const asx_mpmc_receiver *receiver);
+ASX_API asx_status asx_mpmc_receiver_drop(asx_mpmc_receiver *receiver);
 
 typedef struct asx_mpmc_info {
     uint64_t serial;

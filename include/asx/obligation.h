@@ -52,8 +52,8 @@ ASX_API asx_status asx_obligation_reserve_at(const asx_region *region, asx_oblig
  *   ASX_E_OBLIGATION_LEAKED            its region closed first
  *   ASX_E_STALE_HANDLE                 never existed here
  *   ASX_E_INVALID_ARGUMENT */
-ASX_API asx_status asx_obligation_commit(const asx_obligation *obligation);
-ASX_API asx_status asx_obligation_abort(const asx_obligation *obligation);
+ASX_API asx_status asx_obligation_commit(asx_obligation *obligation);
+ASX_API asx_status asx_obligation_abort(asx_obligation *obligation);
 
 /* Reserved, Leaked; or, for a resolved one, ASX_E_OBLIGATION_ALREADY_RESOLVED. ASX_E_STALE_HANDLE,
  * ASX_E_INVALID_ARGUMENT. */

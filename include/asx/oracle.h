@@ -2,7 +2,7 @@
  *
  * In the laboratory (asx_lab_run(), asx_explore()) oracles listen to the journal of the run and
  * complain about the first event that breaks a rule; the run then counts as failed. Rules of the
- * runtime are always looked at. A program adds its own with asx_lab_watch(), and says with ghosts
+ * runtime are always looked at. A program adds its own with asx_lab_oracle(), and says with ghosts
  * what the journal cannot know: who has borrowed what, and to whom an object belongs.
  *
  * Ghosts cost a comparison on a runtime that is not a laboratory, and do nothing there. In the
@@ -59,12 +59,12 @@ typedef struct asx_complaint {
 
 /* Called for every event of the run from now on, and once at its end with NULL. Returns what is
  * wrong (a string that lives as long as the run), or NULL. Runs inside the runtime: no calls. */
-typedef const char *(*asx_watch_fn)(void *ctx, const asx_event *event);
+typedef const char *(*asx_oracle_fn)(void *ctx, const asx_event *event);
 
 /* Adds an oracle to the run; at the end of an execution it is forgotten. `ctx` is borrowed until
  * then. ASX_OK and nothing on a runtime that is not a laboratory.
  *   ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED (more than 16) */
-ASX_API asx_status asx_lab_watch(asx_cx *cx, asx_watch_fn fn, void *ctx);
+ASX_API asx_status asx_lab_oracle(asx_cx *cx, asx_oracle_fn fn, void *ctx);
 
 /* Plain data (asx_lab_read(), asx_lab_write()) is always looked at: up to 128 tasks and 256 cells
  * in an execution. In this execution loads and stores of shared cells (asx_lab_load(),

@@ -188,9 +188,9 @@ typedef struct asx_close_report {
     uint64_t finalizers_run;
     uint64_t stacks_kept;
     asx_report_item *items;        /* survivors, forced tasks and leaks */
-    size_t item_count;
+    size_t items_len;
     size_t items_omitted;          /* that did not fit into memory */
-    size_t item_capacity_;
+    size_t items_cap_;
     asx_runtime *rt_;
 } asx_close_report;
 

@@ -99,14 +99,13 @@ typedef struct asx_runtime_config {
                                    goes on as soon as one of them gets on. What may block for long
                                    belongs into asx_blocking(), whose threads do not count here */
     bool workers_fixed;         /* never more than `workers` */
-    bool no_visitors;           /* several workers: no other thread will call in, so a runtime all
+    bool isolated;              /* several workers: no other thread will call in, so a runtime all
                                    of whose tasks wait for each other ends: ASX_E_DEADLOCK */
     uint32_t cancel_streak_max; /* default 16 */
     uint32_t timed_streak_max;  /* timed dispatches in a row while others are ready; default 16 */
-    bool no_join_inline;        /* joining a fresh child never runs it next */
-    uint64_t coalesce_window_ns;
-    uint32_t coalesce_min_group;
-    asx_timer_config timers;    /* durations, first generation; the other fields are set for you */
+    bool join_in_order;         /* a fresh child that is joined keeps its place in its lane; else
+                                   it may run next */
+    asx_timer_config timers;    /* `start` and `max_timers` are set for you */
     asx_region_options root;    /* of the root region */
     /* Work on other threads: see blocking.h. */
     uint32_t blocking_threads_max; /* default 64 */
@@ -136,21 +135,21 @@ ASX_API asx_status asx_runtime_destroy(asx_runtime *runtime);
  *   ASX_E_RESOURCE_EXHAUSTED  it could not be started
  *   ASX_E_OBLIGATION_LEAKED   laboratory: all went well, but for a leak that was not allowed
  *   ASX_E_DEADLOCK        every task waits, no timer is pending, no blocking work is out, and no-
- *                         body else can help: it has one worker, or `no_visitors`. The runtime is
+ *                         body else can help: it has one worker, or `isolated`. The runtime is
  *                         shut down, asx_runtime_report() names them
  *   ASX_E_DIVERGED        replay */
 ASX_API asx_status asx_runtime_run(asx_runtime *runtime, asx_task_fn fn, void *arg);
 
 /* The same in steps, for a host that has a loop of its own: start, then step until it says done.
- * One step runs what is runnable for up to `max_turns` dispatches (0: until nothing is) and tells
- * when it wants to be called again: ASX_TIME_NEVER when only outside events can help.
+ * One step runs what is runnable in up to `dispatches_max` dispatches (0: until nothing is), and
+ * tells when it wants to be called again: ASX_TIME_NEVER when only outside events can help.
  * asx_runtime_step() returns ASX_E_WOULD_BLOCK while work is left, else what run would return.
  *   ASX_E_WRONG_CONTEXT       from inside a task, or while another thread drives
  *   ASX_E_INVALID_TRANSITION  started twice, or stepped and never started
  *   ASX_E_RESOURCE_EXHAUSTED  could not be started
  *   ASX_E_INVALID_ARGUMENT */
 ASX_API asx_status asx_runtime_start(asx_runtime *runtime, asx_task_fn fn, void *arg);
-ASX_API asx_status asx_runtime_step(asx_runtime *runtime, uint64_t max_turns,
+ASX_API asx_status asx_runtime_step(asx_runtime *runtime, uint64_t dispatches_max,
                                     asx_time *ret_next_deadline);
 
 /* Moves a virtual clock. ASX_E_NOT_SUPPORTED on a real one. It then only moves when told to.
@@ -158,7 +157,7 @@ ASX_API asx_status asx_runtime_step(asx_runtime *runtime, uint64_t max_turns,
 ASX_API asx_status asx_runtime_advance(asx_runtime *runtime, uint64_t duration_ns);
 
 /* ASX_OK, or the first that holds, asked in this order: ASX_E_TASKS_STILL_ACTIVE,
- * ASX_E_OBLIGATIONS_UNRESOLVED, ASX_E_REGIONS_NOT_CLOSED, ASX_E_TIMERS_PENDING,
+ * ASX_E_UNRESOLVED_OBLIGATIONS, ASX_E_REGIONS_NOT_CLOSED, ASX_E_TIMERS_PENDING,
  * ASX_E_CHANNEL_NOT_DRAINED. From inside a task the caller itself is active. A channel lives in a
  * region, so one that is not drained is told of as a region that is not closed; the last answer
  * would be that of something which outlives its region. */
@@ -277,7 +276,7 @@ ASX_API asx_status asx_runtime_observe(asx_runtime *runtime,
 /* Replay: every event from the start must equal the recorded one; at the first that does not, the
  * run stops with ASX_E_DIVERGED. Before the run; the reader is borrowed until the runtime is
  * destroyed. ASX_E_NOT_SUPPORTED with several workers: their order is another one each time. */
-ASX_API asx_status asx_runtime_expect(asx_runtime *runtime, asx_trace_reader *recorded);
+ASX_API asx_status asx_runtime_replay(asx_runtime *runtime, asx_trace_reader *recorded);
 typedef struct asx_divergence {
     bool diverged;
     bool recorded_ended; /* the run went on after the recording's last event */
@@ -286,7 +285,8 @@ typedef struct asx_divergence {
     asx_event recorded;
     asx_event actual;
 } asx_divergence;
-ASX_API asx_status asx_runtime_divergence(const asx_runtime *runtime, asx_divergence *ret);
+ASX_API asx_status asx_runtime_divergence(const asx_runtime *runtime,
+                                          asx_divergence *ret_divergence);
 
 /* Creates a server runtime, runs, shuts down, destroys; prints nothing. 0 when the status is
  * ASX_OK, else 1: fit to be returned from main. */

@@ -31,7 +31,7 @@ ASX_BEGIN_DECLS
     X(E_REGION_CLOSED, -41, "The region is closed; its memory and objects are gone.")              \
     X(E_ADMISSION_CLOSED, -42, "The region's gate refuses: a limit, or it is finalizing.")         \
     X(E_INCOMPLETE_CHILDREN, -43, "Children of the region are still alive.")                       \
-    X(E_UNRESOLVED_OBLIGATIONS, -44, "Obligations of the region were never resolved.")             \
+    X(E_UNRESOLVED_OBLIGATIONS, -44, "Obligations are reserved that nobody has resolved.")         \
     X(E_NOT_OWNER, -45, "Only the task that opened a region may close it; others may cancel.")     \
     X(E_REGION_LEFT_OPEN, -46, "A task ended without closing a region that it had opened.")        \
     /* obligations */                                                                              \
@@ -61,7 +61,6 @@ ASX_BEGIN_DECLS
     X(E_TIMER_DURATION_EXCEEDED, -120, "The deadline lies beyond the longest timer allowed.")      \
     /* quiescence, in the order in which it is asked */                                            \
     X(E_TASKS_STILL_ACTIVE, -140, "Not quiescent: tasks are alive.")                               \
-    X(E_OBLIGATIONS_UNRESOLVED, -141, "Not quiescent: obligations are reserved.")                  \
     X(E_REGIONS_NOT_CLOSED, -142, "Not quiescent: regions are not closed.")                        \
     X(E_TIMERS_PENDING, -143, "Not quiescent: timers are pending.")                                \
     X(E_CHANNEL_NOT_DRAINED, -144, "Not quiescent: a channel holds messages.")                     \
@@ -98,6 +97,10 @@ typedef enum asx_status {
 #undef ASX_STATUS_ENUM_
     ASX_STATUS_FORCE_INT_ = -0x7fffffff
 } asx_status;
+
+/* The specification has a name for the status of a region that cannot close and another for that of
+ * a runtime that does not rest. What is found is the same, and so are they. */
+#define ASX_E_OBLIGATIONS_UNRESOLVED ASX_E_UNRESOLVED_OBLIGATIONS
 
 /* The name of a status, such as "ASX_E_FULL"; "ASX_E_UNKNOWN" for a number that is none.
  * Any thread; the string is static. */

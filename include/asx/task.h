@@ -107,7 +107,7 @@ typedef struct asx_join_result {
  *   ASX_E_BUSY            another task is joining it
  *   ASX_E_WOULD_DEADLOCK  the caller itself, or a task that waits for the caller's region
  *   ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_INVALID_ARGUMENT, ASX_E_WRONG_CONTEXT */
-ASX_API asx_status asx_join(asx_cx *cx, const asx_task *task, asx_join_result *ret_result);
+ASX_API asx_status asx_join(asx_cx *cx, asx_task *task, asx_join_result *ret_result);
 
 /* Requests cancellation; `reason` is copied, NULL: kind User. ASX_OK also when it was cancelled
  * before (then it strengthens) and when it has completed (then nothing changes).
@@ -165,7 +165,7 @@ ASX_API asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task);
         options.name = task_name;                                                                  \
         return asx_spawn_task_at(region, fn, arg, &options, &ret_task->task, site);                \
     }                                                                                              \
-    ASX_INLINE asx_status prefix##_join(asx_cx *cx, const prefix##_task *task, type *ret_value,    \
+    ASX_INLINE asx_status prefix##_join(asx_cx *cx, prefix##_task *task, type *ret_value,    \
                                         asx_outcome *ret_outcome)                                  \
     {                                                                                              \
         union {                                                                                    \

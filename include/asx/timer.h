@@ -53,10 +53,8 @@ ASX_API void asx_timer_wheel_destroy(asx_timer_wheel *wheel);
  *   ASX_E_RESOURCE_EXHAUSTED      ceiling or memory; nothing changed */
 ASX_API ASX_MUST_USE asx_status asx_timer_register(asx_timer_wheel *wheel, asx_time deadline,
                                                    asx_waker waker, asx_timer_handle *ret_handle);
-/* The same call under the name that says it may refuse. */
-ASX_API ASX_MUST_USE asx_status asx_timer_try_register(asx_timer_wheel *wheel, asx_time deadline,
-                                                       asx_waker waker,
-                                                       asx_timer_handle *ret_handle);
+/* Another name of the same call, which the specification has too. */
+#define asx_timer_try_register asx_timer_register
 /* True if the timer was pending and now will not fire; false for any stale handle. */
 ASX_API bool asx_timer_cancel(asx_timer_wheel *wheel, const asx_timer_handle *handle);
 /* Cancels `old_handle` if it is still pending and arms a new timer. On failure the old timer stays
@@ -65,11 +63,11 @@ ASX_API ASX_MUST_USE asx_status asx_timer_update(asx_timer_wheel *wheel,
                                                  const asx_timer_handle *old_handle,
                                                  asx_time new_deadline, asx_waker waker,
                                                  asx_timer_handle *ret_handle);
-/* Moves the wheel to `now` (never backwards) and writes the wakers of up to `max_wakers` expired
+/* Moves the wheel to `now` (never backwards) and writes the wakers of up to `wakers_max` expired
  * timers in firing order. What did not fit stays expired and comes with the next call. Returns how
  * many were written. The caller calls them. */
 ASX_API size_t asx_timer_collect_expired(asx_timer_wheel *wheel, asx_time now,
-                                         asx_waker *ret_wakers, size_t max_wakers);
+                                         asx_waker *ret_wakers, size_t wakers_max);
 /* The earliest time at which something may fire (a lower bound is not enough: exact);
  * ASX_TIME_NEVER when nothing is pending. With coalescing, the time at which it would fire. */
 ASX_API asx_time asx_timer_next_deadline(asx_timer_wheel *wheel);

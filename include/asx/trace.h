@@ -160,7 +160,7 @@ ASX_API ASX_MUST_USE asx_status asx_trace_reader_next(asx_trace_reader *reader,
 
 /* One line for people: "12 @0 task 3 task-park task 3 channel-recv ...". Writes at most `size`
  * bytes, always terminated; returns the length it would have. */
-ASX_API size_t asx_event_format(const asx_event *event, char *buffer, size_t size);
+ASX_API size_t asx_event_format(const asx_event *event, char *ret_text, size_t size);
 
 ASX_END_DECLS
 

@@ -71,7 +71,7 @@ static bool set_rest(scn_reader *r, scn_config *c, const scn_field *field)
     uint64_t n = field->value.number;
     asx_runtime_config *rc = &c->runtime;
     switch (field->key) {
-    case C_COALESCE_WINDOW: rc->coalesce_window_ns = n; return true;
+    case C_COALESCE_WINDOW: rc->timers.coalesce_window_ns = n; return true;
     case C_MAX_WHEEL: rc->timers.max_wheel_duration_ns = n; return true;
     case C_MAX_TIMER: rc->timers.max_timer_duration_ns = n; return true;
     case C_FIRST_GENERATION: rc->timers.first_generation = n; return true;
@@ -94,7 +94,7 @@ static bool set_rest(scn_reader *r, scn_config *c, const scn_field *field)
             return scn_bad(r, "the number is too large");
         *(field->key == C_CANCEL_STREAK  ? &rc->cancel_streak_max
           : field->key == C_TIMED_STREAK ? &rc->timed_streak_max
-                                         : &rc->coalesce_min_group) = (uint32_t)n;
+                                         : &rc->timers.coalesce_min_group) = (uint32_t)n;
         return true;
     default:
         return set_limit(r, &rc->limits, field);
@@ -120,7 +120,7 @@ static bool set_config(scn_reader *r, scn *s, const scn_field *field)
     case C_TRACE: rc->trace = n != 0; return true;
     case C_TRACE_MAX: rc->trace_events_max = n; return true;
     case C_OVERFLOW: rc->trace_overflow = (asx_trace_overflow)n; return true;
-    case C_JOIN_INLINE: rc->no_join_inline = n == 0; return true;
+    case C_JOIN_INLINE: rc->join_in_order = n == 0; return true;
     default: return set_rest(r, &s->config, field);
     }
 }

@@ -59,7 +59,7 @@ static asx_status do_oblige(scn_machine *m, scn_frame *f, const scn_op *op)
 }
 
 static asx_status on_obligation(scn_machine *m, scn_frame *f, const scn_op *op,
-                                const asx_obligation *obligation)
+                                asx_obligation *obligation)
 {
     asx_obligation_state state = ASX_OBLIGATION_RESERVED;
     asx_status st;

@@ -130,7 +130,7 @@ static asx_status check_report(scn_machine *m, scn_frame *f, const scn_op *op)
     scn_check(m, f, op, F_DISCARDED, r->messages_discarded);
     scn_check(m, f, op, F_FINALIZERS, r->finalizers_run);
     scn_check(m, f, op, F_STACKS_KEPT, r->stacks_kept);
-    scn_check(m, f, op, F_ITEMS, r->item_count);
+    scn_check(m, f, op, F_ITEMS, r->items_len);
     const scn_field *source = scn_field_of(m, op, F_SOURCE);
     if (source != NULL && m->options->mode != SCN_BARE &&
         r->outcome.source != scn_serial_of(m, source->object))
@@ -162,11 +162,11 @@ static asx_status check_item(scn_machine *m, scn_frame *f, const scn_op *op)
         return ASX_OK;
     const asx_close_report *report = &thing->u.report;
     uint64_t index = scn_value_of(f, &op->value);
-    if (index != UINT64_MAX && index < report->item_count) {
+    if (index != UINT64_MAX && index < report->items_len) {
         check_one_item(m, f, op, &report->items[index]);
         return ASX_OK;
     }
-    for (size_t i = 0; index == UINT64_MAX && i < report->item_count; i++) {
+    for (size_t i = 0; index == UINT64_MAX && i < report->items_len; i++) {
         scn_op one = *op;
         one.value = (scn_value){ .source = SCN_NUMBER, .number = i };
         if (scn_would_hold(m, f, &one))
@@ -174,10 +174,10 @@ static asx_status check_item(scn_machine *m, scn_frame *f, const scn_op *op)
     }
     if (index == UINT64_MAX)
         scn_fail(m, op->line, "check item: none of the report's %llu items is like that",
-                 (unsigned long long)report->item_count);
+                 (unsigned long long)report->items_len);
     else
         scn_fail(m, op->line, "check item: the report has %llu items",
-                 (unsigned long long)report->item_count);
+                 (unsigned long long)report->items_len);
     return ASX_OK;
 }
 

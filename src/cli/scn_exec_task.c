@@ -53,7 +53,7 @@ static asx_status do_spawn(scn_machine *m, scn_frame *f, const scn_op *op)
     return st;
 }
 
-static asx_status do_join(scn_machine *m, scn_frame *f, const scn_op *op, const asx_task *task)
+static asx_status do_join(scn_machine *m, scn_frame *f, const scn_op *op, asx_task *task)
 {
     asx_join_result result;
     memset(&result, 0, sizeof(result));
@@ -126,7 +126,7 @@ static asx_status check_witness(scn_machine *m, scn_frame *f, const scn_op *op,
     return st;
 }
 
-static asx_status on_task(scn_machine *m, scn_frame *f, const scn_op *op, const asx_task *task)
+static asx_status on_task(scn_machine *m, scn_frame *f, const scn_op *op, asx_task *task)
 {
     asx_task_state state = ASX_TASK_CREATED;
     asx_budget budget;
@@ -309,7 +309,7 @@ static asx_status check_settled(scn_machine *m, const scn_frame *f, const scn_op
     asx_status st = asx_runtime_report(m->rt, &report);
     if (st < 0)
         return st;
-    for (size_t i = 0; i < report.item_count; i++) {
+    for (size_t i = 0; i < report.items_len; i++) {
         const asx_report_item *item = &report.items[i];
         if (item->kind == ASX_REPORT_TASK && item->waits_for[0] == '\0' &&
             item->serial != scn_self(f))

@@ -76,7 +76,7 @@ static asx_status make_runtime(scn_machine *m, void **ret_block)
     if (st >= 0)
         st = asx_runtime_set_governor(m->rt, config->governor);
     if (st >= 0 && o->recorded != NULL)
-        st = asx_runtime_expect(m->rt, o->recorded);
+        st = asx_runtime_replay(m->rt, o->recorded);
     return st;
 }
 

@@ -229,7 +229,7 @@ static asx_status deadline_around(asx_cx *cx, const asx_region *region, asx_time
 }
 
 /* Waits for the end of the task if its result is wanted; closes the scope. */
-static asx_status end_of_one(asx_cx *cx, asx_region *region, const asx_task *task, bool passed,
+static asx_status end_of_one(asx_cx *cx, asx_region *region, asx_task *task, bool passed,
                              asx_join_result *ret_result)
 {
     asx_cancel_reason timeout = { .kind = ASX_CANCEL_TIMEOUT };

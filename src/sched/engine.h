@@ -324,7 +324,7 @@ asx__worker *asx__workers_whom_to_wake(asx_runtime *rt);
 /* Drives with all workers; the caller becomes worker 0. */
 asx_status asx__drive_shared(asx_runtime *rt, asx_time until);
 /* One step on the calling thread alone. */
-bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches);
+bool asx__step_shared(asx_runtime *rt, uint64_t dispatches_max);
 
 /* ---- pool.c ---- */
 

@@ -61,13 +61,13 @@ static void shield_explored(asx_runtime *rt, asx__task *task, bool ends)
         (void)asx__announce(rt, task, ASX__OP_SHIELD, 0, .shield.ends = ends);
 }
 
-asx_status asx_mask_begin(asx_cx *cx, uint32_t max_polls)
+asx_status asx_mask_begin(asx_cx *cx, uint32_t polls_max)
 {
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
     if (ASX__UNLIKELY(st < 0)) {
-        ASX__GATE_CX(cx, asx_mask_begin(&in, max_polls));
+        ASX__GATE_CX(cx, asx_mask_begin(&in, polls_max));
         return st;
     }
     if (task->mask_depth >= ASX_MASK_DEPTH_MAX)
@@ -76,7 +76,7 @@ asx_status asx_mask_begin(asx_cx *cx, uint32_t max_polls)
     if (extra == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     shield_explored(rt, task, false);
-    extra->mask_polls[task->mask_depth++] = max_polls == SPENT ? 0 : max_polls;
+    extra->mask_polls[task->mask_depth++] = polls_max == SPENT ? 0 : polls_max;
     journal_depth(rt, task);
     return ASX_OK;
 }
@@ -111,10 +111,10 @@ typedef struct masked_section {
     uint8_t base, depth;
 } masked_section;
 
-static asx_status begin_section(asx_cx *cx, uint32_t max_polls, masked_section *ret_section)
+static asx_status begin_section(asx_cx *cx, uint32_t polls_max, masked_section *ret_section)
 {
-    ASX__GATE_CX(cx, begin_section(&in, max_polls, ret_section));
-    asx_status st = asx_mask_begin(cx, max_polls);
+    ASX__GATE_CX(cx, begin_section(&in, polls_max, ret_section));
+    asx_status st = asx_mask_begin(cx, polls_max);
     if (st < 0)
         return st;
     asx__task *task = cx->task_;
@@ -136,12 +136,12 @@ static asx_status end_section(asx_cx *cx, const masked_section *section)
 }
 
 /* Calls fn one level deeper. */
-static asx_status call_masked(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg)
+static asx_status call_masked(asx_cx *cx, uint32_t polls_max, asx_call_fn fn, void *arg)
 {
     masked_section section;
     if (fn == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    asx_status st = begin_section(cx, max_polls, &section);
+    asx_status st = begin_section(cx, polls_max, &section);
     if (st < 0)
         return st;
     st = fn(cx, arg);
@@ -154,12 +154,12 @@ asx_status asx_with_cancel_mask(asx_cx *cx, asx_call_fn fn, void *arg)
     return call_masked(cx, 0, fn, arg);
 }
 
-asx_status asx_commit_section(asx_cx *cx, uint32_t max_polls, asx_call_fn fn, void *arg)
+asx_status asx_commit_section(asx_cx *cx, uint32_t polls_max, asx_call_fn fn, void *arg)
 {
-    if (max_polls == 0 || fn == NULL)
+    if (polls_max == 0 || fn == NULL)
         return ASX_E_INVALID_ARGUMENT;
     asx_status st = asx_checkpoint(cx);
-    return st < 0 ? st : call_masked(cx, max_polls, fn, arg);
+    return st < 0 ? st : call_masked(cx, polls_max, fn, arg);
 }
 
 /* ---- cleanups ------------------------------------------------------------------------------- */

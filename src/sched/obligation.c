@@ -368,12 +368,12 @@ static asx_status settle(const asx_obligation *obligation, asx_obligation_state 
     return ASX_OK;
 }
 
-asx_status asx_obligation_commit(const asx_obligation *obligation)
+asx_status asx_obligation_commit(asx_obligation *obligation)
 {
     return settle(obligation, ASX_OBLIGATION_COMMITTED);
 }
 
-asx_status asx_obligation_abort(const asx_obligation *obligation)
+asx_status asx_obligation_abort(asx_obligation *obligation)
 {
     return settle(obligation, ASX_OBLIGATION_ABORTED);
 }

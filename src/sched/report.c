@@ -67,17 +67,17 @@ static void free_item(asx_runtime *rt, asx_report_item *item)
 
 static bool make_room(asx_runtime *rt, asx_close_report *report)
 {
-    if (report->item_count < report->item_capacity_)
+    if (report->items_len < report->items_cap_)
         return true;
-    size_t cap = report->item_capacity_ != 0 ? report->item_capacity_ * 2 : 8;
+    size_t cap = report->items_cap_ != 0 ? report->items_cap_ * 2 : 8;
     asx_report_item *items = asx__mem_alloc(rt, cap * sizeof *items);
     if (items == NULL)
         return false;
-    if (report->item_count != 0)
-        memcpy(items, report->items, report->item_count * sizeof *items);
-    asx__mem_free(rt, report->items, report->item_capacity_ * sizeof *items);
+    if (report->items_len != 0)
+        memcpy(items, report->items, report->items_len * sizeof *items);
+    asx__mem_free(rt, report->items, report->items_cap_ * sizeof *items);
     report->items = items;
-    report->item_capacity_ = cap;
+    report->items_cap_ = cap;
     return true;
 }
 
@@ -99,7 +99,7 @@ static void add(asx_runtime *rt, asx_close_report *report, asx_report_item item)
         report->items_omitted++;
         return;
     }
-    report->items[report->item_count++] = item;
+    report->items[report->items_len++] = item;
 }
 
 void asx_close_report_deinit(asx_close_report *report)
@@ -108,13 +108,13 @@ void asx_close_report_deinit(asx_close_report *report)
         return;
     asx_runtime *rt = report->rt_;
     bool had_it = rt->gate == NULL || asx__engine_enter(rt);
-    for (size_t i = 0; i < report->item_count; i++)
+    for (size_t i = 0; i < report->items_len; i++)
         free_item(rt, &report->items[i]);
-    asx__mem_free(rt, report->items, report->item_capacity_ * sizeof *report->items);
+    asx__mem_free(rt, report->items, report->items_cap_ * sizeof *report->items);
     if (!had_it)
         asx__engine_leave(rt, false);
     report->items = NULL;
-    report->item_count = report->item_capacity_ = 0;
+    report->items_len = report->items_cap_ = 0;
     report->rt_ = NULL;
 }
 

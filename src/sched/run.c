@@ -860,10 +860,10 @@ static void shorten_turn(asx_runtime *rt, uint64_t dispatches)
     rt->turn_left = (uint32_t)dispatches;
 }
 
-static bool run_some(asx_runtime *rt, uint64_t max_dispatches)
+static bool run_some(asx_runtime *rt, uint64_t dispatches_max)
 {
-    volatile uint64_t left = max_dispatches == 0 ? UINT64_MAX : max_dispatches;
-    rt->endless = max_dispatches == 0;
+    volatile uint64_t left = dispatches_max == 0 ? UINT64_MAX : dispatches_max;
+    rt->endless = dispatches_max == 0;
     /* A poll function that panics leaves its frames behind and arrives here. */
     if (setjmp(*rt->loop_again) != 0)
         rt->current = NULL;
@@ -896,14 +896,14 @@ static bool run_some(asx_runtime *rt, uint64_t max_dispatches)
     return false;
 }
 
-bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches)
+bool asx__run_some(asx_runtime *rt, uint64_t dispatches_max)
 {
     asx__watch *watch = rt->watch;
     asx__fiber_globals hosts; /* it may drive inside a catch block: no business of the tasks */
     bool keeps = asx__fiber_globals_take(&hosts);
     if (ASX__UNLIKELY(watch != NULL))
         watch->busy(watch);
-    bool more = run_some(rt, max_dispatches);
+    bool more = run_some(rt, dispatches_max);
     if (ASX__UNLIKELY(watch != NULL))
         watch->idle(watch);
     if (keeps)

@@ -157,8 +157,6 @@ static asx_status init_time(asx_runtime *rt)
     asx_timer_config timers = rt->config.timers;
     timers.start = rt->now;
     timers.max_timers = rt->config.limits.timers_max;
-    timers.coalesce_window_ns = rt->config.coalesce_window_ns;
-    timers.coalesce_min_group = rt->config.coalesce_min_group;
     asx__timer_memory memory = { wheel_alloc, memory_free, rt };
     return asx__timer_wheel_init(&rt->timers, &timers, &memory);
 }
@@ -526,7 +524,7 @@ asx_status asx_runtime_run(asx_runtime *rt, asx_task_fn fn, void *arg)
 }
 
 /* Several workers: a step is the caller's alone. */
-static asx_status step_shared(asx_runtime *rt, uint64_t max_turns, asx_time *ret_next_deadline)
+static asx_status step_shared(asx_runtime *rt, uint64_t dispatches_max, asx_time *ret_next_deadline)
 {
     bool had_it = asx__engine_enter(rt);
     asx_status st = is_in_use(rt)  ? ASX_E_WRONG_CONTEXT
@@ -538,7 +536,7 @@ static asx_status step_shared(asx_runtime *rt, uint64_t max_turns, asx_time *ret
     asx__engine_leave(rt, had_it);
     if (st < 0)
         return st;
-    bool more = !finished && asx__step_shared(rt, max_turns);
+    bool more = !finished && asx__step_shared(rt, dispatches_max);
     had_it = asx__engine_enter(rt);
     finished = rt->finished;
     rt->in_run = finished; /* then end_of_run() ends it */
@@ -551,12 +549,12 @@ static asx_status step_shared(asx_runtime *rt, uint64_t max_turns, asx_time *ret
     return ASX_E_WOULD_BLOCK;
 }
 
-asx_status asx_runtime_step(asx_runtime *rt, uint64_t max_turns, asx_time *ret_next_deadline)
+asx_status asx_runtime_step(asx_runtime *rt, uint64_t dispatches_max, asx_time *ret_next_deadline)
 {
     if (rt == NULL)
         return ASX_E_INVALID_ARGUMENT;
     if (rt->gate != NULL)
-        return step_shared(rt, max_turns, ret_next_deadline);
+        return step_shared(rt, dispatches_max, ret_next_deadline);
     if (is_in_use(rt))
         return ASX_E_WRONG_CONTEXT;
     if (!rt->started)
@@ -567,7 +565,7 @@ asx_status asx_runtime_step(asx_runtime *rt, uint64_t max_turns, asx_time *ret_n
         asx__clock_read(rt);
     note_driver(rt);
     rt->driving = true;
-    bool more = asx__run_some(rt, max_turns);
+    bool more = asx__run_some(rt, dispatches_max);
     rt->driving = false;
     if (rt->finished)
         return end_of_run(rt, ASX_OK);
@@ -618,7 +616,7 @@ asx_status asx_runtime_quiescent(asx_runtime *rt)
     if (asx__live_tasks(rt) != 0)
         return ASX_E_TASKS_STILL_ACTIVE;
     if (asx__obligations_live(rt) != 0)
-        return ASX_E_OBLIGATIONS_UNRESOLVED;
+        return ASX_E_UNRESOLVED_OBLIGATIONS;
     /* The root of a runtime that has not run yet is open and empty: that is rest too, but a
      * region is not closed, and so it says. */
     if (rt->live_regions != 0)
@@ -922,7 +920,7 @@ asx_status asx_runtime_observe(asx_runtime *rt, void (*observe)(void *, const as
     return ASX_OK;
 }
 
-asx_status asx_runtime_expect(asx_runtime *rt, asx_trace_reader *recorded)
+asx_status asx_runtime_replay(asx_runtime *rt, asx_trace_reader *recorded)
 {
     if (rt == NULL || recorded == NULL)
         return ASX_E_INVALID_ARGUMENT;

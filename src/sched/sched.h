@@ -675,8 +675,8 @@ void asx__enqueue_slow(asx_runtime *rt, asx__task *task);
 asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task);
 /* Leaves the running fiber for the loop on the host's stack, for good. */
 _Noreturn void asx__leave_for_good(asx_runtime *rt, asx__task *task);
-/* Runs until `max_turns` dispatches are done or nothing is runnable. True: something is left. */
-bool asx__run_some(asx_runtime *rt, uint64_t max_dispatches);
+/* Runs until `dispatches_max` are done or nothing is runnable. True: something is left. */
+bool asx__run_some(asx_runtime *rt, uint64_t dispatches_max);
 /* Walks through all lanes; for audits. */
 bool asx__lanes_are_valid(const asx_runtime *rt);
 ASX__SEAM bool asx__lanes_are_empty(asx_runtime *rt);

@@ -375,7 +375,7 @@ static inline bool leads_others(const asx_runtime *rt, const asx__task *child)
 static void run_inline(asx_runtime *rt, asx__task *joiner, asx__task *child)
 {
     uint32_t special = ASX__T_CANCEL | ASX__T_TIMED | ASX__T_METERED | ASX__T_PINNED;
-    if (rt->config.no_join_inline || rt->next_up != NULL ||
+    if (rt->config.join_in_order || rt->next_up != NULL ||
         child->phase != ASX_TASK_CREATED || (child->flags & special) != 0 ||
         (joiner->flags & special) != 0 || child->priority != joiner->priority ||
         asx__exec_state(child) != ASX__EXEC_RUNNABLE || leads_others(rt, child))
@@ -396,7 +396,7 @@ static inline bool goes_in_place(const asx_runtime *rt, const asx__task *joiner,
     return child->flags == ASX__T_HANDLE && (joiner->flags & ~plain) == 0 &&
            rt->hot_most == ASX__HOT_LEAVE && rt->turn_left > 1 && rt->next_up == NULL &&
            rt->inline_streak < ASX__INLINE_MOST && rt->pool->free != NULL && rt->over == NULL &&
-           !rt->in_cleanup && !rt->config.no_join_inline && !leads_others(rt, child);
+           !rt->in_cleanup && !rt->config.join_in_order && !leads_others(rt, child);
 }
 
 static asx_status join_in_place(asx_runtime *rt, asx__task *joiner, asx__task *child,
@@ -426,7 +426,7 @@ static inline bool polls_in_place(const asx_runtime *rt, const asx__task *joiner
     const uint32_t plain = ASX__T_HANDLE | ASX__T_STARTED | ASX__T_INLINE | ASX__T_JOINER;
     return (child->flags & ~(uint32_t)ASX__T_POLL) == ASX__T_HANDLE &&
            (joiner->flags & ~plain) == ASX__T_POLL && rt->hot_most != 0 && rt->next_up == NULL &&
-           asx__waits_for_nothing(rt, joiner) && !rt->config.no_join_inline &&
+           asx__waits_for_nothing(rt, joiner) && !rt->config.join_in_order &&
            !leads_others(rt, child);
 }
 
@@ -463,7 +463,7 @@ join_wait(asx_runtime *rt, asx__task *task, asx__task *child, asx_join_result *r
     return asx__wait_on(rt, task, &rt->join_wait, ret_result);
 }
 
-static asx_status join_inside(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
+static asx_status join_inside(asx_cx *cx, asx_task *handle, asx_join_result *ret_result)
 {
     if (!asx__task_is_shared(handle))
         return asx_join(cx, handle, ret_result);
@@ -483,7 +483,7 @@ static asx_status join_late(asx_runtime *rt, asx__task *task, const asx_task *ha
     return st < 0 ? st : refusal;
 }
 
-static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, const asx_task *handle,
+static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, asx_task *handle,
                                                       asx_join_result *ret_result)
 {
     asx__task *task, *child;
@@ -539,7 +539,7 @@ static __attribute__((noinline)) asx_status join_waits(asx_runtime *rt, asx__tas
 }
 
 /* Of a shared runtime, or refused: by the lease of the worker, if it has one. */
-static __attribute__((noinline)) asx_status join_gate(asx_cx *cx, const asx_task *handle,
+static __attribute__((noinline)) asx_status join_gate(asx_cx *cx, asx_task *handle,
                                                       asx_join_result *ret_result)
 {
     asx__worker *w = handle != NULL && handle->task_ == NULL ? asx__lessee_of(cx) : NULL;
@@ -567,7 +567,7 @@ static __attribute__((noinline)) asx_status join_gate(asx_cx *cx, const asx_task
     return join_slow(cx, handle, ret_result);
 }
 
-asx_status asx_join(asx_cx *cx, const asx_task *handle, asx_join_result *ret_result)
+asx_status asx_join(asx_cx *cx, asx_task *handle, asx_join_result *ret_result)
 {
     asx__task *task;
     asx_runtime *rt;

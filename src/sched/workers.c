@@ -358,7 +358,7 @@ bool asx__workers_stalled(asx_runtime *rt)
 /* Nothing will ever happen: nobody outside can help, or has to, since he wants an end. */
 static bool is_over(asx_runtime *rt)
 {
-    return (rt->shut_down || rt->config.no_visitors) && asx__workers_stalled(rt);
+    return (rt->shut_down || rt->config.isolated) && asx__workers_stalled(rt);
 }
 
 /* A worker has searched and heard no bell. True: something waits to which nobody comes. */
@@ -637,7 +637,7 @@ asx_status asx__drive_shared(asx_runtime *rt, asx_time until)
     return st;
 }
 
-bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches)
+bool asx__step_shared(asx_runtime *rt, uint64_t dispatches_max)
 {
     asx__engine *e = rt->engine;
     asx__worker *before = asx__thread_self()->worker;
@@ -646,7 +646,7 @@ bool asx__step_shared(asx_runtime *rt, uint64_t max_dispatches)
     rt->driving = true;
     (void)asx__clock_read(rt);
     asx__local_adopt(rt);
-    bool more = asx__run_some(rt, max_dispatches) || asx__cancel_pending(rt);
+    bool more = asx__run_some(rt, dispatches_max) || asx__cancel_pending(rt);
     rt->driving = false;
     asx__engine_give_up(rt);
     asx__engine_leave(rt, false);

@@ -876,7 +876,7 @@ static void drop_end(asx__mpmc *ch, end *e, uint32_t index)
     (void)journal(ch, ch->sync.rt->current, ASX_EVENT_MPMC_DROP, b->senders, b->receivers, 0);
 }
 
-asx_status asx_mpmc_sender_drop(const asx_mpmc_sender *sender)
+asx_status asx_mpmc_sender_drop(asx_mpmc_sender *sender)
 {
     end *e;
     GATE_SENDER(sender, NULL, asx_mpmc_sender_drop(&in));
@@ -916,7 +916,7 @@ static void abandon(asx__mpmc *ch)
     ASX__AUDIT_ASSERT(is_valid(ch));
 }
 
-asx_status asx_mpmc_receiver_drop(const asx_mpmc_receiver *receiver)
+asx_status asx_mpmc_receiver_drop(asx_mpmc_receiver *receiver)
 {
     end *e;
     GATE_RECEIVER(receiver, NULL, asx_mpmc_receiver_drop(&in));

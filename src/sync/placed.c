@@ -47,7 +47,7 @@ PLACED(asx_obligation_reserve,
        (const asx_region *region, asx_obligation_kind kind, asx_obligation *ret_obligation),
        region, kind, ret_obligation)
 PLACED(asx_channel_reserve_tracked,
-       (asx_cx *cx, asx_channel_sender *sender, asx_tracked_permit *ret_permit),
+       (asx_cx *cx, const asx_channel_sender *sender, asx_tracked_permit *ret_permit),
        cx, sender, ret_permit)
 PLACED(asx_oneshot_adopt, (asx_cx *cx, const asx_oneshot_sender *sender), cx, sender)
 PLACED(asx_once_call,

@@ -141,7 +141,7 @@ static NOINLINE asx_status recv_empty(asx__channel *ch, asx__task *task, void *r
     return asx__park_fiber(rt, task, &ch->waits[ASX__CHANNEL_RECV], ret_message);
 }
 
-static NOINLINE asx_status recv_outside(asx_channel_receiver *receiver, asx_cx *cx,
+static NOINLINE asx_status recv_outside(const asx_channel_receiver *receiver, asx_cx *cx,
                                         void *ret_message)
 {
     asx_status st = asx__outside_recv(receiver, cx, true, ret_message);
@@ -162,7 +162,7 @@ static asx_status recv_slow_step(void *ch, void *task, void *ret_message)
 }
 
 /* Of a shared runtime, or refused: by the lease of the worker, if it has one. */
-static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *cx,
+static NOINLINE asx_status recv_refused(const asx_channel_receiver *receiver, asx_cx *cx,
                                         void *ret_message)
 {
     asx__channel *ch =
@@ -199,7 +199,7 @@ static NOINLINE asx_status recv_refused(asx_channel_receiver *receiver, asx_cx *
     return ASX_OK;
 }
 
-asx_status asx_channel_recv(asx_cx *cx, asx_channel_receiver *receiver, void *ret_message)
+asx_status asx_channel_recv(asx_cx *cx, const asx_channel_receiver *receiver, void *ret_message)
 {
     asx__channel *ch = enter(receiver, cx, ret_message);
     if (ASX__UNLIKELY(ch == NULL))
@@ -226,7 +226,7 @@ static NOINLINE asx_status try_recv_refused(const asx_channel_receiver *receiver
     return refuse(receiver, cx, ret_message, ASX__OP_TRY_RECV);
 }
 
-asx_status asx_channel_try_recv(asx_cx *cx, asx_channel_receiver *receiver, void *ret_message)
+asx_status asx_channel_try_recv(asx_cx *cx, const asx_channel_receiver *receiver, void *ret_message)
 {
     asx__channel *ch = enter(receiver, cx, ret_message);
     if (ASX__UNLIKELY(ch == NULL))
@@ -243,8 +243,8 @@ asx_status asx_channel_try_recv(asx_cx *cx, asx_channel_receiver *receiver, void
     return ASX_OK;
 }
 
-asx_status asx_channel_recv_with_ack(asx_cx *cx, asx_channel_receiver *receiver, void *ret_message,
-                                     asx_ack *ret_ack)
+asx_status asx_channel_recv_with_ack(asx_cx *cx, const asx_channel_receiver *receiver,
+                                     void *ret_message, asx_ack *ret_ack)
 {
     asx__channel *ch = enter(receiver, cx, ret_message);
     if (ASX__UNLIKELY(ch == NULL)) {

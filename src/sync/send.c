@@ -321,7 +321,7 @@ static NOINLINE asx_status reserve_slow(const asx_channel_sender *sender, asx__c
     return ASX__UNLIKELY(st < 0) ? st : reserve_explored(ch, task, ret_permit);
 }
 
-static NOINLINE asx_status reserve_outside(asx_channel_sender *sender, asx_cx *cx,
+static NOINLINE asx_status reserve_outside(const asx_channel_sender *sender, asx_cx *cx,
                                            asx_send_permit *ret_permit)
 {
     asx_status st = asx__outside_reserve(sender, cx, true, ret_permit);
@@ -342,7 +342,7 @@ static NOINLINE asx_status reserve_leased(asx_runtime *rt, asx__channel *ch, asx
 }
 
 /* Of a shared runtime, or refused: by the lease of the worker, if it has one. */
-static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *cx,
+static NOINLINE asx_status reserve_refused(const asx_channel_sender *sender, asx_cx *cx,
                                            asx_send_permit *ret_permit)
 {
     asx__sender *s = sender != NULL && sender->sender_ == NULL ? sender->shared_ : NULL;
@@ -375,7 +375,8 @@ static NOINLINE asx_status reserve_refused(asx_channel_sender *sender, asx_cx *c
     return ASX_OK;
 }
 
-asx_status asx_channel_reserve(asx_cx *cx, asx_channel_sender *sender, asx_send_permit *ret_permit)
+asx_status asx_channel_reserve(asx_cx *cx, const asx_channel_sender *sender,
+                               asx_send_permit *ret_permit)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
@@ -396,7 +397,7 @@ asx_status asx_channel_reserve(asx_cx *cx, asx_channel_sender *sender, asx_send_
     return ASX_OK;
 }
 
-static NOINLINE asx_status try_reserve_refused(asx_channel_sender *sender, asx_cx *cx,
+static NOINLINE asx_status try_reserve_refused(const asx_channel_sender *sender, asx_cx *cx,
                                                asx_send_permit *ret_permit)
 {
     asx_status st = asx__outside_reserve(sender, cx, false, ret_permit);
@@ -408,7 +409,7 @@ static NOINLINE asx_status try_reserve_refused(asx_channel_sender *sender, asx_c
     return refuse(sender, cx, ret_permit, ASX__OP_TRY_RESERVE);
 }
 
-asx_status asx_channel_try_reserve(asx_cx *cx, asx_channel_sender *sender,
+asx_status asx_channel_try_reserve(asx_cx *cx, const asx_channel_sender *sender,
                                    asx_send_permit *ret_permit)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
@@ -425,7 +426,7 @@ asx_status asx_channel_try_reserve(asx_cx *cx, asx_channel_sender *sender,
     return make_permit(ch, cx->task_, ASX_OBLIGATION_KIND_SEND_PERMIT, NULL, ret_permit);
 }
 
-static NOINLINE asx_status reserve_tracked_refused(asx_channel_sender *sender, asx_cx *cx,
+static NOINLINE asx_status reserve_tracked_refused(const asx_channel_sender *sender, asx_cx *cx,
                                                    asx_tracked_permit *ret_permit,
                                                    const char *site)
 {
@@ -436,7 +437,7 @@ static NOINLINE asx_status reserve_tracked_refused(asx_channel_sender *sender, a
     return refuse(sender, cx, ret_permit, ASX__OP_RESERVE);
 }
 
-asx_status asx_channel_reserve_tracked_at(asx_cx *cx, asx_channel_sender *sender,
+asx_status asx_channel_reserve_tracked_at(asx_cx *cx, const asx_channel_sender *sender,
                                           asx_tracked_permit *ret_permit, const char *site)
 {
     asx__channel *ch = enter(sender, cx, ret_permit);
@@ -722,7 +723,8 @@ static NOINLINE asx_status send_to_parked(const asx_channel_sender *sender, asx_
     return ASX_OK;
 }
 
-static NOINLINE asx_status send_refused(asx_channel_sender *sender, asx_cx *cx, const void *message)
+static NOINLINE asx_status send_refused(const asx_channel_sender *sender, asx_cx *cx,
+                                        const void *message)
 {
     asx_status st = asx__outside_send(sender, cx, true, message);
     if (ASX__LIKELY(st <= ASX_OK))
@@ -731,7 +733,7 @@ static NOINLINE asx_status send_refused(asx_channel_sender *sender, asx_cx *cx, 
     return refuse(sender, cx, message, ASX__OP_SEND);
 }
 
-asx_status asx_channel_send(asx_cx *cx, asx_channel_sender *sender, const void *message)
+asx_status asx_channel_send(asx_cx *cx, const asx_channel_sender *sender, const void *message)
 {
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
@@ -751,7 +753,7 @@ asx_status asx_channel_send(asx_cx *cx, asx_channel_sender *sender, const void *
     return ASX_OK;
 }
 
-static NOINLINE asx_status try_send_refused(asx_channel_sender *sender, asx_cx *cx,
+static NOINLINE asx_status try_send_refused(const asx_channel_sender *sender, asx_cx *cx,
                                             const void *message)
 {
     asx_status st = asx__outside_send(sender, cx, false, message);
@@ -761,7 +763,7 @@ static NOINLINE asx_status try_send_refused(asx_channel_sender *sender, asx_cx *
     return refuse(sender, cx, message, ASX__OP_TRY_SEND);
 }
 
-asx_status asx_channel_try_send(asx_cx *cx, asx_channel_sender *sender, const void *message)
+asx_status asx_channel_try_send(asx_cx *cx, const asx_channel_sender *sender, const void *message)
 {
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
@@ -795,7 +797,7 @@ static void evict(asx__channel *ch, asx__task *task, void *ret_evicted)
     ch->evicted++;
 }
 
-static NOINLINE asx_status send_evict_oldest_refused(asx_channel_sender *sender, asx_cx *cx,
+static NOINLINE asx_status send_evict_oldest_refused(const asx_channel_sender *sender, asx_cx *cx,
                                                      const void *message, void *ret_evicted,
                                                      bool *ret_did_evict)
 {
@@ -805,7 +807,7 @@ static NOINLINE asx_status send_evict_oldest_refused(asx_channel_sender *sender,
     return refuse(sender, cx, message, ASX__OP_EVICT);
 }
 
-asx_status asx_channel_send_evict_oldest(asx_cx *cx, asx_channel_sender *sender,
+asx_status asx_channel_send_evict_oldest(asx_cx *cx, const asx_channel_sender *sender,
                                          const void *message, void *ret_evicted,
                                          bool *ret_did_evict)
 {

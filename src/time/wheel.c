@@ -388,12 +388,6 @@ asx_status asx_timer_register(asx_timer_wheel *wheel, asx_time deadline, asx_wak
     return ASX_OK;
 }
 
-asx_status asx_timer_try_register(asx_timer_wheel *wheel, asx_time deadline, asx_waker waker,
-                                  asx_timer_handle *ret_handle)
-{
-    return asx_timer_register(wheel, deadline, waker, ret_handle);
-}
-
 /* The node of a live timer, ASX__TIMER_NONE for a stale handle. */
 static inline uint32_t find(const asx_timer_wheel *wheel, const asx_timer_handle *handle)
 {
@@ -643,7 +637,7 @@ size_t asx__timer_collect(asx_timer_wheel *wheel, asx_time now, asx__timer_fired
 }
 
 size_t asx_timer_collect_expired(asx_timer_wheel *wheel, asx_time now, asx_waker *ret_wakers,
-                                 size_t max_wakers)
+                                 size_t wakers_max)
 {
     asx__timer_fired fired[16];
     size_t count = 0;
@@ -653,17 +647,17 @@ size_t asx_timer_collect_expired(asx_timer_wheel *wheel, asx_time now, asx_waker
         return calls_of(wheel)->collect(wheel->gate->ctx);
     if (wheel->gate != NULL)
         THROUGH_GATE(size_t, 0, wheel,
-                     asx_timer_collect_expired(behind, now, ret_wakers, max_wakers));
+                     asx_timer_collect_expired(behind, now, ret_wakers, wakers_max));
     if (ret_wakers == NULL)
-        max_wakers = 0;
+        wakers_max = 0;
     for (;;) {
-        size_t room = max_wakers - count;
+        size_t room = wakers_max - count;
         size_t want = room < 16 ? room : 16;
         size_t got = asx__timer_poll(wheel, now, fired, want);
         for (size_t i = 0; i < got; i++)
             ret_wakers[count + i] = fired[i].waker;
         count += got;
-        if (got < want || count == max_wakers)
+        if (got < want || count == wakers_max)
             return count;
     }
 }

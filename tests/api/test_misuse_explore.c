@@ -34,10 +34,10 @@ ASX_TEST(an_exploration_of_nothing_is_refused)
     CHECK_STATUS(asx_explore(empty_test, NULL, &options, &result), ASX_OK);
     char none[1];
     asx_explore_look look = { .steps = 7 };
-    CHECK_STATUS(asx_explore_at(NULL, 0, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_explore_at(none, 0, NULL, 0, &look), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_explore_at(NULL, 0, none, 0, &look), ASX_E_INVALID_ARGUMENT);
-    CHECK_STATUS(asx_explore_at(NULL, 0, NULL, 0, &look), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_explore_position(NULL, 0, NULL, 0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore_position(none, 0, NULL, 0, &look), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore_position(NULL, 0, none, 0, &look), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_explore_position(NULL, 0, NULL, 0, &look), ASX_E_WRONG_CONTEXT);
     CHECK_EQ(look.steps, 7);
     CHECK(asx_explore_stop_str(99) == NULL);
     CHECK_STR_EQ(asx_explore_mode_str(ASX_EXPLORE_DFS), "dfs");
@@ -115,11 +115,11 @@ static asx_status oracles(asx_cx *cx, void *arg)
     memset(&none, 0, sizeof none);
     CHECK_STATUS(asx_cx_task(cx, &self), ASX_OK);
     CHECK_STATUS(asx_lab_race_free(NULL), bad);
-    CHECK_STATUS(asx_lab_watch(NULL, content, NULL), bad);
-    CHECK_STATUS(asx_lab_watch(cx, NULL, NULL), bad);
+    CHECK_STATUS(asx_lab_oracle(NULL, content, NULL), bad);
+    CHECK_STATUS(asx_lab_oracle(cx, NULL, NULL), bad);
     for (int i = 0; i < 16; i++)
-        CHECK_STATUS(asx_lab_watch(cx, content, NULL), ASX_OK);
-    CHECK_STATUS(asx_lab_watch(cx, content, NULL), ASX_E_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(asx_lab_oracle(cx, content, NULL), ASX_OK);
+    CHECK_STATUS(asx_lab_oracle(cx, content, NULL), ASX_E_RESOURCE_EXHAUSTED);
     CHECK_STATUS(asx_ghost_borrow(NULL, things, ASX_GHOST_SHARED), bad);
     CHECK_STATUS(asx_ghost_borrow(cx, NULL, ASX_GHOST_SHARED), bad);
     CHECK_STATUS(asx_ghost_borrow(cx, things, (asx_ghost_borrow_kind)9), bad);

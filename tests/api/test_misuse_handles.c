@@ -376,7 +376,7 @@ ASX_TEST(channels_too_large_for_the_machine_are_refused)
 
 /* ---- tasks ---------------------------------------------------------------------------------- */
 
-static void task_check(asx_cx *cx, const asx_task *task, const asx_task *good,
+static void task_check(asx_cx *cx, asx_task *task, const asx_task *good,
                        asx_status expected)
 {
     asx_runtime *rt = asx_cx_runtime(cx);
@@ -444,7 +444,7 @@ ASX_TEST(a_name_that_fits_no_task_is_refused)
 
 /* ---- obligations ---------------------------------------------------------------------------- */
 
-static void obligation_check(asx_runtime *rt, const asx_obligation *o, asx_status expected)
+static void obligation_check(asx_runtime *rt, asx_obligation *o, asx_status expected)
 {
     asx_obligation_state state;
     REFUSED(rt, asx_obligation_commit(o), expected);
@@ -498,5 +498,5 @@ ASX_TEST(a_report_may_be_freed_twice_or_be_none)
     asx_close_report_deinit(NULL);
     asx_close_report_deinit(&report);
     asx_close_report_deinit(&report);
-    CHECK_EQ(report.item_count, 0u);
+    CHECK_EQ(report.items_len, 0u);
 }

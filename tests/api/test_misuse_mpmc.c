@@ -27,11 +27,11 @@ static void enter_check(asx_runtime *rt, asx_cx *cx, const ends *e, asx_status e
     REFUSED(rt, asx_mpmc_try_recv(cx, rx, &message), expected);
 }
 
-static void ends_check(asx_cx *cx, const ends *e, asx_status expected)
+static void ends_check(asx_cx *cx, ends *e, asx_status expected)
 {
     asx_runtime *rt = asx_cx_runtime(cx);
-    const asx_mpmc_sender *tx = e != NULL ? &e->tx : NULL;
-    const asx_mpmc_receiver *rx = e != NULL ? &e->rx : NULL;
+    asx_mpmc_sender *tx = e != NULL ? &e->tx : NULL;
+    asx_mpmc_receiver *rx = e != NULL ? &e->rx : NULL;
     ends clone;
     asx_mpmc_info info;
     enter_check(rt, cx, e, expected);

@@ -54,7 +54,7 @@ ASX_TEST(no_runtime_is_refused_everywhere)
     CHECK_STATUS(asx_runtime_trace_status(NULL), bad);
     CHECK_STATUS(asx_runtime_trace_write(NULL, refuse_bytes, NULL), bad);
     CHECK_STATUS(asx_runtime_observe(NULL, NULL, NULL), bad);
-    CHECK_STATUS(asx_runtime_expect(NULL, NULL), bad);
+    CHECK_STATUS(asx_runtime_replay(NULL, NULL), bad);
     CHECK_STATUS(asx_runtime_divergence(NULL, &divergence), bad);
     CHECK_EQ(asx_runtime_now(NULL), 0u);
     CHECK_EQ(asx_runtime_digest(NULL), 0u);
@@ -74,7 +74,7 @@ ASX_TEST(places_that_are_none_are_refused_by_a_runtime)
     REFUSED(rt, asx_runtime_pool_stats(rt, NULL), bad);
     REFUSED(rt, asx_runtime_divergence(rt, NULL), bad);
     REFUSED(rt, asx_runtime_set_governor(rt, (asx_governor)99), bad);
-    REFUSED(rt, asx_runtime_expect(rt, NULL), bad);
+    REFUSED(rt, asx_runtime_replay(rt, NULL), bad);
     REFUSED(rt, asx_runtime_trace_status(rt), ASX_E_NOT_SUPPORTED);
     REFUSED(rt, asx_runtime_trace_write(rt, refuse_bytes, NULL), ASX_E_NOT_SUPPORTED);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);

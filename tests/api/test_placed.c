@@ -25,7 +25,7 @@ static asx_status (*const region_open_in)(asx_cx *, const asx_region *, const as
                                           asx_region *) = asx_region_open_in;
 static asx_status (*const obligation_reserve)(const asx_region *, asx_obligation_kind,
                                               asx_obligation *) = asx_obligation_reserve;
-static asx_status (*const reserve_tracked)(asx_cx *, asx_channel_sender *,
+static asx_status (*const reserve_tracked)(asx_cx *, const asx_channel_sender *,
                                            asx_tracked_permit *) = asx_channel_reserve_tracked;
 static asx_status (*const adopt)(asx_cx *, const asx_oneshot_sender *) = asx_oneshot_adopt;
 static asx_status (*const once_call)(asx_cx *, const asx_once *, asx_call_fn, void *) =
@@ -170,7 +170,7 @@ static asx_status leaves_lease(asx_cx *cx, void *arg)
     CHECK_STATUS(region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(obligation_reserve(&r, ASX_OBLIGATION_KIND_LEASE, &obligation), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
-    CHECK_EQ(report.item_count, 1);
+    CHECK_EQ(report.items_len, 1);
     CHECK_STR_EQ(report.items[0].site, arg);
     asx_close_report_deinit(&report);
     return ASX_OK;

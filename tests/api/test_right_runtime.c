@@ -23,7 +23,7 @@ static asx_status asks(asx_cx *cx, void *arg)
     CHECK_EQ(asx_runtime_now(rt), asx_now(cx));
     CHECK_STATUS(asx_runtime_report(rt, &report), ASX_OK);
     bool found = false;
-    for (size_t i = 0; i < report.item_count; i++)
+    for (size_t i = 0; i < report.items_len; i++)
         found |= strcmp(report.items[i].name, "sleeper") == 0 &&
                  strcmp(report.items[i].path, "root/asked") == 0;
     CHECK(found);
@@ -81,7 +81,7 @@ static asx_status replay(const recording *recorded, asx_task_fn fn, asx_divergen
     asx_runtime *rt = make();
     asx_trace_reader reader;
     CHECK_STATUS(asx_trace_reader_init(&reader, recorded->bytes, recorded->len), ASX_OK);
-    CHECK_STATUS(asx_runtime_expect(rt, &reader), ASX_OK);
+    CHECK_STATUS(asx_runtime_replay(rt, &reader), ASX_OK);
     asx_status st = asx_runtime_run(rt, fn, NULL);
     CHECK_STATUS(asx_runtime_divergence(rt, ret), ASX_OK);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);

@@ -333,7 +333,7 @@ ASX_TEST_TIMEOUT(every_class_is_run_once_and_there_are_as_many_as_brute_force_fi
 static void explored(const struct row *row, uint64_t executions, asx_explore_clock clock,
                      uint32_t faults)
 {
-    asx_explore_options options = { .clock = clock, .faults = faults, .unchecked = true };
+    asx_explore_options options = { .clock = clock, .faults = faults, .trust_reduction = true };
     faulty = faults != 0 || clock == ASX_EXPLORE_ADVERSARIAL;
     asx_explore_result result = classes_explore(run_row, (void *)(uintptr_t)row, &options);
     CHECK(result.complete);
@@ -417,7 +417,7 @@ static void see_tree(asx_cx *cx, void *arg)
 
 static uint64_t seen_of(const tree *t)
 {
-    asx_explore_options options = { .unchecked = true };
+    asx_explore_options options = { .trust_reduction = true };
     f.seen = 0;
     asx_explore_result result = classes_explore(see_tree, (void *)(uintptr_t)t, &options);
     CHECK(result.complete);

@@ -47,7 +47,6 @@ static const struct released {
     { "ASX_E_EMPTY", -103 },
     { "ASX_E_TIMER_DURATION_EXCEEDED", -120 },
     { "ASX_E_TASKS_STILL_ACTIVE", -140 },
-    { "ASX_E_OBLIGATIONS_UNRESOLVED", -141 },
     { "ASX_E_REGIONS_NOT_CLOSED", -142 },
     { "ASX_E_TIMERS_PENDING", -143 },
     { "ASX_E_CHANNEL_NOT_DRAINED", -144 },

@@ -655,7 +655,7 @@ static asx_status outside(asx_cx *cx, void *arg)
     (void)arg;
     CHECK_STATUS(asx_ghost_adopt(cx, &thing), ASX_OK);
     CHECK_STATUS(asx_ghost_return(cx, &thing), ASX_OK);
-    CHECK_STATUS(asx_lab_watch(cx, (asx_watch_fn)0, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_oracle(cx, (asx_oracle_fn)0, NULL), ASX_E_INVALID_ARGUMENT);
     return ASX_OK;
 }
 
@@ -679,7 +679,7 @@ static asx_status user_events(asx_cx *cx, void *arg)
 {
     static int seen;
     seen = 0;
-    CHECK_STATUS(asx_lab_watch(cx, no_third_user_event, &seen), ASX_OK);
+    CHECK_STATUS(asx_lab_oracle(cx, no_third_user_event, &seen), ASX_OK);
     for (int i = 0; i < *(int *)arg; i++)
         CHECK_STATUS(asx_trace_user(cx, 1, (uint64_t)i), ASX_OK);
     return ASX_OK;

@@ -168,7 +168,7 @@ void kit_all_wait(asx_cx *cx, const asx_region *region)
         CHECK_STATUS(asx_yield(cx), ASX_OK);
         CHECK_STATUS(asx_region_report(region, &report), ASX_OK);
         moves = report.items_omitted != 0;
-        for (size_t i = 0; i < report.item_count; i++)
+        for (size_t i = 0; i < report.items_len; i++)
             moves |= report.items[i].kind == ASX_REPORT_TASK && *report.items[i].waits_for == '\0';
         asx_close_report_deinit(&report);
     }

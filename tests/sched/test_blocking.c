@@ -252,7 +252,7 @@ static asx_status releases_later(asx_cx *cx, void *arg)
         CHECK_EQ(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_EQ(asx_sleep(cx, 20 * ASX_MS), ASX_OK);
     CHECK_EQ(asx_runtime_report(asx_cx_runtime(cx), &report), ASX_OK);
-    for (size_t i = 0; i < report.item_count; i++)
+    for (size_t i = 0; i < report.items_len; i++)
         s->named |= strcmp(report.items[i].name, "first") == 0 &&
                     strcmp(report.items[i].waits_for, "blocking") == 0;
     asx_close_report_deinit(&report);

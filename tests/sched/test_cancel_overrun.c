@@ -86,7 +86,7 @@ static void overrun_by_polls(asx_cx *cx, size_t k, bool acknowledges)
     CHECK_EQ(report.tasks_cancelled, 1);
     CHECK_EQ(report.tasks_forced, 1);
     CHECK_EQ(report.stacks_kept, 0); /* a poll task has none */
-    CHECK_EQ(report.item_count, 1);
+    CHECK_EQ(report.items_len, 1);
     CHECK_STR_EQ(report.items[0].name, "deaf");
     CHECK_STR_EQ(report.items[0].state, "Forced");
     CHECK_EQ(report.items[0].count, kinds[k].quota + GRACE);

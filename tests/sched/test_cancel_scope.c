@@ -254,10 +254,10 @@ ASX_TEST(a_scope_opened_under_a_mask_is_kept_from_the_cancellation)
 static asx_status catches_up(asx_cx *cx, void *arg)
 {
     asx_region r;
-    uint32_t max_polls = arg != NULL ? 1 : 0;
+    uint32_t polls_max = arg != NULL ? 1 : 0;
     asx_task self;
     CHECK_STATUS(asx_cx_task(cx, &self), ASX_OK);
-    CHECK_STATUS(asx_mask_begin(cx, max_polls), ASX_OK);
+    CHECK_STATUS(asx_mask_begin(cx, polls_max), ASX_OK);
     CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "i", inner_waits, NULL), ASX_OK);
     CHECK_STATUS(kit_yields(cx, 2), ASX_OK);
@@ -265,7 +265,7 @@ static asx_status catches_up(asx_cx *cx, void *arg)
     asx_region_state s;
     CHECK_STATUS(asx_region_get_state(&r, &s), ASX_OK);
     CHECK_EQ(s, ASX_REGION_OPEN);
-    if (max_polls != 0)
+    if (polls_max != 0)
         CHECK_STATUS(asx_yield(cx), ASX_OK); /* the mask's one resumption */
     else
         CHECK_STATUS(asx_mask_end(cx), ASX_OK);
@@ -360,7 +360,7 @@ static asx_status deep_chain(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&r[DEEP - 1], "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_report(&r[0], &report), ASX_OK);
-    CHECK_EQ(report.item_count, DEEP + 1);
+    CHECK_EQ(report.items_len, DEEP + 1);
     asx_close_report_deinit(&report);
     if (abandon)
         asx_panic(cx, "with %d regions open", DEEP);

@@ -68,7 +68,7 @@ static asx_status lifted_late(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_task_get_state(&late, &s), ASX_OK);
     CHECK_EQ(s, ASX_TASK_COMPLETED);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
-    CHECK_EQ(report.item_count, 2);
+    CHECK_EQ(report.items_len, 2);
     for (int i = 0; i < 2; i++)
         CHECK_LE(report.items[i].count, 3); /* resumptions that it used */
     asx_close_report_deinit(&report);
@@ -150,7 +150,7 @@ ASX_TEST(a_shutdown_that_waits_for_a_soft_region_ends_and_names_it)
         CHECK_STATUS(asx_runtime_start(rt, closes_a_soft_one, NULL), ASX_OK);
         CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
         CHECK_STATUS(asx_runtime_shutdown(rt, 0, &report), ASX_E_TASKS_STILL_ACTIVE);
-        CHECK_EQ(report.item_count, 4); /* two regions, main, the patient one */
+        CHECK_EQ(report.items_len, 4); /* two regions, main, the patient one */
         CHECK_STR_EQ(report.items[1].name, "main");
         CHECK_STR_EQ(report.items[1].waits_for, "region-close");
         CHECK_STR_EQ(report.items[3].name, "patient");

@@ -134,7 +134,7 @@ static void check_waits_for(asx_region *r, const char *task, const char *what)
     asx_close_report report;
     bool found = false;
     CHECK_STATUS(asx_region_report(r, &report), ASX_OK);
-    for (size_t i = 0; i < report.item_count; i++) {
+    for (size_t i = 0; i < report.items_len; i++) {
         if (report.items[i].name[0] == task[0]) {
             CHECK_STR_EQ(report.items[i].waits_for, what);
             found = true;

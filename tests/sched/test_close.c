@@ -416,7 +416,7 @@ static asx_status join_other(asx_cx *cx, void *arg)
 
 static const asx_report_item *item_named(const asx_close_report *report, const char *name)
 {
-    for (size_t i = 0; i < report->item_count; i++)
+    for (size_t i = 0; i < report->items_len; i++)
         if (strcmp(report->items[i].name, name) == 0)
             return &report->items[i];
     return NULL;
@@ -456,7 +456,7 @@ static asx_status who_is_alive(asx_cx *cx, void *arg)
     asx_obligation o;
     CHECK_STATUS(asx_obligation_reserve(&inner, ASX_OBLIGATION_KIND_LEASE, &o), ASX_OK);
     CHECK_STATUS(asx_region_report(&r, &report), ASX_OK);
-    CHECK_EQ(report.item_count, 8); /* two regions, five tasks, a lease */
+    CHECK_EQ(report.items_len, 8); /* two regions, five tasks, a lease */
     check_item(&report, "service", "root/service", "Open", "");
     check_item(&report, "conn", "root/service/conn", "Open", "");
     check_item(&report, "waiter", "root/service", "Running", "external");
@@ -494,7 +494,7 @@ static asx_status leaks(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
     CHECK_STATUS(report.account, ASX_E_UNRESOLVED_OBLIGATIONS);
     CHECK_EQ(report.obligations_leaked, 2);
-    CHECK_EQ(report.item_count, 2);
+    CHECK_EQ(report.items_len, 2);
     check_item(&report, "plain", "root/r", "Leaked", "");
     check_item(&report, "lease", "root/r", "Leaked", "");
     asx_close_report_deinit(&report);
@@ -530,7 +530,7 @@ static asx_status names_are_copied(asx_cx *cx, void *arg)
     memset(name, '#', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
-    CHECK_EQ(report.item_count, 1);
+    CHECK_EQ(report.items_len, 1);
     CHECK_STR_EQ(report.items[0].name, "boom");
     CHECK_STR_EQ(report.items[0].state, "Panicked: on purpose");
     asx_close_report_deinit(&report);
@@ -562,7 +562,7 @@ static asx_status long_paths(asx_cx *cx, void *arg)
     CHECK(strncmp(path, "...", 3) == 0); /* what is missing is missing at the front */
     asx_close_report_deinit(&report);
     CHECK_STATUS(asx_region_report(&r[0], &report), ASX_OK);
-    CHECK_EQ(report.item_count, DEPTH);
+    CHECK_EQ(report.items_len, DEPTH);
     asx_close_report_deinit(&report);
     for (int i = DEPTH - 1; i >= 0; i--)
         CHECK_STATUS(asx_region_close(&r[i], ASX_OK), ASX_OK);

@@ -236,12 +236,12 @@ static asx_status replay(uint64_t seed, bytes recorded, bool steps, asx_divergen
     asx_runtime_config config = lab(seed);
     CHECK_STATUS(asx_trace_reader_init(&reader, recorded.data, recorded.len), ASX_OK);
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-    CHECK_STATUS(asx_runtime_expect(rt, &reader), ASX_OK);
+    CHECK_STATUS(asx_runtime_replay(rt, &reader), ASX_OK);
     if (!steps) {
         st = asx_runtime_run(rt, program, NULL);
     } else {
         CHECK_STATUS(asx_runtime_start(rt, program, NULL), ASX_OK);
-        CHECK_STATUS(asx_runtime_expect(rt, &reader), ASX_E_INVALID_TRANSITION);
+        CHECK_STATUS(asx_runtime_replay(rt, &reader), ASX_E_INVALID_TRANSITION);
         asx_time next;
         while ((st = asx_runtime_step(rt, 5, &next)) == ASX_E_WOULD_BLOCK)
             if (next > asx_runtime_now(rt))

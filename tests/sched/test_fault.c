@@ -87,7 +87,7 @@ static asx_status failed_assertion(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
     CHECK_STATUS(asx_spawn(&r, "a", asserts, (void *)2), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
-    CHECK_EQ(report.item_count, 1);
+    CHECK_EQ(report.items_len, 1);
     CHECK(strstr(report.items[0].state, "test_fault.c:") != NULL);
     CHECK(strstr(report.items[0].state, "one == (int)(intptr_t)arg") != NULL);
     asx_close_report_deinit(&report);

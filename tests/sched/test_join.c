@@ -239,10 +239,10 @@ static void in_all_modes(asx_task_fn fn, const char *inlined, const char *in_tur
     for (int i = 0; i < 8; i++) {
         asx_runtime_config config = kit_config(i & 1 ? ASX_CLOCK_REAL : ASX_CLOCK_VIRTUAL, NULL);
         config.trace = (i & 2) != 0;
-        config.no_join_inline = (i & 4) != 0;
+        config.join_in_order = (i & 4) != 0;
         hush();
         CHECK_STATUS(kit_run(&config, fn, NULL), ASX_OK);
-        CHECK_STR_EQ(said(), config.no_join_inline ? in_turn : inlined);
+        CHECK_STR_EQ(said(), config.join_in_order ? in_turn : inlined);
     }
 }
 

@@ -3,7 +3,7 @@
 
 static asx_status exactly_once(asx_cx *cx, void *arg)
 {
-    static asx_status (*const resolve[2])(const asx_obligation *) = { asx_obligation_commit,
+    static asx_status (*const resolve[2])(asx_obligation *) = { asx_obligation_commit,
                                                                       asx_obligation_abort };
     asx_region r;
     (void)arg;

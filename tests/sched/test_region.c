@@ -11,7 +11,7 @@ static asx_status open_nested(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "a" }, &a), ASX_OK);
     CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .name = "b" }, &b), ASX_OK);
     CHECK_STATUS(asx_region_report(&b, &report), ASX_OK);
-    CHECK_EQ(report.item_count, 1);
+    CHECK_EQ(report.items_len, 1);
     CHECK_EQ(report.items[0].kind, ASX_REPORT_REGION);
     CHECK_STR_EQ(report.items[0].path, "root/a/b");
     CHECK_STR_EQ(report.items[0].state, "Open");
@@ -38,7 +38,7 @@ static asx_status close_outer_first(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&b, "w", kit_waiter, NULL), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&a, ASX_OK, NULL, &report), ASX_E_REGION_LEFT_OPEN);
     CHECK_STR_EQ(said(), "told");
-    CHECK_EQ(report.item_count, 1);
+    CHECK_EQ(report.items_len, 1);
     CHECK_EQ(report.items[0].kind, ASX_REPORT_REGION);
     CHECK_STR_EQ(report.items[0].name, "b");
     CHECK_STR_EQ(report.items[0].state, "LeftOpen");
@@ -106,7 +106,7 @@ static asx_status task_forgets(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_REGION_LEFT_OPEN);
     CHECK_STR_EQ(said(), "told");
     bool named = false;
-    for (size_t i = 0; i < report.item_count; i++)
+    for (size_t i = 0; i < report.items_len; i++)
         named |= report.items[i].kind == ASX_REPORT_REGION &&
                  strcmp(report.items[i].name, "lost") == 0 &&
                  strstr(report.items[i].site, "test_region.c:") != NULL;
@@ -277,7 +277,7 @@ static asx_status late_report(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
     CHECK_STATUS(t.result, ASX_OK);
     CHECK_EQ(t.report.tasks_ok, 1);
-    CHECK_EQ(t.report.item_count, 0);
+    CHECK_EQ(t.report.items_len, 0);
     asx_close_report_deinit(&t.report);
     return ASX_OK;
 }

@@ -263,7 +263,7 @@ ASX_TEST(before_the_run_obligations_regions_timers_and_channels_are_asked_in_ord
     CHECK_STATUS(asx_channel_create(&root, sizeof m, 1, NULL, &u.tx, &u.rx), ASX_OK);
     CHECK_STATUS(asx_timer_register(asx_runtime_timers(rt), ASX_SEC, waker, &u.timer), ASX_OK);
     CHECK_STATUS(asx_obligation_reserve(&root, ASX_OBLIGATION_KIND_PLAIN, &u.obligation), ASX_OK);
-    CHECK_STATUS(asx_runtime_quiescent(rt), ASX_E_OBLIGATIONS_UNRESOLVED);
+    CHECK_STATUS(asx_runtime_quiescent(rt), ASX_E_UNRESOLVED_OBLIGATIONS);
     CHECK_STATUS(asx_obligation_abort(&u.obligation), ASX_OK);
     CHECK_STATUS(asx_runtime_quiescent(rt), ASX_E_REGIONS_NOT_CLOSED);
     rt->live_regions--; /* what the order would say of a runtime without regions */
@@ -329,7 +329,7 @@ ASX_TEST(a_shutdown_cancels_everyone_and_comes_to_rest)
         CHECK_STATUS(asx_runtime_start(rt, waits_for_ever, NULL), ASX_OK);
         CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
         CHECK_STATUS(asx_runtime_shutdown(rt, i & 2 ? 0 : ASX_SEC, &report), ASX_OK);
-        CHECK_EQ(report.item_count, 0);
+        CHECK_EQ(report.items_len, 0);
         asx_close_report_deinit(&report);
         CHECK_STR_EQ(said(), "told");
         CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_CANCELLED);
@@ -376,7 +376,7 @@ ASX_TEST(a_shutdown_is_bounded_and_names_who_is_left)
         if ((i & 4) == 0 || (i & 1) != 0)
             CHECK_GE(asx_runtime_now(rt), begin + 20 * ASX_MS);
         CHECK_LE(asx_runtime_now(rt), begin + 10 * ASX_SEC);
-        for (size_t k = 0; k < report.item_count; k++)
+        for (size_t k = 0; k < report.items_len; k++)
             found |= strcmp(report.items[k].name, "survivor") == 0 &&
                      strcmp(report.items[k].path, "root/deaf") == 0 &&
                      strcmp(report.items[k].waits_for, i & 4 ? "" : "external") == 0;
@@ -419,7 +419,7 @@ ASX_TEST(a_shutdown_names_who_was_completed_by_force)
         CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
         CHECK_STATUS(asx_runtime_shutdown(rt, 0, &report), ASX_OK);
         CHECK_EQ(report.tasks_forced, 1);
-        CHECK_EQ(report.item_count, 1);
+        CHECK_EQ(report.items_len, 1);
         CHECK_STR_EQ(report.items[0].name, "stubborn");
         CHECK_STR_EQ(report.items[0].path, "root/work");
         CHECK_STR_EQ(report.items[0].state, "Forced");
@@ -427,7 +427,7 @@ ASX_TEST(a_shutdown_names_who_was_completed_by_force)
         CHECK(strstr(report.items[0].site, "test_runtime.c:") != NULL);
         asx_close_report_deinit(&report);
         CHECK_STATUS(asx_runtime_shutdown(rt, 0, &report), ASX_OK); /* nothing happens any more */
-        CHECK_EQ(report.item_count, 0);
+        CHECK_EQ(report.items_len, 0);
         asx_close_report_deinit(&report);
         CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
     }
@@ -467,7 +467,7 @@ ASX_TEST(a_shutdown_ends_in_time_though_a_region_would_wait_for_ever)
         CHECK_STATUS(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
         CHECK_STATUS(asx_runtime_shutdown(rt, limit, &report), ASX_E_TASKS_STILL_ACTIVE);
         bool named = false;
-        for (size_t k = 0; k < report.item_count; k++)
+        for (size_t k = 0; k < report.items_len; k++)
             named |= strcmp(report.items[k].name, "naps") == 0 &&
                      strcmp(report.items[k].path, "root/soft") == 0 &&
                      strcmp(report.items[k].waits_for, "sleep") == 0;
@@ -663,13 +663,13 @@ ASX_TEST(a_deadlock_is_named_and_ended)
         CHECK_STATUS(asx_runtime_quiescent(rt), ASX_OK); /* it was shut down */
         if (i & 2) { /* also when nobody asks, nothing is lost */
             CHECK_STATUS(asx_runtime_report(rt, &report), ASX_OK);
-            for (size_t k = 0; k < report.item_count; k++)
+            for (size_t k = 0; k < report.items_len; k++)
                 found |= strcmp(report.items[k].name, "hungry") == 0 &&
                          strcmp(report.items[k].waits_for, "channel-recv") == 0;
             CHECK(found);
             asx_close_report_deinit(&report);
             CHECK_STATUS(asx_runtime_report(rt, &report), ASX_OK);
-            CHECK_EQ(report.item_count, 0);
+            CHECK_EQ(report.items_len, 0);
             asx_close_report_deinit(&report);
         }
         CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);

@@ -141,7 +141,7 @@ static asx_status panic_main(asx_cx *cx, void *arg)
     CHECK_EQ(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_PANICKED);
     CHECK_EQ(report.tasks_panicked, 1);
     CHECK_EQ(report.tasks_cancelled, 1);
-    CHECK_EQ(report.item_count, 1);
+    CHECK_EQ(report.items_len, 1);
     CHECK_STR_EQ(report.items[0].state, "Panicked: the answer was 42");
     asx_close_report_deinit(&report);
     return ASX_OK;
@@ -202,7 +202,7 @@ static asx_status close_what_never_opened(asx_cx *cx, void *arg)
     asx_close_report report;
     memset(&report, '#', sizeof report);
     CHECK_EQ(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_CAPABILITY);
-    CHECK_EQ(report.item_count, 0);
+    CHECK_EQ(report.items_len, 0);
     asx_close_report_deinit(&report);
     asx_region root;
     CHECK_EQ(asx_cx_region(cx, &root), ASX_OK);

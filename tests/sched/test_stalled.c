@@ -11,7 +11,7 @@ static const uint32_t counts[] = { 2, 4 };
 
 static bool names(const asx_close_report *report, const char *task, const char *waits_for)
 {
-    for (size_t i = 0; i < report->item_count; i++)
+    for (size_t i = 0; i < report->items_len; i++)
         if (strcmp(report->items[i].name, task) == 0 &&
             strcmp(report->items[i].waits_for, waits_for) == 0)
             return true;
@@ -101,7 +101,7 @@ ASX_TEST(without_visitors_a_stall_is_a_deadlock_and_is_named)
 {
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         embrace e = { .seen = false };
-        asx_runtime_config config = { .workers = counts[i], .no_visitors = true };
+        asx_runtime_config config = { .workers = counts[i], .isolated = true };
         asx_close_report report;
         CHECK_EQ(asx_runtime_create(&config, &e.rt), ASX_OK);
         CHECK_EQ(asx_runtime_run(e.rt, embraces, &e), ASX_E_DEADLOCK);
@@ -163,7 +163,7 @@ static asx_status naps_in_turn(asx_cx *cx, void *arg)
 ASX_TEST(who_waits_for_a_timer_for_blocking_work_or_for_a_task_that_runs_is_not_deadlocked)
 {
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        asx_runtime_config config = { .workers = counts[i], .no_visitors = true };
+        asx_runtime_config config = { .workers = counts[i], .isolated = true };
         asx_runtime *rt;
         CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
         CHECK_EQ(asx_runtime_run(rt, naps_in_turn, NULL), ASX_OK);

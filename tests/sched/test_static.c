@@ -105,7 +105,7 @@ static asx_status one_round(asx_cx *cx, bool cancelled)
             CHECK_STATUS(asx_sleep(cx, 10 * ASX_US), ASX_OK);
         CHECK_STATUS(asx_region_close_with(&r, ASX_E_EMPTY, NULL, &report), ASX_E_EMPTY);
         CHECK_EQ(report.obligations_leaked, 1);
-        CHECK_EQ(report.item_count, 1);
+        CHECK_EQ(report.items_len, 1);
         asx_close_report_deinit(&report);
     } else {
         CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);

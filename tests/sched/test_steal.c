@@ -190,7 +190,7 @@ ASX_TEST(several_workers_do_not_replay)
     asx_trace_reader reader = { 0 };
     asx_divergence none;
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-    CHECK_STATUS(asx_runtime_expect(rt, &reader), ASX_E_NOT_SUPPORTED);
+    CHECK_STATUS(asx_runtime_replay(rt, &reader), ASX_E_NOT_SUPPORTED);
     CHECK_STATUS(asx_runtime_divergence(rt, &none), ASX_OK);
     CHECK(!none.diverged);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);

@@ -406,7 +406,7 @@ static asx_status discard_at_close(asx_cx *cx, void *arg)
     CHECK_EQ(d.seen[2], 4);
     CHECK_EQ(report.messages_discarded, 3);
     bool named = false;
-    for (size_t i = 0; i < report.item_count; i++)
+    for (size_t i = 0; i < report.items_len; i++)
         if (report.items[i].kind == ASX_REPORT_CHANNEL) {
             CHECK_STR_EQ(report.items[i].name, "mail");
             CHECK_EQ(report.items[i].count, 3);

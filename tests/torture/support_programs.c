@@ -380,7 +380,7 @@ static asx_status cancel_with_chain(const asx_task *task)
     return got(asx_task_cancel(task, &reasons[0]));
 }
 
-static asx_status look_at(asx_cx *cx, const asx_task *task)
+static asx_status look_at(asx_cx *cx, asx_task *task)
 {
     asx_cancel_witness witness;
     asx_join_result result;

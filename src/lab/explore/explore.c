@@ -488,8 +488,8 @@ static void progress_of(const asx__explorer *x, asx_explore_progress *ret)
     };
 }
 
-asx_status asx_explore_at(char *schedule, size_t schedule_size, char *interleaving,
-                          size_t interleaving_size, asx_explore_look *ret_look)
+asx_status asx_explore_position(char *schedule, size_t schedule_size, char *interleaving,
+                                size_t interleaving_size, asx_explore_look *ret_look)
 {
     if (ret_look == NULL || (schedule != NULL && schedule_size == 0) ||
         (interleaving != NULL && interleaving_size == 0))
@@ -793,7 +793,7 @@ static asx_status create_engine(asx__explorer *x)
                                   .bound = o->bound,
                                   .delays = o->delays,
                                   .costs = o->weak,
-                                  .check = !o->unchecked,
+                                  .check = !o->trust_reduction,
                                   .names = x->sharing != NULL ? x->sharing->names : NULL,
                                   .aim = asx__explorer_aim,
                                   .aim_ctx = x };
@@ -821,7 +821,7 @@ static asx_status create_runtime(asx__explorer *x)
     memset(&config, 0, sizeof config);
     config.lab = config.trace = true;
     config.clock = ASX_CLOCK_VIRTUAL;
-    config.no_join_inline = true;
+    config.join_in_order = true;
     config.trace_events_max = x->options->sink == NULL;
     config.trace_overflow = ASX_TRACE_OVERWRITE;
     config.program = x->options->program;

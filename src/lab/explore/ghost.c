@@ -28,7 +28,7 @@ asx_status asx_lab_race_free(asx_cx *cx)
     return ASX_OK;
 }
 
-asx_status asx_lab_watch(asx_cx *cx, asx_watch_fn fn, void *ctx)
+asx_status asx_lab_oracle(asx_cx *cx, asx_oracle_fn fn, void *ctx)
 {
     uint64_t task;
     if (cx == NULL || fn == NULL)

@@ -109,11 +109,11 @@ static asx_status run(const asx_lab_options *options, const asx_runtime_config *
     if (st < 0)
         return st;
     asx__oracles_init(&l.oracles);
-    l.oracles.coalesced = config->coalesce_window_ns != 0;
+    l.oracles.coalesced = config->timers.coalesce_window_ns != 0;
     st = asx_runtime_observe(l.rt, observe, &l);
     l.rt->found = asx__explorer_found;
     if (st >= 0 && recorded != NULL)
-        st = asx_runtime_expect(l.rt, recorded);
+        st = asx_runtime_replay(l.rt, recorded);
     if (st >= 0) {
         result.status = asx_runtime_run(l.rt, fn, arg);
         st = collect(l.rt, &result);

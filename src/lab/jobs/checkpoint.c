@@ -120,7 +120,7 @@ static void put_identity(const asx_explore_options *o, asx__bytes *b)
     asx__bytes_u32(b, o->delays);
     asx__bytes_u32(b, o->weak);
     asx__bytes_u32(b, o->depth);
-    asx__bytes_u32(b, o->unchecked);
+    asx__bytes_u32(b, o->trust_reduction);
     asx__bytes_fill(b, hole);
 }
 

@@ -271,7 +271,7 @@ static bool tell_death(const char *why)
     lab_request *r = watched.r;
     asx_explore_look look;
     if (r == NULL || !watched.runs_here ||
-        asx_explore_at(schedule, sizeof schedule, NULL, 0, &look) < 0)
+        asx_explore_position(schedule, sizeof schedule, NULL, 0, &look) < 0)
         return false;
     watched.r = NULL; /* once */
     if (!may_tell())
@@ -295,7 +295,7 @@ static bool tell_death(const char *why)
     bool kept = r->replay == NULL && !r->no_pack && (r->pack != NULL || r->search) &&
                 write_pack(r, why);
     (void)alarm(2); /* the lines need memory, which may be what has broken */
-    (void)asx_explore_at(NULL, 0, lanes, sizeof lanes, &look);
+    (void)asx_explore_position(NULL, 0, lanes, sizeof lanes, &look);
     (void)alarm(0);
     if (!r->json)
         (void)say(STDOUT_FILENO, "%s", lanes);
@@ -380,7 +380,8 @@ static void on_tick(int number, siginfo_t *info, void *context)
 {
     (void)number;
     asx_explore_look look;
-    if (watched.r == NULL || !watched.runs_here || asx_explore_at(NULL, 0, NULL, 0, &look) < 0)
+    if (watched.r == NULL || !watched.runs_here ||
+        asx_explore_position(NULL, 0, NULL, 0, &look) < 0)
         return;
     if (info->si_code == SI_TIMER) {
         if (look.in_task && is_overdue() && in_system_call(context))

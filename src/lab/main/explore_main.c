@@ -90,7 +90,7 @@ static const char usage[] =
     "  --same               replay: success is to fail as the pack says\n"
     "  --record FILE        replay: write its trace, also if it ends the process\n"
     "  --table              how many schedules each mode needs, for ten seeds\n"
-    "  --unchecked          do not compare classes\n"
+    "  --trust-reduction    do not compare classes\n"
     "  --progress           a line on standard error now and then\n"
     "  --json               one object per test; with --verbose more fields\n";
 
@@ -195,7 +195,7 @@ static bool flag(lab_request *r, const char *name)
     } flags[] = {
         { "--list", &r->list },           { "--json", &r->json },
         { "--verbose", &r->verbose },     { "--first", &r->options.stop_at_first },
-        { "--table", &r->table },         { "--unchecked", &r->options.unchecked },
+        { "--table", &r->table },         { "--trust-reduction", &r->options.trust_reduction },
         { "--progress", &r->progress },   { "--no-pack", &r->no_pack },
         { "--no-shrink", &r->no_shrink }, { "--same", &r->same },
     };

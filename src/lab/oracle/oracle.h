@@ -52,7 +52,7 @@ typedef struct asx__oracles {
     bool stuck;               /* ... and everybody did */
     bool held;                /* ... and one of them held what others may have waited for */
     struct {
-        asx_watch_fn fn;
+        asx_oracle_fn fn;
         void *ctx;
     } watches[ASX__WATCHES_MAX];
     unsigned watches_len;

@@ -366,7 +366,7 @@ void ref_run(asx_cx *cx, void *program)
     memset(w, 0, sizeof *w);
     const ref_program *p = w->p = program;
     if (p->watched)
-        (void)asx_lab_watch(cx, watch_cell, &w->cell[0]);
+        (void)asx_lab_oracle(cx, watch_cell, &w->cell[0]);
     (void)asx_region_open(cx, &collect, &home);
     (void)asx_channel_create(&home, sizeof(int), (size_t)p->capacity, NULL, &w->tx[0], &w->rx);
     (void)asx_mpmc_create(&home, sizeof(int), (size_t)p->many, NULL, &w->many_tx, &w->many_rx);

@@ -13,7 +13,7 @@ enum { FEW = 20, MANY = 60, TWELVE = 12 };
 
 static void run(const lab_kind *kind, int steps, uint64_t executions)
 {
-    asx_explore_options options = { .executions_max = executions, .unchecked = true,
+    asx_explore_options options = { .executions_max = executions, .trust_reduction = true,
                                     .clock = kind->clock };
     asx_explore_result result;
     char done[64];

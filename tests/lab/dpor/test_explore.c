@@ -803,12 +803,12 @@ static void looks_at_itself(asx_cx *cx, void *arg)
     char little[4] = "...", lines[40];
     asx_explore_look look;
     asx_lab_store(cx, &x, 1);
-    CHECK_STATUS(asx_explore_at(little, sizeof little, NULL, 0, &look), ASX_OK);
+    CHECK_STATUS(asx_explore_position(little, sizeof little, NULL, 0, &look), ASX_OK);
     CHECK_EQ(strlen(little) < sizeof little, 1);
-    CHECK_STATUS(asx_explore_at(NULL, 0, lines, sizeof lines, &look), ASX_OK);
+    CHECK_STATUS(asx_explore_position(NULL, 0, lines, sizeof lines, &look), ASX_OK);
     CHECK(strlen(lines) > 20 && strstr(lines, "store") == NULL); /* the head, and no half lines */
-    CHECK_STATUS(asx_explore_at(s->schedule, sizeof s->schedule, s->interleaving,
-                                sizeof s->interleaving, &look),
+    CHECK_STATUS(asx_explore_position(s->schedule, sizeof s->schedule, s->interleaving,
+                                      sizeof s->interleaving, &look),
                  ASX_OK);
     CHECK_EQ(look.steps, 1);
     CHECK_EQ(look.totals.executions, 0);
@@ -827,5 +827,5 @@ ASX_TEST(what_an_execution_has_done_can_be_told_before_it_ends)
     CHECK(looked.schedule[0] != '\0');
     CHECK_EQ(strncmp(told.schedule, looked.schedule, strlen(looked.schedule)), 0);
     CHECK(strstr(looked.interleaving, "store") != NULL);
-    CHECK_STATUS(asx_explore_at(NULL, 0, NULL, 0, &look), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_explore_position(NULL, 0, NULL, 0, &look), ASX_E_WRONG_CONTEXT);
 }

@@ -320,7 +320,7 @@ ASX_TEST_TIMEOUT(work_is_given_to_those_who_have_none, 60)
 {
     static const asx_lab_fn fns[] = { counted, counted_senders, counted_senders };
     for (size_t k = 0; k < 3; k++) {
-        asx_explore_options options = { .jobs = 2, .unchecked = true,
+        asx_explore_options options = { .jobs = 2, .trust_reduction = true,
                                         .mode = k == 2 ? ASX_EXPLORE_SOURCE : ASX_EXPLORE_OPTIMAL,
                                         .executions_max = 100000 / asx_test_scale() };
         share_counts();
@@ -352,7 +352,9 @@ static double processor_s(void)
 /* The least of some: what others do on the machine only adds. */
 static double least_time(uint32_t jobs)
 {
-    asx_explore_options options = { .mode = ASX_EXPLORE_SOURCE, .jobs = jobs, .unchecked = true };
+    asx_explore_options options = { .mode = ASX_EXPLORE_SOURCE,
+                                    .jobs = jobs,
+                                    .trust_reduction = true };
     double least = 0;
     for (int round = 0; round < 5; round++) {
         double begun = processor_s();
@@ -683,7 +685,7 @@ ASX_TEST_TIMEOUT(a_checkpoint_that_is_damaged_or_of_something_else_is_refused, 6
     const asx_explore_options others[] = {
         { .faults = ASX_EXPLORE_FAULT_CANCEL }, { .clock = ASX_EXPLORE_ADVERSARIAL },
         { .steps_max = 77 }, { .bound = 2 }, { .delays = 2 }, { .weak = 2 }, { .depth = 7 },
-        { .unchecked = true },
+        { .trust_reduction = true },
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         options = others[i];

@@ -167,7 +167,7 @@ ASX_TEST(all_interleavings_have_as_many_classes)
 /* Memory grows with the length of an execution, not with their number. */
 ASX_TEST(memory_does_not_grow_with_the_number_of_executions)
 {
-    asx_explore_options options = { .unchecked = true };
+    asx_explore_options options = { .trust_reduction = true };
     asx_explore_result few, many;
     CHECK_STATUS(asx_explore(lab_program("fib_3"), NULL, &options, &few), ASX_OK);
     options.executions_max = asx_test_scale() == 1 ? 0 : 5000;

@@ -53,7 +53,7 @@ ASX_TEST_TIMEOUT(what_is_resident_does_not_grow_with_the_number_of_executions, 1
         int steps = STEPS;
         watched w = { 0 };
         asx_explore_options options = { .executions_max = EXECUTIONS / asx_test_scale() + WARM,
-                                        .unchecked = true, .on_progress = look, .ctx = &w };
+                                        .trust_reduction = true, .on_progress = look, .ctx = &w };
         asx_explore_result result;
         CHECK_STATUS(asx_explore(lab_kinds[i].fn, &steps, &options, &result), ASX_OK);
         CHECK_STATUS(result.status, ASX_OK);

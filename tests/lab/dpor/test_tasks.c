@@ -772,7 +772,7 @@ static asx_status receive_one(asx_cx *cx, void *arg)
 static asx_status call(asx_cx *cx, program *p, int self, uint8_t code)
 {
     fixture *f = &p->f;
-    const asx_task *next = &p->task[(self + 1) % p->tasks];
+    asx_task *next = &p->task[(self + 1) % p->tasks];
     const asx_branch sends[] = { { "a", send_one, f }, { "b", store_x, f } };
     const asx_branch waits[] = { { "a", receive_one, f }, { "b", check_twice, f } };
     switch (code) {

@@ -84,7 +84,7 @@ static bool is_there(struct play_run *run, unsigned actor)
     asx_close_report report;
     CHECK_STATUS(asx_region_report(&run->crowd, &report), ASX_OK);
     bool there = true;
-    for (size_t i = 0; i < report.item_count; i++) {
+    for (size_t i = 0; i < report.items_len; i++) {
         const asx_report_item *item = &report.items[i];
         if (item->kind == ASX_REPORT_TASK && strcmp(item->name, names[actor]) == 0)
             there = *item->waits_for != '\0';
@@ -294,7 +294,7 @@ void seeds_check(asx_task_fn fn, void *arg, unsigned seeds)
 bool report_names(const asx_close_report *report, const char *kind, const char *state,
                   const char *file)
 {
-    for (size_t i = 0; i < report->item_count; i++) {
+    for (size_t i = 0; i < report->items_len; i++) {
         const asx_report_item *item = &report->items[i];
         if (item->kind == ASX_REPORT_OBLIGATION && strcmp(item->name, kind) == 0 &&
             strcmp(item->state, state) == 0 && strstr(item->site, file) != NULL)

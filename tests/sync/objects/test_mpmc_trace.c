@@ -121,7 +121,7 @@ static asx_status discards(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_mpmc_send(cx, &e.tx, &(int){ 1 }), ASX_OK);
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
     uint64_t named = 0;
-    for (size_t i = 0; i < report.item_count; i++)
+    for (size_t i = 0; i < report.items_len; i++)
         if (report.items[i].kind == ASX_REPORT_CHANNEL) {
             CHECK_STR_EQ(report.items[i].name, "left");
             CHECK_EQ(report.items[i].serial, 1);

@@ -76,7 +76,7 @@ static void left_behind(struct play_run *run)
 {
     CHECK_EQ(run->crowd_report.permits_aborted, 1);
     CHECK(report_names(&run->crowd_report, "guard", "Aborted", "support_locks.c:"));
-    CHECK_EQ(run->home_report.item_count, 0);
+    CHECK_EQ(run->home_report.items_len, 0);
 }
 
 ASX_TEST(a_task_that_ends_with_the_mutex_is_found_out_and_the_next_one_has_it)
@@ -223,7 +223,7 @@ static asx_status cancel_meets_hand_over(asx_cx *cx, void *arg)
     CHECK_EQ(info_of(&s).held, 0);
     asx_close_report report;
     CHECK_STATUS(asx_region_close_with(&s.region, ASX_OK, NULL, &report), ASX_OK);
-    CHECK_EQ(report.item_count + report.permits_aborted, 0); /* nobody has forgotten anything */
+    CHECK_EQ(report.items_len + report.permits_aborted, 0); /* nobody has forgotten anything */
     asx_close_report_deinit(&report);
     return ASX_OK;
 }
@@ -524,7 +524,7 @@ static asx_status names_what_it_waits_for(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&s.region, "stuck", locks_and_unlocks, &s), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_region_report(&s.region, &report), ASX_OK);
-    CHECK_EQ(report.item_count, 2);
+    CHECK_EQ(report.items_len, 2);
     CHECK_STR_EQ(report.items[1].name, "stuck");
     CHECK_STR_EQ(report.items[1].waits_for, "mutex-lock");
     asx_close_report_deinit(&report);

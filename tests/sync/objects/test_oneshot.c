@@ -127,7 +127,7 @@ static void duty_left(struct play_run *run)
 static void duty_done(struct play_run *run)
 {
     CHECK_EQ(run->crowd_report.permits_aborted, 0);
-    CHECK_EQ(run->crowd_report.item_count, 0);
+    CHECK_EQ(run->crowd_report.items_len, 0);
 }
 
 ASX_TEST(a_task_that_adopted_the_sender_answers_for_it)
