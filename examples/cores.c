@@ -12,7 +12,7 @@
 #ifndef NUMBERS
 #define NUMBERS 1000000
 #endif
-enum { RANGE = 10000, SEARCHERS = 6 };
+enum { RANGE = NUMBERS / 100, SEARCHERS = 6 };
 
 struct range {
     uint32_t from, to;

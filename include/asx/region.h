@@ -5,8 +5,18 @@
  *
  * Set-up failures stick: when a spawn, a channel creation or a defer fails for lack of resources
  * or because of bad arguments, later set-up calls on that region are refused with the same status
- * and asx_region_close() cancels what was started and returns it. A refusal at an admission limit
- * does not stick.
+ * and asx_region_close() cancels what was started and returns it. So does the failure to open a
+ * region inside one that the task has opened itself. A refusal at an admission limit does not
+ * stick.
+ *
+ * A region that has failed ends the waits of its owner: between the failure and the close nobody
+ * may be left to wait for. From the moment that its set-up has failed, or that a failing child has
+ * cancelled the others (ASX_POLICY_FAIL_FAST), every cancellation point of the task that opened it
+ * returns that failure, also inside regions that the task has opened in it, until the region is
+ * closed; a wait that the task is in ends with it. These go on as ever: waits under a mask;
+ * asx_region_close(); and asx_join() with a task in the failed region, which will end: it was
+ * cancelled, or, where the set-up has failed, is now. A cancellation of the task comes first:
+ * ASX_E_CANCELLED.
  */
 #ifndef ASX_REGION_H
 #define ASX_REGION_H

@@ -20,6 +20,7 @@
  * the moment it is told.
  */
 #include "sched/engine.h"
+#include "sched/failed.h"
 #include "sched/hot.h"
 
 #include <stdio.h>
@@ -151,15 +152,15 @@ const asx_cancel_reason *asx__reason_copy(asx_runtime *rt, asx__region *home,
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* Ends the wait of a parked task; it runs again and is told. */
-static void wake_cancelled(asx_runtime *rt, asx__task *task)
+/* Ends the wait of a parked task; its call returns the status when it runs again. */
+static void wake_refused(asx_runtime *rt, asx__task *task, asx_status status)
 {
     asx__waitable *waitable = task->w.waits;
     bool granted = (task->flags & ASX__T_GRANTED) != 0;
     if (waitable != NULL)
         waitable->ops->unpublish(rt, task, waitable, granted);
     task->flags &= ~(uint32_t)ASX__T_GRANTED;
-    asx__wake(rt, task, ASX_E_CANCELLED, false);
+    asx__wake(rt, task, status, false);
 }
 
 /* Asked before a wait is ended, and not otherwise. */
@@ -169,6 +170,12 @@ static bool waits_uncancellably(asx_runtime *rt, const asx__task *task)
     if (asx__exec_state(task) != ASX__EXEC_PARKED || waitable == NULL)
         return false;
     return asx__wait_goes_on(rt, waitable);
+}
+
+void asx__end_wait(asx_runtime *rt, asx__task *task, asx_status status)
+{
+    if (!waits_uncancellably(rt, task))
+        wake_refused(rt, task, status);
 }
 
 /* A permit that was written for a fiber which has not run since; NULL: it has been resolved. */
@@ -208,8 +215,8 @@ static void expedite(asx_runtime *rt, asx__task *task, uint8_t priority)
         asx__enqueue_again(rt, task);
     else if (asx__exec_state(task) != ASX__EXEC_PARKED)
         asx__engine_call_in(rt, task);
-    else if (!asx__task_masked(task) && !waits_uncancellably(rt, task))
-        wake_cancelled(rt, task);
+    else if (!asx__task_masked(task))
+        asx__end_wait(rt, task, ASX_E_CANCELLED);
 }
 
 static void watch_cleanup(asx_runtime *rt, asx__region *region, asx_time since)
@@ -349,7 +356,7 @@ asx_status asx__tell(asx_runtime *rt, asx__task *task)
         time_only.poll_quota = ASX_QUOTA_UNLIMITED; /* polls are charged before a resumption */
         time_only.cost_quota = ASX_COST_UNLIMITED;
         if (!asx__budget_exhausted(&time_only, rt->now, &kind))
-            return ASX_OK;
+            return asx__scopes_tell(task);
         asx__budget_exhaust(rt, task, kind);
     }
     if (asx__task_masked(task))
@@ -360,13 +367,14 @@ asx_status asx__tell(asx_runtime *rt, asx__task *task)
 }
 
 /* A fiber that has been told and goes on trying to wait gives way each time it is refused: so it
- * pays from its cleanup budget, and one that never listens can be completed by force. */
+ * pays from its cleanup budget, and one that never listens can be completed by force. One that is
+ * refused because a region of it has failed keeps nobody else from running either. */
 asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task)
 {
-    bool told = task->phase == ASX_TASK_CANCELLING;
+    bool told = task->phase != ASX_TASK_CANCEL_REQUESTED;
     asx_status st = asx__tell(rt, task);
-    if (st == ASX_E_CANCELLED && told && (task->flags & ASX__T_POLL) == 0 && !rt->in_cleanup)
-        return asx__give_way_refused(rt, task);
+    if (st < 0 && told && (task->flags & ASX__T_POLL) == 0 && !rt->in_cleanup)
+        return asx__give_way_refused(rt, task, st);
     return st;
 }
 
@@ -590,7 +598,7 @@ static asx_time enforce_on(asx_runtime *rt, asx__region *region, asx__task *task
     if (waits_uncancellably(rt, task))
         return again;
     if (asx__exec_state(task) == ASX__EXEC_PARKED)
-        wake_cancelled(rt, task);
+        wake_refused(rt, task, ASX_E_CANCELLED);
     if (rt->seam == NULL) /* nobody clears it there */
         task->flags |= ASX__T_TOLD;
     return again;

@@ -105,7 +105,7 @@ enum {
     X(CANCEL_REGION, "cancel", NONE, targets, ASX__O_PLAIN | ASX__O_AIMS)                          \
     X(SHIELD, "mask", NONE, shield, ASX__O_AIMS | ASX__O_NAMELESS)                                 \
     X(JOIN, "join", NONE, join, ASX__O_POINT | ASX__O_NAMELESS)                                    \
-    X(END, "end", NONE, end, ASX__O_PLAIN | ASX__O_AIMS | ASX__O_NAMELESS)                         \
+    X(END, "end", NONE, end, ASX__O_PLAIN | ASX__O_LATE | ASX__O_AIMS | ASX__O_NAMELESS)           \
     X(FIRST_OF, "wait for the first", NONE, first_of,                                              \
       ASX__O_LATE | ASX__O_POINT | ASX__O_NAMELESS)                                                \
     X(LINK, "link", NONE, link, ASX__O_AIMS | ASX__O_NAMELESS)                                     \

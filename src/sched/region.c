@@ -12,6 +12,7 @@
  * The record of a Closed region stays until its closer has fetched the result; one that nobody
  * closed (its owner ended first) is folded into its parent and freed at once.
  */
+#include "sched/failed.h"
 #include "sched/lessee.h"
 #include "sched/region_seam.h"
 
@@ -99,6 +100,8 @@ asx_status asx__region_sticky(asx__region *region, asx_status status)
         region->state == ASX_REGION_OPEN) {
         region->setup = status;
         region->fast = false;
+        region->own_failure = region->owner != NULL && region->owner == region->rt->current;
+        asx__region_failed(region->rt, region);
     }
     return status;
 }
@@ -249,6 +252,13 @@ static bool options_ok(const asx_region_options *o)
             (unsigned)o->admission <= ASX_ADMISSION_WAIT);
 }
 
+/* A task that goes on without a region it wanted may wait for what was to run there. So the failure
+ * is one of the set-up of the region around it, if that is the task's own. */
+static asx_status not_opened(const asx__task *task, asx__region *parent, asx_status st)
+{
+    return parent->owner == task ? asx__region_sticky(parent, st) : st;
+}
+
 static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped,
                               asx_region *ret_region, const asx_region_options *options,
                               const char *site)
@@ -256,7 +266,7 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
     asx_runtime *rt = cx->rt_;
     asx__task *task = cx->task_;
     if (ret_region == NULL || !options_ok(options))
-        return ASX_E_INVALID_ARGUMENT;
+        return not_opened(task, parent, ASX_E_INVALID_ARGUMENT);
     if (scoped)
         asx__scope_explored(rt, task, parent);
     if (parent->regions_max != 0 && parent->live_regions >= parent->regions_max)
@@ -264,7 +274,7 @@ static asx_status open_region(const asx_cx *cx, asx__region *parent, bool scoped
     asx__region *region;
     asx_status st = asx__region_create(rt, parent, task, options, site, scoped, &region);
     if (st < 0)
-        return st;
+        return not_opened(task, parent, st);
     region->caps &= cx->caps_; /* a narrowed context opens nothing wider than itself */
     asx__caps_narrowed(rt, region->caps);
     region->shielded = asx__task_masked(task);
@@ -620,10 +630,11 @@ void asx__region_fold(asx_runtime *rt, asx__region *region, asx__task *task, asx
         asx__outcome_fold(&region->failure, outcome);
     if (failed && region->policy == ASX_POLICY_FAIL_FAST && !region->self_cancel &&
         region->state < ASX_REGION_FINALIZING) {
-        region->self_cancel = true;
+        region->self_cancel = region->child_failed = true;
         asx__region_cancel(rt, region,
                            asx__reason_make(rt, region, ASX_CANCEL_FAIL_FAST, region, task, NULL,
                                             NULL));
+        asx__region_failed(rt, region);
     }
 }
 
@@ -679,6 +690,7 @@ static void disown(asx__region *region)
     if (*at == region)
         *at = region->owner_next;
     region->owner = NULL;
+    asx__scopes_look_again(owner);
 }
 
 /* The report is filled when the region closes. A poll task will be somewhere else by then, so what
@@ -720,7 +732,7 @@ static asx_status fetch_result(asx_runtime *rt, asx__region *region, asx_close_r
     return result;
 }
 
-static bool is_inside(const asx__region *region, const asx__region *outer)
+bool asx__region_is_inside(const asx__region *region, const asx__region *outer)
 {
     for (; region != NULL; region = region->parent)
         if (region == outer)
@@ -734,7 +746,7 @@ static asx_status close_inner(asx_runtime *rt, asx__task *task, asx__region *reg
     asx__region *inner = task->extra->scopes;
     while (inner != NULL && inner != region) {
         asx__region *next = inner->owner_next;
-        if (is_inside(inner, region)) {
+        if (asx__region_is_inside(inner, region)) {
             if (!inner->left_open)
                 asx__region_note_left(region, inner);
             uint64_t generation = inner->generation;

@@ -629,18 +629,22 @@ static void give_way(asx_runtime *rt, asx__task *task)
     asx__enqueue(rt, task);
 }
 
+/* What ends the wait of a task from outside. */
+#define REFUSED (ASX__T_CANCEL | ASX__T_FAILED)
+
+/* `before`: its flags when it was resumed. */
 static __attribute__((noinline)) void settle_slow(asx_runtime *rt, asx__task *task,
-                                                  bool cancelled_before)
+                                                  uint32_t before)
 {
+    bool refused = (task->flags & ~before & REFUSED) != 0;
     tell_leaving(rt, task);
     if (!keeps_place(rt, task))
         task->flags &= ~(uint32_t)ASX__T_INLINE;
     if (task->w.waits != NULL && (task->flags & ASX__T_RENEWED) == 0)
         withdraw(rt, task);
-    if (ASX__UNLIKELY((task->flags & ASX__T_CANCEL) && !cancelled_before) &&
-        !asx__task_masked(task) &&
+    if (ASX__UNLIKELY(refused) && !asx__task_masked(task) &&
         !(task->w.waits != NULL && asx__wait_goes_on(rt, task->w.waits))) {
-        if (task->w.waits != NULL) /* cancelled while it ran, after it had begun to wait */
+        if (task->w.waits != NULL) /* while it ran, after it had begun to wait: it asks again */
             withdraw(rt, task);
         asx__exec_set(task, ASX__EXEC_WAKING);
     }
@@ -668,23 +672,23 @@ static __attribute__((noinline)) void settle_slow(asx_runtime *rt, asx__task *ta
 }
 
 /* A poll task with any of these may have more to say when it returns without a wait. */
-#define SETTLED_SLOWLY (ASX__T_CANCEL | ASX__T_EXTRA | ASX__T_EXTERNAL)
+#define SETTLED_SLOWLY (REFUSED | ASX__T_EXTRA | ASX__T_EXTERNAL)
 
 /* The poll function has returned ASX_POLL_PENDING. */
-static inline void settle_pending(asx_runtime *rt, asx__task *task, bool cancelled_before)
+static inline void settle_pending(asx_runtime *rt, asx__task *task, uint32_t before)
 {
     uint32_t flags = task->flags;
     unsigned exec = asx__exec_state(task);
-    bool renewed = (flags & (ASX__T_RENEWED | ASX__T_CANCEL)) == ASX__T_RENEWED;
+    bool renewed = (flags & (ASX__T_RENEWED | REFUSED)) == ASX__T_RENEWED;
     if (ASX__UNLIKELY(!rt->hot))
-        settle_slow(rt, task, cancelled_before);
+        settle_slow(rt, task, before);
     else if (renewed && exec == ASX__EXEC_PARKING)
         asx__exec_park(task);
     else if ((renewed && exec == ASX__EXEC_WAKING) ||
              ((flags & SETTLED_SLOWLY) == 0 && exec == ASX__EXEC_RUNNING && task->w.waits == NULL))
         asx__enqueue(rt, task);
     else
-        settle_slow(rt, task, cancelled_before);
+        settle_slow(rt, task, before);
 }
 
 static __attribute__((noinline)) void poll_over(asx_runtime *rt, asx__task *task, asx_poll result)
@@ -752,7 +756,7 @@ static inline __attribute__((always_inline)) void poll_all(asx_runtime *rt, asx_
         if (shared)
             (void)asx__engine_enter(rt);
         if (ASX__LIKELY(result == ASX_POLL_PENDING))
-            settle_pending(rt, task, (flags & ASX__T_CANCEL) != 0);
+            settle_pending(rt, task, flags);
         else if (ASX__UNLIKELY(result != ASX_POLL_READY || task->w.waits != NULL ||
                                !asx__task_finish_plain(rt, task, ASX_OK)))
             poll_over(rt, task, result);

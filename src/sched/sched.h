@@ -255,15 +255,17 @@ enum asx__task_flags {
     ASX__T_JOINER = 1u << 17,    /* joiner != NULL */
     ASX__T_PINNED = 1u << 18,    /* runs on one worker only: number `pinned` - 1 */
     ASX__T_EXPLORED = 1u << 19,  /* a poll function that runs on a fiber: see seam.h */
-    ASX__T_TOLD = 1u << 20       /* its masks were lifted for it to run, and it has not yet */
+    ASX__T_TOLD = 1u << 20,      /* its masks were lifted for it to run, and it has not yet */
+    ASX__T_FAILED = 1u << 21     /* a region that it has opened has failed: see failed.c */
 };
+/* With any of these a cancellation point has something to look at. */
+#define ASX__T_CHECKED (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_FAILED)
 /* A task with any of these cannot be resumed by a bare switch. */
 #define ASX__T_NOT_DIRECT                                                                          \
-    (ASX__T_POLL | ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_RAISED |                 \
-     ASX__T_INLINE | ASX__T_PINNED)
+    (ASX__T_POLL | ASX__T_CHECKED | ASX__T_RAISED | ASX__T_INLINE | ASX__T_PINNED)
 
 /* A task with any of these enters the engine of a shared runtime for whatever it does. */
-#define ASX__T_NO_OUTING (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_GRANTED)
+#define ASX__T_NO_OUTING (ASX__T_CHECKED | ASX__T_GRANTED)
 
 /* In a free record waits, joiner, reason and extra are NULL, and generation is 0. */
 typedef struct asx__task {
@@ -390,7 +392,7 @@ typedef struct asx__region {
     bool answers;                 /* that is what a call answers, which opened it for one task */
     bool explored;                /* its owner stands before the operation that closes it */
     bool finalizing;              /* its finalizer task has been started */
-    bool leaks_allowed;
+    bool leaks_allowed, child_failed, own_failure; /* failed.h */
     bool plain;                   /* its budget says nothing */
     bool fast;                    /* Open, plain, no sticky failure, no limit on tasks; rt->fast
                                      and nobody narrowed */
@@ -447,8 +449,7 @@ typedef struct asx__region {
 
 /* ---- lanes --------------------------------------------------------------------------------- */
 
-/* 256 FIFO lists by priority. A set bit is a hint: the list may have become empty. A clear bit
- * means empty. */
+/* 256 FIFO lists by priority. Clear bit: the list is empty. Set bit: perhaps it is not. */
 typedef struct asx__queue {
     uint32_t words; /* likewise, a bit for each of: */
     uint64_t bits[4];
@@ -671,8 +672,8 @@ asx__task *asx__pick(asx_runtime *rt);
 /* What asx__leave() and asx__enqueue() of hot.h leave to others. */
 asx_status asx__leave_slow(asx_runtime *rt, asx__task *task);
 void asx__enqueue_slow(asx_runtime *rt, asx__task *task);
-/* A cancelled fiber that was refused a wait lets others go first; returns ASX_E_CANCELLED. */
-asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task);
+/* A fiber that was refused a wait with this status lets others go first; returns the status. */
+asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task, asx_status status);
 /* Leaves the running fiber for the loop on the host's stack, for good. */
 _Noreturn void asx__leave_for_good(asx_runtime *rt, asx__task *task);
 /* Runs until `dispatches_max` are done or nothing is runnable. True: something is left. */
@@ -734,8 +735,7 @@ asx__extra *asx__task_extra(asx_runtime *rt, asx__task *task);
 /* The end of a task that returned ASX_OK and is joined, with nothing else to be taken care of;
  * false: asx__task_finish() must do it. */
 bool asx__task_finish_joined(asx_runtime *rt, asx__task *task);
-/* The end of a cancelled task that was told and has nothing else to be taken care of; false: as
- * above. */
+/* The same for a cancelled task that was told. */
 bool asx__task_finish_cancelled(asx_runtime *rt, asx__task *task);
 /* The function has returned (or was given up): cleanups, permits, outcome, region, joiner. */
 void asx__task_finish(asx_runtime *rt, asx__task *task, asx_status returned);
@@ -791,7 +791,7 @@ asx_status asx__call_guarded(asx_runtime *rt, asx_cx *cx, asx_call_fn fn, void *
 asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task);
 static inline asx_status asx__checkpoint(asx_runtime *rt, asx__task *task)
 {
-    if (ASX__LIKELY((task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) == 0))
+    if (ASX__LIKELY((task->flags & ASX__T_CHECKED) == 0))
         return ASX_OK;
     return asx__checkpoint_slow(rt, task);
 }
@@ -799,7 +799,7 @@ static inline asx_status asx__checkpoint(asx_runtime *rt, asx__task *task)
 asx_status asx__tell(asx_runtime *rt, asx__task *task);
 static inline asx_status asx__tell_if_needed(asx_runtime *rt, asx__task *task)
 {
-    if (ASX__LIKELY((task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) == 0))
+    if (ASX__LIKELY((task->flags & ASX__T_CHECKED) == 0))
         return ASX_OK;
     return asx__tell(rt, task);
 }

@@ -196,7 +196,7 @@ static asx_status poll_on_fiber(asx_cx *cx, void *arg)
             told = !asx__wait_woken(rt, task, told) || told;
         } else {
             (void)asx__announce(rt, task, ASX__OP_CHECKPOINT, 0);
-            (void)asx__give_way_refused(rt, task); /* cancelled or not: it is not told by that */
+            (void)asx__give_way_refused(rt, task, ASX_OK); /* not told here that it is cancelled */
         }
     }
     if (result == ASX_POLL_READY)

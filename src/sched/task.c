@@ -10,6 +10,7 @@
  */
 #include "sched/task.h"
 
+#include "sched/failed.h"
 #include "sched/lessee.h"
 
 #include <string.h>
@@ -502,8 +503,9 @@ static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, asx_task *hand
         return ASX_E_STALE_HANDLE;
     if (child == task)
         return ASX_E_WOULD_DEADLOCK;
+    asx__join_prepare(rt, task, child);
     (void)asx__announce(rt, task, ASX__OP_JOIN, asx__serial(child->generation));
-    st = asx__checkpoint(rt, task);
+    st = asx__join_checkpoint(rt, task, child);
     if (ASX__LIKELY(st == ASX_OK) && ASX__UNLIKELY(rt->seam != NULL))
         st = asx__task_resolve(handle, &child); /* somebody may have joined it meanwhile */
     if (ASX__UNLIKELY(st < 0))
@@ -526,7 +528,7 @@ static inline bool joins_plainly(const asx__task *task, const asx__task *child,
     return handle->id.word >> 32 == ASX__TASK_WORD >> 32 &&
            child->generation == handle->id.generation &&
            (child->flags & (ASX__T_EXTRA | ASX__T_CANCEL)) == 0 &&
-           (task->flags & (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)) == 0;
+           (task->flags & ASX__T_CHECKED) == 0;
 }
 
 /* By a lease, inside: the child has not ended. */

@@ -21,9 +21,9 @@ static asx_status give_way(asx_runtime *rt, asx__task *task, asx_status status)
     return asx__leave(rt, task);
 }
 
-asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task)
+asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task, asx_status status)
 {
-    return give_way(rt, task, ASX_E_CANCELLED);
+    return give_way(rt, task, status);
 }
 
 static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__task *task)

@@ -7,7 +7,7 @@
 #include "sync/sync.h"
 
 #define NOINLINE __attribute__((noinline))
-#define SPECIAL (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED)
+#define SPECIAL ASX__T_CHECKED
 
 /* Why the call was not possible. Never ASX_OK. */
 static NOINLINE asx_status refuse(const asx_channel_receiver *receiver, const asx_cx *cx,

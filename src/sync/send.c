@@ -12,7 +12,7 @@
 
 #define NOINLINE __attribute__((noinline))
 /* A task with any of these does not take the shortest way. */
-#define SPECIAL (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_GRANTED)
+#define SPECIAL (ASX__T_CHECKED | ASX__T_GRANTED)
 
 /* Note in a tracked permit: its waiter has not come back for it yet. */
 #define ON_ITS_WAY 1u

@@ -258,12 +258,15 @@ static asx_status region_arguments(asx_cx *cx, void *arg)
     REFUSED(rt, asx_obligation_reserve(&r, (asx_obligation_kind)0, &obligation), bad);
     REFUSED(rt, asx_obligation_reserve(&r, ASX_OBLIGATION_KIND_PLAIN, NULL), bad);
     REFUSED(rt, asx_region_open_in(cx, &r, NULL, NULL), bad);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), bad); /* the open has failed */
+    CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_STATUS(asx_spawn(&r, "other", tries_to_close, &r), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
     asx_region_options options = { .policy = (asx_policy)9 };
     REFUSED(rt, asx_region_open(cx, &options, &kept), bad);
     REFUSED(rt, asx_region_close(&kept, ASX_OK), bad);
-    CHECK_STATUS(asx_spawn(&r, "other", tries_to_close, &r), ASX_OK);
-    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
-    return asx_region_close(&r, ASX_OK);
+    CHECK_STATUS(asx_region_close(&r, ASX_OK), bad);
+    return ASX_OK;
 }
 
 ASX_TEST(wrong_arguments_do_nothing_to_a_region)

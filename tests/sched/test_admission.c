@@ -214,9 +214,11 @@ static asx_status ceiling_after_waiting(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_region_open(cx, NULL, &fill), ASX_OK);
     CHECK_STATUS(asx_spawn(&fill, "f", kit_sleeper, &more), ASX_OK); /* four: the ceiling */
     CHECK_STATUS(asx_sleep_until(cx, asx_now(cx) + ms), ASX_OK);
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK); /* spawns have failed */
     while (asx_spawn(&fill, "g", kit_sleeper, &more) < 0) /* takes the place of "s" */
         CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
     asx_stats stats = kit_stats(asx_cx_runtime(cx));
     CHECK_LE(stats.tasks_live, 4u);
     CHECK_STATUS(asx_region_close(&fill, ASX_OK), ASX_OK);

@@ -619,7 +619,7 @@ static asx_status forks_alone(asx_cx *cx, void *arg)
         ;
     pid_t pid = fork();
     if (pid == 0) { /* whole, but for the work on the thread that is not here */
-        bool well = asx_sleep(cx, ASX_MS) == ASX_OK &&
+        bool well = asx_sleep(cx, ASX_MS) == ASX_E_SYSTEM && /* a child has failed */
                     asx_region_close(&r, ASX_OK) == ASX_E_SYSTEM;
         _exit(well ? 0 : 1);
     }

@@ -152,7 +152,8 @@ ASX_TEST(stacks_are_refused_at_their_ceiling)
 
 ASX_TEST(regions_are_refused_at_their_ceiling)
 {
-    check_ceiling((ceiling){ .limits = { .regions_max = 7 }, .take = take_region, .free = 5 });
+    check_ceiling((ceiling){ .limits = { .regions_max = 7 }, .take = take_region, .free = 5,
+                             .sticks = true });
 }
 
 ASX_TEST(obligations_are_refused_at_their_ceiling)

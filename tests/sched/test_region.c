@@ -403,7 +403,10 @@ static asx_status sticks(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&r, "good", kit_returns, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_spawn_poll(&r, "good", forgets_poll, NULL), ASX_E_INVALID_ARGUMENT);
     CHECK_STATUS(asx_defer(&r, kit_returns, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK); /* what runs goes on */
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
     CHECK_STR_EQ(said(), "");
     CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_E_INVALID_ARGUMENT);
     CHECK_STR_EQ(said(), "told");

@@ -125,8 +125,11 @@ static asx_status create_in_a_small_region(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_channel_create(&region, 8, 1024, NULL, &(asx_channel_sender){ 0 },
                                     &(asx_channel_receiver){ 0 }),
                  ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_channel_send(cx, &tx, &message), ASX_E_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(asx_mask_begin(cx, 0), ASX_OK);
     CHECK_STATUS(asx_channel_send(cx, &tx, &message), ASX_OK); /* the first one is unharmed */
     CHECK_STATUS(asx_channel_recv(cx, &rx, &message), ASX_OK);
+    CHECK_STATUS(asx_mask_end(cx), ASX_OK);
     CHECK_STATUS(asx_region_close(&region, ASX_OK), ASX_E_RESOURCE_EXHAUSTED);
     return ASX_OK;
 }

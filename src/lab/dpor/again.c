@@ -93,6 +93,7 @@ static bool is_same_wide(asx__dpor *d, uint32_t step, const asx__op *op)
         return false;
     if (ASX__UNLIKELY(op->kind != old->kind || op->a != old->a || op->b != old->b ||
                       op->name != old->name || op->other != old->other || op->cx != old->cx ||
+                      op->fails != old->fails ||
                       op->object != old->object || op->size != old->size ||
                       (op->targets_len != 0) != (old->targets_len != 0)))
         return false;

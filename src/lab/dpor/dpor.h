@@ -49,7 +49,10 @@ typedef struct asx__op {
     const char *site;
     uint64_t name;   /* of the object or channel, the same in every execution; 0: its address */
     uint64_t other;  /* name of a second object: a condition's mutex, a receiver; 0: none */
-    uint64_t cx;     /* name of the task's cancel flag; 0: this is no cancellation point */
+    uint64_t cx;     /* name of the task's cancel flag; 0: this is no cancellation point. END, and
+                        what fails: the flag of the task that opened the region */
+    uint64_t fails;  /* bits of `cx`'s part FAILED: regions whose failure ends the wait, or that
+                        fail now; 0: none */
     union {
         const uint64_t *targets; /* names of the cancel flags that it sets, each with the shields
                                     in front of it, or of the ends that it waits for; borrowed
@@ -107,6 +110,9 @@ typedef enum asx__name_tag {
 #define ASX__NAME_TAG_OF(name) ((asx__name_tag)((name) >> 58 & 0xf))
 #define ASX__NAME_TASK_OF(name) ((uint32_t)((name) >> 40 & ASX__NAME_TASK_MOST))
 #define ASX__NAME_IS_MADE(name) ((name) >> 62 == 1)
+
+/* Of a cancel flag: the regions that the task has opened and that have failed, a bit for each. */
+enum { ASX__PART_FAILED = 1 };
 
 /* Of a region: part 0 is its flag. How many tasks are in it. Bit 0: it has begun to close, bit 1:
  * its set-up has failed. 1: its finalizers run, 2: it is closed. How many regions, how many
@@ -195,6 +201,11 @@ static inline uint64_t asx__op_name(const asx__op *op)
 {
     return op->name != 0 ? op->name : (uint64_t)(uintptr_t)op->object;
 }
+/* It says that a region has failed. */
+static inline bool asx__op_tells(const asx__op *op)
+{
+    return op->fails != 0 && (op->kind == ASX__OP_END || (op->b & ASX__START_FAILS) != 0);
+}
 /* It waits with a ticket, and of these parts accesses that one alone, wherever it is done; 0: it
  * does not. */
 static inline uint64_t asx__op_ticket(const asx__op *op)
@@ -209,8 +220,9 @@ bool asx__op_has_shields(const asx__op *op);
 static inline bool asx__op_is_plain(const asx__op *op)
 {
     uint32_t traits = asx__op_traits[op->kind];
+    uint64_t cx = (traits & ASX__O_LATE) == 0 ? op->cx : 0; /* END sets one */
     if ((traits & ASX__O_PLAIN) != 0)
-        return (op->cx | op->targets_len) == 0 || (op->cx == 0 && !asx__op_has_shields(op));
+        return (cx | op->targets_len) == 0 || (cx == 0 && !asx__op_has_shields(op));
     return (traits & ASX__O_STEADY) != 0;
 }
 

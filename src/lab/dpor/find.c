@@ -380,6 +380,13 @@ static uint32_t count_targets(const asx__op *op)
     return op->kind != ASX__OP_CLOSE_REGION ? op->targets_len : 0;
 }
 
+/* Has one of the two to do with a failure that the other sets? */
+static inline bool is_failure_of(const asx__op *op, uint64_t name, uint64_t print)
+{
+    return ASX__UNLIKELY(op->fails != 0) && name == op->cx + ASX__PART_FAILED &&
+           ((print & 1) != 0 || asx__op_tells(op));
+}
+
 /* Could e matter to the operation wherever it is done? */
 static bool is_related(const asx__dpor *d, const mover *m, uint32_t event)
 {
@@ -393,7 +400,7 @@ static bool is_related(const asx__dpor *d, const mover *m, uint32_t event)
         if (ASX__UNLIKELY((at[i] & 1) == 0 && (other == op->cx || op->kind == ASX__OP_SLEEP)))
             continue; /* both only look */
         if (ASX__LIKELY((other ^ name) >> shift == 0) ||
-            other == op->cx || other == op->other)
+            other == op->cx || other == op->other || is_failure_of(op, other, at[i]))
             return true;
         for (uint32_t k = 0; k < count_targets(op); k++)
             if (other == op->targets[k])
@@ -497,7 +504,9 @@ static bool is_written(const asx__dpor *d, uint64_t name)
  * same beginning he may be told, and leave. */
 static void add_cursors(asx__dpor *d, const mover *m)
 {
-    bool told = m->op->cx != 0 && is_written(d, m->op->cx);
+    uint64_t cx = m->op->cx;
+    bool told = cx != 0 && (is_written(d, cx) || asx__op_tells(m->op) ||
+                            (m->op->fails != 0 && is_written(d, cx + ASX__PART_FAILED)));
     d->cursors.len = 0;
     if (!m->ticket && m->op->kind != ASX__OP_SLEEP)
         add_cursor(d, m, m->name);

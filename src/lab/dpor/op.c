@@ -514,6 +514,8 @@ void asx__run_end(asx__work *w)
     const asx__op *op = w->op;
     asx__work_writes(w, asx__op_name(op), op->b != 0 ? ASX__FIN_FAILED : ASX__FIN_OK);
     asx__run_targets(w);
+    if (ASX__UNLIKELY(op->fails != 0))
+        asx__work_tells(w);
     if (op->other != 0 && (op->other & ASX__PART_PLACES) != 0)
         asx__work_gives_back(w, op->other);
     else if (op->other != 0)
@@ -600,7 +602,7 @@ bool asx__op_run(const asx__op *op, asx__state_fn *state, void *ctx, asx__deed *
     ret_deed->all = ret_deed->short_cut = false;
     ret_deed->found = 0;
     if (ASX__UNLIKELY(op->cx != 0) && (asx__op_traits[op->kind] & ASX__O_LATE) == 0 &&
-        asx__work_reads(&w, op->cx) != 0) {
+        asx__work_is_refused(&w)) {
         asx__work_finds(&w, ASX__FOUND_CANCELLED);
         if (op->kind == ASX__OP_WRITE_LOCK && op->a != 0) /* the request goes too */
             asx__work_writes(&w, asx__op_name(op), w.state(ctx, asx__op_name(op), op) - REQUEST);

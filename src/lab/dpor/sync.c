@@ -40,7 +40,7 @@ static uint64_t slot_of(const asx__work *w, uint64_t number)
 
 static bool is_cancelled(asx__work *w)
 {
-    return w->op->cx != 0 && asx__work_reads(w, w->op->cx) != 0;
+    return w->op->cx != 0 && asx__work_is_refused(w);
 }
 
 /* ---- queues --------------------------------------------------------------------------------- */
@@ -461,6 +461,8 @@ void asx__run_spawn(asx__work *w)
     }
     if (op->b & ASX__START_FAILS) {
         asx__work_writes(w, stopped, 2);
+        if (asx__op_tells(op))
+            asx__work_tells(w);
         asx__work_finds(w, ASX__FOUND_NOTHING);
         return;
     }
@@ -468,8 +470,8 @@ void asx__run_spawn(asx__work *w)
     if (op->other == 0 || tasks < op->a) {
         if (op->other != 0)
             asx__work_writes(w, op->other, tasks + 1);
-        if ((op->b & ASX__START_OPENS) != 0)
-            (void)is_cancelled(w);
+        if ((op->b & ASX__START_OPENS) != 0 && op->cx != 0)
+            (void)asx__work_reads(w, op->cx);
     } else if ((op->b & ASX__START_WAITS) == 0) {
         asx__work_finds(w, ASX__FOUND_NOTHING);
     } else if (is_cancelled(w)) {

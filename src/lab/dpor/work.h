@@ -92,6 +92,22 @@ static inline void asx__work_cancels(asx__work *w, uint64_t flag, size_t first)
                            first);
 }
 
+/* Is the task refused: cancelled, or a region that it has opened has failed? */
+static inline bool asx__work_is_refused(asx__work *w)
+{
+    const asx__op *op = w->op;
+    return asx__work_reads(w, op->cx) != 0 ||
+           (ASX__UNLIKELY(op->fails != 0) &&
+            (asx__work_reads(w, op->cx + ASX__PART_FAILED) & op->fails) != 0);
+}
+
+/* Regions have failed, and the waits of the task that opened them end. */
+static inline void asx__work_tells(asx__work *w)
+{
+    uint64_t failed = w->op->cx + ASX__PART_FAILED;
+    asx__work_writes(w, failed, w->state(w->ctx, failed, w->op) | w->op->fails);
+}
+
 static inline void asx__work_finds(asx__work *w, asx__found found)
 {
     w->deed->found = found;

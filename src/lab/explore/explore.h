@@ -175,6 +175,7 @@ typedef struct asx__explorer {
     bool far_cancels;    /* others than the owner cancel regions: late starts and closes are
                             operations too */
     bool far_spawns;     /* others than the owner start tasks: so is the beginning of a close */
+    bool failures;       /* tasks fail in regions whose owners may wait: such waits look at that */
     bool elsewhere;      /* a cell is in memory that may be elsewhere in another process */
     bool allocates;      /* ... or in another execution: it is not in the data of the program */
     bool cell_moved;     /* ... and it was */
@@ -406,6 +407,22 @@ void asx__explorer_seam_init(asx__explorer *x);
 /* What a program says of an object is an object by itself. */
 uint64_t asx__explorer_ghost_name(const asx__explorer *x, const void *object);
 /* A task, a region was told to cancel. */
+/* Name of a task's cancel flag. */
+static inline uint64_t asx__cancel_flag(uint32_t id)
+{
+    return ASX__NAME(ASX__NAME_CANCEL, id, 0);
+}
+
+/* failures.c: the operation says that the region has failed to the task that opened it, if that is
+ * not `self`. */
+void asx__failures_tell(asx__explorer *x, const asx__lab_task *self, uint64_t region, asx__op *op);
+/* The region of a task that is joined: what that one lives in does not end the wait. */
+uint64_t asx__failures_joined(const asx__explorer *x, uint64_t serial);
+/* The regions whose failure ends a wait of the task: `fails` of its operation. */
+uint32_t asx__failures_seen(const asx__explorer *x, const asx__task *task, uint64_t joined);
+/* Is the wait refused because of what the task itself has failed in? */
+bool asx__failures_refuse(const asx__explorer *x, const asx__task *task, uint64_t joined);
+
 void asx__explorer_cancelled(asx__explorer *x, const asx_event *event);
 void asx__explorer_region_cancelled(asx__explorer *x, const asx_event *event);
 /* Does this task run the finalizers of the region? */

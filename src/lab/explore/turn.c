@@ -31,11 +31,6 @@ static uint64_t name_of_thing(const asx__explorer *x, uint32_t type, uint64_t se
     return thing != NULL ? thing->name : 0;
 }
 
-static uint64_t cancel_flag(uint32_t id)
-{
-    return ASX__NAME(ASX__NAME_CANCEL, id, 0);
-}
-
 uint64_t asx__explorer_ghost_name(const asx__explorer *x, const void *object)
 {
     uint64_t cell = asx__explorer_cell_name(x, object);
@@ -59,7 +54,7 @@ void asx__explorer_cancelled(asx__explorer *x, const asx_event *event)
     const asx__lab_task *task = asx__explorer_task(x, event->object);
     if (task == NULL || task->id == ASX__DPOR_NONE)
         return;
-    uint64_t flag = cancel_flag(task->id);
+    uint64_t flag = asx__cancel_flag(task->id);
     if (asx__dpor_state(x->dpor, flag) != 0)
         return;
     if (x->cancels && x->advancing)
@@ -213,8 +208,10 @@ static bool make_spawn(asx__explorer *x, const asx__lab_task *self, uint64_t reg
                 : op->kind == ASX__OP_SPAWN        ? flag + ASX__PART_PLACES
                 : (op->b & ASX__START_OPENS) != 0 ? flag + ASX__PART_REGIONS
                                                    : flag + ASX__PART_OBLIGATIONS;
-    if (x->cancels && op->a != 0 && (op->b & ASX__START_WAITS) != 0)
-        op->cx = cancel_flag(self->id);
+    if ((op->b & ASX__START_FAILS) != 0)
+        asx__failures_tell(x, self, region, op);
+    else if (x->cancels && op->a != 0 && (op->b & ASX__START_WAITS) != 0)
+        op->cx = asx__cancel_flag(self->id);
     if (op->a == 0 && !x->far_cancels && !x->far_spawns)
         return false;
     op->targets = asx__aim_around(x, region, &op->targets_len);
@@ -228,7 +225,7 @@ static bool make_open(asx__explorer *x, const asx__lab_task *self, uint64_t arou
     uint64_t how = op->b;
     bool looks = x->cancels && (how & ASX__OPEN_MASKED) == 0;
     bool own = looks && x->far_cancels && (how & ASX__OPEN_OWN) != 0;
-    uint64_t cx = looks ? cancel_flag(self->id) : 0;
+    uint64_t cx = looks ? asx__cancel_flag(self->id) : 0;
     uint64_t flag = own || op->a != 0 ? asx__aim_flag(x, around) : 0;
     op->b = 0;
     if ((how & ASX__OPEN_SCOPED) == 0 && !is_fresh(x, self, around, op->a, 0)) {
@@ -325,6 +322,8 @@ static bool make_end(asx__explorer *x, const asx__lab_task *self, uint64_t regio
         asx__explorer_expect_cancels(x);
         op->targets = asx__aim_find(x, &at, &op->targets_len);
     }
+    if ((fails & ASX__END_CANCELS_REGION) != 0)
+        asx__failures_tell(x, self, region, op);
     if (op->b != 0)
         add_linked(x, self, op);
     bool gives = self->finalizes && own != NULL && counts_regions(x, own->parent);
@@ -452,12 +451,12 @@ static bool make_task_op(asx__explorer *x, const asx__lab_task *self, const asx_
         op->b = x->options->clock == ASX_EXPLORE_ADVERSARIAL;
         return true;
     case ASX__OP_SHIELD:
-        op->name = cancel_flag(self->id);
+        op->name = asx__cancel_flag(self->id);
         return x->cancels && asx__aim_shields(x, self, o->shield.ends, op);
     case ASX__OP_OPEN_REGION:
         return make_open(x, self, o->object, op);
     case ASX__OP_IS_CANCELLED:
-        op->cx = cancel_flag(self->id);
+        op->cx = asx__cancel_flag(self->id);
         return x->cancels;
     default:
         return x->cancels;
@@ -862,10 +861,11 @@ static inline void begin_start(const asx__operation *o, asx__op *op)
 static OUTSIDE bool stand_to_request(asx__explorer *x, asx__task *task, asx__op *op)
 {
     asx__op request = { .kind = ASX__OP_WRITE_REQUEST, .name = op->name, .cx = op->cx,
-                        .site = op->site };
+                        .fails = op->fails, .site = op->site };
     (void)asx__explorer_stand(x, task, &request);
     op->a = 1;
-    return op->cx == 0 || asx__dpor_state(x->dpor, op->cx) == 0;
+    uint64_t failed = asx__dpor_state(x->dpor, op->cx + ASX__PART_FAILED) & op->fails;
+    return op->cx == 0 || (failed == 0 && asx__dpor_state(x->dpor, op->cx) == 0);
 }
 
 /* The task stands before an operation until the engine chooses it. */
@@ -875,6 +875,12 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, const asx__oper
     asx__op_kind kind = o->kind;
     asx__lab_task *self = asx__explorer_known(x, serial);
     const char *site = site_of(self, task, kind);
+    uint64_t joined = 0;
+    if (ASX__UNLIKELY(x->failures || (task->flags & ASX__T_FAILED) != 0)) {
+        joined = kind == ASX__OP_JOIN ? asx__failures_joined(x, o->object) : 0;
+        if (has(kind, ASX__O_POINT) && asx__failures_refuse(x, task, joined))
+            return ASX__FOUND_CANCELLED;
+    }
     self->joins = ASX__UNLIKELY(kind == ASX__OP_JOIN) && !x->cancels ? o->object : 0;
     bool starts = kind == ASX__OP_SPAWN || kind == ASX__OP_SET_UP;
     if (ASX__UNLIKELY(starts) && is_fresh(x, self, o->object, o->start.room, o->start.how))
@@ -889,7 +895,8 @@ static OUTSIDE uint64_t stand(asx__explorer *x, asx__task *task, const asx__oper
     if (!make_op(x, self, o, &op))
         return ASX__GOES;
     if (ASX__UNLIKELY(x->cancels) && has(kind, ASX__O_POINT) && !asx__task_masked(task)) {
-        op.cx = cancel_flag(self->id);
+        op.cx = asx__cancel_flag(self->id);
+        op.fails = ASX__UNLIKELY(x->failures) ? asx__failures_seen(x, task, joined) : 0;
         may_cancel(x, task, self, site);
         self = asx__explorer_known(x, serial); /* others may have been started meanwhile */
     }

@@ -64,7 +64,8 @@ typedef enum asx__feature {
     ASX__FEATURE_ELSEWHERE = 8, /* one process only: names of cells mean nothing to others */
     ASX__FEATURE_DROPS = 16,
     ASX__FEATURE_CLAIMS = 32,
-    ASX__FEATURE_WIDE = 64 /* operations access several objects */
+    ASX__FEATURE_WIDE = 64, /* operations access several objects */
+    ASX__FEATURE_FAILURES = 128
 } asx__feature;
 
 /* Of a worker, written by it but for `want`; all A. */

@@ -157,6 +157,7 @@ static void share_features(asx__explorer *x)
                    (x->elsewhere ? ASX__FEATURE_ELSEWHERE : 0u) |
                    (x->drops ? ASX__FEATURE_DROPS : 0u) |
                    (x->claims ? ASX__FEATURE_CLAIMS : 0u) |
+                   (x->failures ? ASX__FEATURE_FAILURES : 0u) |
                    (asx__dpor_is_wide(x->dpor) ? ASX__FEATURE_WIDE : 0u);
     if ((own & ~asx__load_relaxed(&tie_of(x)->common->features)) != 0)
         (void)asx__fetch_or_relaxed(&tie_of(x)->common->features, own);
@@ -171,6 +172,7 @@ static bool begin(asx__explorer *x)
     x->elsewhere = (features & ASX__FEATURE_ELSEWHERE) != 0;
     x->drops = (features & ASX__FEATURE_DROPS) != 0;
     x->claims = (features & ASX__FEATURE_CLAIMS) != 0;
+    x->failures = (features & ASX__FEATURE_FAILURES) != 0;
     if (tie_of(x)->wide)
         asx__dpor_be_wide(x->dpor);
     share_features(x);
