@@ -57,6 +57,9 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
+#ifndef PIDFD_SELF_THREAD /* Linux 6.14: stands for a descriptor of the caller */
+#define PIDFD_SELF_THREAD (-10000)
+#endif
 #ifndef MAP_STACK
 #define MAP_STACK 0
 #endif
@@ -129,12 +132,17 @@ static int os_advise_many(void *ctx, const struct iovec *ranges, unsigned count,
 {
     (void)ctx;
 #if defined(SYS_process_madvise) && defined(SYS_pidfd_open)
-    int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    if (fd < 0)
-        return -errno;
-    long bytes = syscall(SYS_process_madvise, fd, ranges, (unsigned long)count, advice, 0u);
+    long bytes = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, ranges, (unsigned long)count,
+                         advice, 0u);
     int error = errno;
-    close(fd);
+    if (bytes < 0 && error == EBADF) {
+        int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+        if (fd < 0)
+            return -errno;
+        bytes = syscall(SYS_process_madvise, fd, ranges, (unsigned long)count, advice, 0u);
+        error = errno;
+        close(fd);
+    }
     if (bytes < 0)
         return -error;
     int done = 0;
