@@ -28,6 +28,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -629,6 +630,36 @@ static double page_first_touch(void)
     return spent_ns / PAGES;
 }
 
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+/* What a stack that is kept costs when it is made: its guard, in batches, and its first page. */
+static double stack_first_touch(void)
+{
+    enum { STACKS = 20000, BATCH = 50, STACK_BYTES = 64 * 1024 };
+    size_t bytes = (size_t)STACKS * STACK_BYTES;
+    struct iovec guards[BATCH];
+    int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    char *stacks = map_pages(bytes);
+    madvise(stacks, bytes, MADV_NOHUGEPAGE);
+    double start = now_ns();
+    for (char *at = stacks; at < stacks + bytes; at += BATCH * STACK_BYTES) {
+        for (size_t i = 0; i < BATCH; i++) {
+            guards[i].iov_base = at + i * STACK_BYTES;
+            guards[i].iov_len = PAGE_BYTES;
+        }
+        if (syscall(SYS_process_madvise, self, guards, BATCH, MADV_GUARD_INSTALL, 0) < 0)
+            cannot_measure("no MADV_GUARD_INSTALL");
+        for (size_t i = 1; i <= BATCH; i++)
+            at[i * STACK_BYTES - 1] = 1;
+    }
+    double spent_ns = now_ns() - start;
+    munmap(stacks, bytes);
+    close(self);
+    return spent_ns / STACKS;
+}
+
 /* The life of a stack for which nothing is kept: mapped, guarded, touched, unmapped. */
 static double stack_life(void)
 {
@@ -754,6 +785,7 @@ static const struct limit {
     { "uring_nop_1", "ns", 1, uring_nop_1, "io_uring no-op, alone" },
     { "uring_nop_64", "ns", 1, uring_nop_64, "io_uring no-op, in a batch of 64" },
     { "page_first_touch", "ns", 1, page_first_touch, "first touch of a page" },
+    { "stack_first_touch", "ns", 1, stack_first_touch, "guard and first touch of a stack" },
     { "stack_life", "ns", 1, stack_life, "mmap, guard, touch, munmap of a stack" },
     { "stack_cold", "ns", 1, stack_cold, "return to a stack that was left long ago" },
     { "malloc_128", "ns", 1, malloc_128, "malloc and free of 128 bytes" },
