@@ -3,7 +3,7 @@
 # asx_lab_static (tests, tool, benchmarks) and as the shared one asx_shared or asx_lab_shared.
 # asx::asx and asx::lab are the shared ones if they are built, as in an installed tree.
 include(CheckCCompilerFlag)
-set(ASX_MODULES base kernel fiber time trace sched see sync io flow http)
+set(ASX_MODULES base kernel fiber time trace sched see sync io flow actor http)
 
 set(sources)
 foreach(module IN LISTS ASX_MODULES)

@@ -29,6 +29,7 @@
 #include <asx/state.h>
 #include <asx/status.h>
 #include <asx/stream.h>
+#include <asx/supervisor.h>
 #include <asx/sync.h>
 #include <asx/task.h>
 #include <asx/time.h>

@@ -22,6 +22,7 @@
 #include <asx/oracle.h>
 #include <asx/region.h>
 #include <asx/stream.h>
+#include <asx/supervisor.h>
 #include <asx/sync.h>
 #include <asx/task.h>
 #include <asx/watch.h>
@@ -122,6 +123,7 @@
 #define asx_pipeline(...) ASX_LAB_AT_(asx_pipeline(__VA_ARGS__))
 #define asx_map_reduce(...) ASX_LAB_AT_(asx_map_reduce(__VA_ARGS__))
 #define asx_for_each(...) ASX_LAB_AT_(asx_for_each(__VA_ARGS__))
+#define asx_supervise(...) ASX_LAB_AT_(asx_supervise(__VA_ARGS__))
 #define asx_task_cancel(...) ASX_LAB_AT_(asx_task_cancel(__VA_ARGS__))
 #define asx_task_link(...) ASX_LAB_AT_(asx_task_link(__VA_ARGS__))
 #define asx_region_open_at(...) ASX_LAB_AT_(asx_region_open_at(__VA_ARGS__))

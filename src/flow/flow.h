@@ -42,8 +42,8 @@ asx_status asx__flow_watch(const asx_region *region, asx_poll_fn fn, void *watch
 
 #define ASX__FLOW_STREAM_CAPS (ASX_CAP_SPAWN | ASX_CAP_CHANNEL | ASX_CAP_CANCEL)
 
-/* How a worker of a stream ends: if it was cancelled alone, by its budget, the others are too, since
- * they would wait for it. */
+/* How a worker of a stream ends: if it was cancelled alone, by its budget, the others are too,
+ * since they would wait for it. */
 asx_status asx__flow_worker_ends(const asx_region *region, asx_status st);
 
 /* Of a branch about which nothing else is known. */

@@ -1,4 +1,4 @@
-/* test_misuse_flow.c - combinators that are called as they should not be. */
+/* test_misuse_flow.c - combinators and supervisors that are called as they should not be. */
 #include "support_api.h"
 
 static unsigned called;
@@ -33,6 +33,18 @@ static asx_status wrong_gathers(asx_cx *cx, void *arg)
     REFUSED(rt, asx_retry(cx, &empty, NULL, NULL, NULL, NULL), bad);
     asx_retry_strategy s = { .backoff = (asx_backoff)7 };
     REFUSED(rt, asx_retry(cx, &good, &s, NULL, NULL, NULL), bad);
+    asx_supervised child = { .name = "child", .fn = count_call }, nameless = { .fn = NULL };
+    asx_supervisor_options options = { .strategy = (asx_strategy)9 };
+    REFUSED(rt, asx_supervise(NULL, &child, 1, NULL, NULL), bad);
+    REFUSED(rt, asx_supervise(cx, NULL, 1, NULL, NULL), bad);
+    REFUSED(rt, asx_supervise(cx, &nameless, 1, NULL, NULL), bad);
+    REFUSED(rt, asx_supervise(cx, &child, 1, &options, NULL), bad);
+    child.restart = (asx_restart)9;
+    REFUSED(rt, asx_supervise(cx, &child, 1, NULL, NULL), bad);
+    child.restart = ASX_RESTART_TEMPORARY;
+    CHECK(asx_supervised_state_str(99) == NULL);
+    CHECK_STATUS(asx_cx_narrow(cx, ASX_CAP_SPAWN | ASX_CAP_CHANNEL, &less), ASX_OK);
+    REFUSED(rt, asx_supervise(&less, &child, 1, NULL, NULL), ASX_E_CAPABILITY);
     REFUSED(rt, asx_pipeline(cx, NULL, NULL, 0, NULL, NULL), bad);
     REFUSED(rt, asx_pipeline(NULL, NULL, NULL, 0, NULL, NULL), bad);
     REFUSED(rt, asx_map_reduce(cx, NULL, 0, 1, NULL, NULL, NULL, NULL, NULL), bad);
@@ -61,6 +73,8 @@ static asx_poll in_a_poll_task(asx_cx *cx, void *state)
     CHECK_STATUS(asx_quorum(cx, &good, 1, 1, NULL, NULL, NULL), not);
     CHECK_STATUS(asx_hedge(cx, &good, 1, 1, NULL, NULL, NULL), not);
     CHECK_STATUS(asx_retry(cx, &good, NULL, NULL, NULL, NULL), not);
+    asx_supervised child = { .name = "child", .fn = count_call };
+    CHECK_STATUS(asx_supervise(cx, &child, 1, NULL, NULL), not);
     return ASX_POLL_READY;
 }
 

@@ -474,6 +474,12 @@ static asx_status flows(asx_cx *cx, void *arg)
         CHECK(winner < BRANCHES);
     got(asx_quorum(cx, branches, BRANCHES, BRANCHES / 2, NULL, results, &winner));
     got(asx_retry(cx, branches, NULL, NULL, results, NULL));
+    asx_supervised children[3];
+    for (int i = 0; i < 3; i++)
+        children[i] = (asx_supervised){ .name = "child", .fn = timed,
+                                        .arg = (void *)(uintptr_t)(i + 1),
+                                        .restart = ASX_RESTART_TEMPORARY };
+    got(asx_supervise(cx, children, 3, NULL, NULL));
     got(asx_timeout(cx, &(asx_branch){ "timeout", timed, (void *)100 }, 5, NULL, NULL));
     got(asx_timeout(cx, &(asx_branch){ "timeout", timed, (void *)5 }, 100, NULL, NULL));
     return timers(cx);
