@@ -31,13 +31,13 @@ typedef struct header {
 
 typedef struct line line;
 
-typedef struct worker {
+typedef struct stage_worker {
     line *line;
     size_t place; /* of its stage, from 1; 0: the source */
     asx_mpmc_sender tx;
     header *in, *out;
     asx_stage_stats stats;
-} worker;
+} stage_worker;
 
 typedef struct queue {
     asx_mpmc_sender tx; /* the first producer's */
@@ -52,7 +52,7 @@ struct line {
     asx_region region;
     queue *queues;      /* [i]: in front of stage i + 1 */
     asx_notify **turns; /* [i]: of stage i + 1, or NULL */
-    worker **workers;   /* [i]: of stage i; one of the source */
+    stage_worker **workers; /* [i]: of stage i; one of the source */
     asx_stage_stats *ret_stats;
 };
 
@@ -73,7 +73,7 @@ static bool takes_turns(const line *l, size_t place)
 
 /* ---- workers -------------------------------------------------------------------------------- */
 
-static asx_status pass_on(asx_cx *cx, worker *w)
+static asx_status pass_on(asx_cx *cx, stage_worker *w)
 {
     line *l = w->line;
     bool turns = takes_turns(l, w->place);
@@ -91,7 +91,7 @@ static asx_status pass_on(asx_cx *cx, worker *w)
 
 static asx_status run_source(asx_cx *cx, void *arg)
 {
-    worker *w = arg;
+    stage_worker *w = arg;
     const asx_source *source = w->line->source;
     for (w->out->number = 0;; w->out->number++) {
         asx_time before = asx_now(cx);
@@ -107,7 +107,7 @@ static asx_status run_source(asx_cx *cx, void *arg)
     }
 }
 
-static asx_status take(asx_cx *cx, worker *w)
+static asx_status take(asx_cx *cx, stage_worker *w)
 {
     const asx_mpmc_receiver *rx = &w->line->queues[w->place - 1].rx;
     asx_mpmc_info info;
@@ -122,7 +122,7 @@ static asx_status take(asx_cx *cx, worker *w)
 
 static asx_status run_stage(asx_cx *cx, void *arg)
 {
-    worker *w = arg;
+    stage_worker *w = arg;
     const asx_stage *stage = &w->line->stages[w->place - 1];
     for (;;) {
         asx_status st = take(cx, w);
@@ -184,8 +184,8 @@ static asx_status alloc_item(line *l, size_t size, header **ret_item)
 /* Its own sender of the queue behind it; the first has the one that was made with the queue. */
 static asx_status make_worker(line *l, size_t place, uint32_t k)
 {
-    worker *w = &l->workers[place][k];
-    *w = (worker){ .line = l, .place = place };
+    stage_worker *w = &l->workers[place][k];
+    *w = (stage_worker){ .line = l, .place = place };
     asx_status st = alloc_item(l, output_size(l, place), &w->out);
     if (st == ASX_OK && place != 0)
         st = alloc_item(l, output_size(l, place - 1), &w->in);
@@ -219,7 +219,7 @@ static asx_status set_up(line *l)
     }
     for (size_t place = 0; place <= l->count && st == ASX_OK; place++) {
         uint32_t n = workers_of(l, place);
-        st = asx__flow_array(&l->region, n, sizeof(worker), &memory);
+        st = asx__flow_array(&l->region, n, sizeof(stage_worker), &memory);
         if (st < 0)
             return st;
         l->workers[place] = memory;
