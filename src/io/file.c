@@ -7,6 +7,8 @@
  */
 #include "io/io.h"
 
+#include <asx/layer.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -161,12 +163,17 @@ void asx__file_settle(asx__io *io, asx__file *file)
     asx__signals_give_back(io, file);
     file->closing = false;
     io->closing_files--;
-    io->back->forget(io, file);
-    (void)close(file->fd); /* Linux has closed it, whatever this says */
+    if (file->fd >= 0) {
+        io->back->forget(io, file);
+        (void)close(file->fd); /* Linux has closed it, whatever this says */
+    }
     file->fd = -1;
     file->tag = 0;
     if (ASX__UNLIKELY(io->paused != NULL))
         asx__io_resume(io);
+    if (file->layer != NULL)
+        file->layer->destroy(file->layer_state);
+    file->layer = NULL;
     if (file->path != NULL)
         asx__mem_free(io->rt, file->path, strlen(file->path) + 1);
     file->path = NULL;
@@ -211,15 +218,19 @@ asx_status asx__file_move(asx__file *file, asx__region *region)
     return ASX_OK;
 }
 
-asx_status asx__file_close_for(asx_runtime *rt, asx__task *task, asx__file *file)
+asx_status asx__file_await_close(asx_runtime *rt, asx__task *task, asx__file *file)
 {
-    asx__io *io = file->io;
-    asx__file_close(io, file);
     if (!file->closing || (task->flags & ASX__T_POLL) != 0 || rt->in_cleanup)
         return ASX_OK;
     file->closer = task;
     (void)asx__park(rt, task, &file->close_wait, NULL);
     return ASX_OK;
+}
+
+asx_status asx__file_close_for(asx_runtime *rt, asx__task *task, asx__file *file)
+{
+    asx__file_close(file->io, file);
+    return asx__file_await_close(rt, task, file);
 }
 
 void asx__files_discard(asx__io *io)
@@ -233,7 +244,10 @@ void asx__files_discard(asx__io *io)
             asx__child_await(file, true);
         }
         asx__signals_give_back(io, file);
-        (void)close(file->fd);
+        if (file->fd >= 0)
+            (void)close(file->fd);
+        if (file->layer != NULL)
+            file->layer->destroy(file->layer_state);
         if (file->path != NULL)
             asx__mem_free(io->rt, file->path, strlen(file->path) + 1);
     }

@@ -160,6 +160,8 @@ typedef struct asx__file {
     asx__atomic_u64 bytes[ASX__DIRECTIONS]; /* A: of a direction, which one task has at a time */
     asx__waitable close_wait;
     asx__task *closer;           /* parked until the descriptor is closed */
+    const struct asx_stream_layer *layer; /* of a stream that has no descriptor; else NULL */
+    void *layer_state;
 } asx__file;
 
 /* What a back end does. All inside, but for wait and wake. */
@@ -270,10 +272,24 @@ void asx__file_close(asx__io *io, asx__file *file);
 void asx__file_settle(asx__io *io, asx__file *file);
 /* Closes it for the running task, and waits for the descriptor. */
 asx_status asx__file_close_for(asx_runtime *rt, asx__task *task, asx__file *file);
+/* The second half of that. */
+asx_status asx__file_await_close(asx_runtime *rt, asx__task *task, asx__file *file);
 /* From now on it lives in this region. ASX_E_RESOURCE_EXHAUSTED. */
 asx_status asx__file_move(asx__file *file, asx__region *region);
 /* All that are open: the runtime goes away. */
 void asx__files_discard(asx__io *io);
+
+/* ---- layer.c: inside, with a file that has a layer ------------------------------------------ */
+
+asx_status asx__layer_read(asx_cx *cx, asx_runtime *rt, asx__file *file, void *buffer, size_t size,
+                           size_t *ret_n);
+asx_status asx__layer_write(asx_cx *cx, asx_runtime *rt, asx__file *file, const void *data,
+                            size_t size, size_t *ret_n);
+asx_status asx__layer_wait(asx_cx *cx, asx_runtime *rt, asx__file *file, unsigned what,
+                           unsigned *ret_ready);
+asx_status asx__layer_shutdown(asx_cx *cx, asx_runtime *rt, asx__file *file);
+/* As asx__file_close_for(), and the layer ends what waits in it. */
+asx_status asx__layer_close(asx_cx *cx, asx_runtime *rt, asx__task *task, asx__file *file);
 
 /* ---- stream.c ------------------------------------------------------------------------------- */
 

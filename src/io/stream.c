@@ -9,13 +9,15 @@
 
 /* What a call begins with: the running task, and the file behind the handle. */
 typedef struct entered {
+    asx_cx *cx;
     asx__task *task;
     asx_runtime *rt;
     asx__file *file;
 } entered;
 
-static asx_status enter(const asx_cx *cx, const asx_stream *stream, uint32_t caps, entered *e)
+static asx_status enter(asx_cx *cx, const asx_stream *stream, uint32_t caps, entered *e)
 {
+    e->cx = cx;
     asx_status st = asx__cx_enter(cx, caps, &e->task, &e->rt);
     if (st < 0)
         return st;
@@ -48,6 +50,8 @@ static asx_status read_some(const entered *e, uint64_t generation, void *buffer,
     asx__request request = { .kind = ASX__IO_READ, .directions = 1u << ASX__INWARD,
                              .parts = &part, .count = 1 };
     int64_t result;
+    if (e->file->layer != NULL)
+        return asx__layer_read(e->cx, e->rt, e->file, buffer, size, ret_n);
     if (!e->file->inward)
         return ASX_E_NOT_SUPPORTED;
     asx_status st = asx__io_do(e->rt, e->task, e->file, generation, &request, &result);
@@ -104,6 +108,8 @@ static asx_status write_some(const entered *e, uint64_t generation, struct iovec
     asx__request request = { .kind = ASX__IO_WRITE, .directions = 1u << ASX__OUTWARD,
                              .parts = parts, .count = part_count };
     int64_t result;
+    if (e->file->layer != NULL)
+        return asx__layer_write(e->cx, e->rt, e->file, parts->iov_base, parts->iov_len, ret_n);
     if (!e->file->outward)
         return ASX_E_NOT_SUPPORTED;
     asx_status st = asx__io_do(e->rt, e->task, e->file, generation, &request, &result);
@@ -209,6 +215,8 @@ asx_status asx_stream_wait(asx_cx *cx, const asx_stream *stream, unsigned what,
     asx_status st = enter(cx, stream, ASX_CAP_IO, &e);
     if (st < 0)
         return st;
+    if (e.file->layer != NULL)
+        return asx__layer_wait(e.cx, e.rt, e.file, what, ret_ready);
     if (((what & ASX_IO_READABLE) && !e.file->inward) ||
         ((what & ASX_IO_WRITABLE) && !e.file->outward))
         return ASX_E_NOT_SUPPORTED;
@@ -232,6 +240,8 @@ asx_status asx_stream_shutdown(asx_cx *cx, const asx_stream *stream)
     asx_status st = enter(cx, stream, ASX_CAP_IO, &e);
     if (st < 0)
         return st;
+    if (e.file->layer != NULL)
+        return asx__layer_shutdown(e.cx, e.rt, e.file);
     if (!e.file->is_socket)
         return ASX_E_NOT_SUPPORTED;
     if (e.file->busy[ASX__OUTWARD] != 0)
@@ -244,6 +254,8 @@ asx_status asx_stream_close(asx_cx *cx, const asx_stream *stream)
     ASX__GATE_CX(cx, asx_stream_close(&in, stream));
     entered e;
     asx_status st = enter(cx, stream, 0, &e);
+    if (st == ASX_OK && e.file->layer != NULL)
+        return asx__layer_close(cx, e.rt, e.task, e.file);
     return st < 0 ? st : asx__file_close_for(e.rt, e.task, e.file);
 }
 
@@ -379,6 +391,8 @@ asx_status asx_stream_descriptor(asx_cx *cx, const asx_stream *stream, int *ret_
         return ASX_E_INVALID_ARGUMENT;
     *ret_descriptor = -1;
     asx_status st = enter(cx, stream, ASX_CAP_IO, &e);
+    if (st == ASX_OK && e.file->layer != NULL)
+        st = ASX_E_NOT_SUPPORTED;
     if (st == ASX_OK)
         *ret_descriptor = e.file->fd;
     return st;

@@ -50,6 +50,39 @@ static void misuse_stream(asx_cx *cx, const asx_stream *s)
     CHECK_EQ(asx_runtime_io_stats(asx_cx_runtime(cx), NULL), ASX_E_INVALID_ARGUMENT);
 }
 
+static void destroyed(void *state)
+{
+    ++*(unsigned *)state;
+}
+
+static asx_status is_called(asx_cx *cx, void *state, void *arg)
+{
+    (void)cx;
+    (void)state;
+    (void)arg;
+    CHECK(false);
+    return ASX_OK;
+}
+
+/* A state that was not taken is not destroyed. */
+static void misuse_layer(asx_cx *cx, const asx_stream *s)
+{
+    static const asx_stream_layer empty, whole = { .destroy = destroyed };
+    asx_stream out, none = { NULL, 0 };
+    unsigned count = 0;
+    CHECK_EQ(asx_stream_layer_open(cx, NULL, NULL, &count, NULL, &out), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_layer_open(cx, NULL, &empty, &count, NULL, &out), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_layer_open(cx, NULL, &whole, &count, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_layer_open(NULL, NULL, &whole, &count, NULL, &out),
+             ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_close(cx, &out), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_layer_call(cx, s, &whole, is_called, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_layer_call(cx, s, NULL, is_called, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_layer_call(cx, s, &whole, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_stream_layer_call(cx, &none, &whole, is_called, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(count, 0u);
+}
+
 static void misuse_net(asx_cx *cx, const asx_stream *s)
 {
     asx_address nothing = { 0 }, at, other;
@@ -222,6 +255,7 @@ static asx_status misuse(asx_cx *cx, void *arg)
     (void)arg;
     CHECK_EQ(asx_stream_pair(cx, NULL, &pair[0], &pair[1]), ASX_OK);
     misuse_stream(cx, &pair[0]);
+    misuse_layer(cx, &pair[0]);
     misuse_net(cx, &pair[0]);
     misuse_buffer(cx, &pair[0]);
     misuse_udp(cx);
