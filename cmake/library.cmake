@@ -1,4 +1,5 @@
-# Two libraries: asx, the runtime, and asx-lab, the laboratory, which stands on it. The objects of each
+# Libraries: asx, the runtime; asx-lab, the laboratory, and asx-tls, if there is an OpenSSL, which
+# stand on it. The objects of each
 # are compiled once, position independent, and linked twice: as the static library asx_static or
 # asx_lab_static (tests, tool, benchmarks) and as the shared one asx_shared or asx_lab_shared.
 # asx::asx and asx::lab are the shared ones if they are built, as in an installed tree.
@@ -86,12 +87,27 @@ if(sources)
   asx_add_library(asx_lab asx-lab lab_ asx ${lab_sources})
   # An exploration takes as long as it takes: what this costs in size it gains in time.
   target_compile_options(asx_lab_objects PRIVATE "$<$<CONFIG:Release>:-O3>")
+  set(kind static)
   if(ASX_SHARED)
-    add_library(asx::asx ALIAS asx_shared)
-    add_library(asx::lab ALIAS asx_lab_shared)
+    set(kind shared)
+  endif()
+  add_library(asx::asx ALIAS asx_${kind})
+  add_library(asx::lab ALIAS asx_lab_${kind})
+  if(ASX_TLS AND NOT CMAKE_CROSSCOMPILING)
+    find_package(OpenSSL 3.0 QUIET)
+  endif()
+  if(OPENSSL_FOUND)
+    file(GLOB tls_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/tls/*.c")
+    asx_add_library(asx_tls asx-tls tls_ asx ${tls_sources})
+    target_link_libraries(asx_tls_objects PRIVATE OpenSSL::SSL)
+    target_link_libraries(asx_tls_static PRIVATE OpenSSL::SSL)
+    if(ASX_SHARED)
+      target_link_libraries(asx_tls_shared PRIVATE OpenSSL::SSL)
+    endif()
+    add_library(asx::tls ALIAS asx_tls_${kind})
   else()
-    add_library(asx::asx ALIAS asx_static)
-    add_library(asx::lab ALIAS asx_lab_static)
+    message(STATUS "no OpenSSL 3: no asx-tls")
+    list(REMOVE_ITEM public_headers "${PROJECT_SOURCE_DIR}/include/asx/tls.h")
   endif()
 endif()
 

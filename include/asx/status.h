@@ -85,6 +85,11 @@ ASX_BEGIN_DECLS
     X(E_EXISTS, -189, "There is something of that name already.")                                  \
     X(E_TOO_LONG, -190, "The line, frame or datagram is longer than was allowed.")                 \
     X(E_NAME, -191, "The name could not be resolved.")                                             \
+    /* TLS */                                                                                      \
+    X(E_TLS, -220, "The peer does not keep to TLS, or has refused; asx_tls_info() says why.")      \
+    X(E_TLS_UNVERIFIED, -221, "The peer's certificate is not to be trusted.")                      \
+    X(E_TLS_TRUNCATED, -222, "The connection ended without the end that TLS asks for.")            \
+    X(E_TLS_FILE, -223, "A certificate or key cannot be read, or they do not match.")              \
     /* HTTP */                                                                                     \
     X(E_HTTP_PARTIAL, -240, "The bytes so far are the beginning of a message; more are needed.")   \
     X(E_HTTP_MALFORMED, -241, "The peer's bytes are not what HTTP/1.1 allows.")                    \
