@@ -53,11 +53,27 @@ int main(void) { struct io_uring ring; return io_uring_submit_and_get_events(&ri
   unset(CMAKE_REQUIRED_LIBRARIES)
   set(ASX_HAVE_URING ${ASX_LIBURING})
 endif()
-# What users link statically besides, in asx.pc.
-set(ASX_PRIVATE_LIBS "-pthread")
-if(ASX_HAVE_URING)
-  string(APPEND ASX_PRIVATE_LIBS " -luring")
+set(ASX_HAVE_CARES FALSE)
+if(ASX_CARES)
+  set(CMAKE_REQUIRED_LIBRARIES cares)
+  check_c_source_compiles("#include <sys/select.h>
+#include <ares.h>
+int main(void) { ares_getaddrinfo(0, \"\", \"\", 0, 0, 0); return 0; }" ASX_LIBCARES)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  set(ASX_HAVE_CARES ${ASX_LIBCARES})
 endif()
+# What the library needs besides, and what users link statically, in asx.pc.
+set(ASX_NEEDED_LIBS)
+if(ASX_HAVE_URING)
+  list(APPEND ASX_NEEDED_LIBS uring)
+endif()
+if(ASX_HAVE_CARES)
+  list(APPEND ASX_NEEDED_LIBS cares)
+endif()
+set(ASX_PRIVATE_LIBS "-pthread")
+foreach(library IN LISTS ASX_NEEDED_LIBS)
+  string(APPEND ASX_PRIVATE_LIBS " -l${library}")
+endforeach()
 
 add_library(asx_internal INTERFACE)
 target_link_libraries(asx_internal INTERFACE asx_flags Threads::Threads)
@@ -68,4 +84,5 @@ target_compile_definitions(asx_internal INTERFACE
   ASX_ASSERT_LEVEL=${ASX_ASSERT_LEVEL}
   $<$<BOOL:${ASX_FIBER_UCONTEXT}>:ASX_FIBER_UCONTEXT=1> # C and assembly must agree
   $<$<BOOL:${ASX_HAVE_URING}>:ASX_HAVE_URING=1>
+  $<$<BOOL:${ASX_HAVE_CARES}>:ASX_HAVE_CARES=1>
   $<$<BOOL:${ASX_HAVE_VALGRIND_H}>:ASX_HAVE_VALGRIND=1>)

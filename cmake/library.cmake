@@ -60,8 +60,8 @@ function(asx_add_library target output prefix requires)
     target_link_libraries(${target}_${name} PUBLIC Threads::Threads)
     if(requires)
       target_link_libraries(${target}_${name} PUBLIC ${requires}_${name})
-    elseif(ASX_HAVE_URING)
-      target_link_libraries(${target}_${name} PRIVATE uring)
+    else()
+      target_link_libraries(${target}_${name} PRIVATE ${ASX_NEEDED_LIBS})
     endif()
     # Only the options of the link matter here; the objects are compiled already.
     target_link_options(${target}_${name} PRIVATE

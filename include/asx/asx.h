@@ -11,6 +11,7 @@
 #include <asx/cancel.h>
 #include <asx/channel.h>
 #include <asx/cx.h>
+#include <asx/dns.h>
 #include <asx/file.h>
 #include <asx/flow.h>
 #include <asx/handle.h>

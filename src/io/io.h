@@ -112,7 +112,8 @@ enum asx__file_sort {
     ASX__FILE_DATAGRAM,
     ASX__FILE_DISK,
     ASX__FILE_SIGNALS,
-    ASX__FILE_CHILD
+    ASX__FILE_CHILD,
+    ASX__FILE_SET /* of descriptors: an epoll */
 };
 
 typedef struct asx__house {

@@ -4,6 +4,7 @@
 #include <asx/asx.h>
 
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Every call with something missing or impossible. */
@@ -244,6 +245,25 @@ static void misuse_passing(asx_cx *cx, const asx_stream *s)
     CHECK_EQ(fd, -1);
 }
 
+static void misuse_dns(asx_cx *cx)
+{
+    asx_address found;
+    asx_stream stream;
+    asx_dns_options odd = { .family = (asx_dns_family)5 };
+    char longest[300];
+    size_t n;
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    CHECK_EQ(asx_dns_lookup(cx, NULL, 1, NULL, &found, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_dns_lookup(cx, "", 1, NULL, &found, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_dns_lookup(cx, longest, 1, NULL, &found, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_dns_lookup(cx, "x", 1, &odd, &found, 1, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_dns_lookup(cx, "x", 1, NULL, &found, 0, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_dns_lookup(cx, "x", 1, NULL, &found, 1, NULL), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_connect_name(cx, NULL, NULL, 1, NULL, &stream), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_connect_name(cx, NULL, "x", 1, NULL, NULL), ASX_E_INVALID_ARGUMENT);
+}
+
 static asx_status misuse(asx_cx *cx, void *arg)
 {
     asx_stream pair[2], reader, writer;
@@ -260,6 +280,7 @@ static asx_status misuse(asx_cx *cx, void *arg)
     misuse_buffer(cx, &pair[0]);
     misuse_udp(cx);
     misuse_process(cx);
+    misuse_dns(cx);
     misuse_passing(cx, &pair[0]);
     misuse_file(cx, &pair[0]);
     CHECK_EQ(asx_pipe_open(cx, NULL, &reader, &writer), ASX_OK);
