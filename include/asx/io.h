@@ -144,7 +144,7 @@ typedef struct asx_io_stats {
     uint64_t cancelled;    /* of those, ended by a cancel or a close */
     uint64_t undone;       /* successes that came too late and were taken back */
     uint64_t turned_away;  /* connections for which there was no descriptor */
-    uint64_t asked;        /* times the system was asked for completions */
+    uint64_t asked;        /* times that somebody has looked for completions */
 } asx_io_stats;
 /* From any thread of the runtime. ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_io_stats(const asx_runtime *runtime, asx_io_stats *ret_stats);

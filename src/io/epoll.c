@@ -136,7 +136,6 @@ static void reap(asx__io *io)
     if (io->reactor.out == 0)
         return;
     struct epoll_event events[READY_MOST];
-    io->asked++;
     int n = epoll_wait(state->fd, events, READY_MOST, 0);
     for (int i = 0; i < n; i++)
         tell(io, &events[i]);

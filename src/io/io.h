@@ -199,7 +199,7 @@ typedef struct asx__io {
     uint64_t file_generation;
     uint32_t op_generation;
     uint64_t open_files, closing_files;
-    uint64_t waits, cancelled, undone, asked, turned_away;
+    uint64_t waits, cancelled, undone, turned_away;
     bool crowded;               /* many completions came at once */
     int spare;                  /* a descriptor to give up when there is no other; -1: none */
     struct asx__file *paused;   /* listeners, until a descriptor is closed ... */

@@ -581,7 +581,7 @@ asx_status asx_runtime_io_stats(const asx_runtime *rt, asx_io_stats *ret_stats)
     *ret_stats = (asx_io_stats){
         .back_end = io->back->name, .open = io->open_files, .closing = io->closing_files,
         .in_flight = io->reactor.out, .waits = io->waits, .cancelled = io->cancelled,
-        .undone = io->undone, .turned_away = io->turned_away, .asked = io->asked,
+        .undone = io->undone, .turned_away = io->turned_away, .asked = io->reactor.reaped,
     };
     return ASX_OK;
 }

@@ -288,10 +288,8 @@ static void reap(asx__io *io)
         send_due_cancels(io, state);
     if (io->reactor.out == 0 && io_uring_sq_ready(&state->ring) == 0)
         return;
-    if (!waited || state->shared) {
-        io->asked++;
+    if (!waited || state->shared)
         (void)io_uring_submit_and_get_events(&state->ring);
-    }
     take(io, state);
 }
 
@@ -333,7 +331,6 @@ static bool wait_outside(asx__io *io, uint64_t deadline_ns)
         early = wait_beside(state, deadline_ns);
     } else {
         (void)time_left(deadline_ns, &left);
-        io->asked++;
         int rc = io_uring_submit_and_wait_timeout(
             &state->ring, &cqe, 1, deadline_ns == ASX__FUTEX_FOREVER ? NULL : &left, NULL);
         early = rc != -ETIME;

@@ -230,3 +230,47 @@ ASX_TEST(the_hosts_handler_of_sigchld_is_untouched)
     CHECK_EQ(WEXITSTATUS(status), 5);
     CHECK(chld_seen > 0);
 }
+
+/* ---- copies of the process ------------------------------------------------------------------ */
+
+static asx_status reads_one(asx_cx *cx, void *arg)
+{
+    char byte = 0;
+    size_t n;
+    CHECK_STATUS(asx_stream_read(cx, arg, &byte, 1, &n), ASX_OK);
+    CHECK_EQ(byte, 'x');
+    return ASX_OK;
+}
+
+/* What is out when the process is copied goes on in both; each has a back end of its own. */
+static asx_status forks(asx_cx *cx, void *arg)
+{
+    asx_region r;
+    asx_stream one, other;
+    size_t n;
+    (void)arg;
+    CHECK_EQ(asx_region_open(cx, NULL, &r), ASX_OK);
+    CHECK_EQ(asx_stream_pair(cx, &r, &one, &other), ASX_OK);
+    CHECK_EQ(asx_spawn(&r, "reads", reads_one, &one), ASX_OK);
+    CHECK_EQ(asx_sleep(cx, 5 * ASX_MS), ASX_OK); /* it waits */
+    for (int i = 0; i < 2; i++) {
+        pid_t child = i == 0 ? fork() : -1;
+        if (child > 0) { /* the copy has the byte; this one does not look meanwhile */
+            int status;
+            CHECK_EQ(waitpid(child, &status, 0), child);
+            CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+            continue;
+        }
+        CHECK_EQ(asx_stream_write(cx, &other, "x", 1, &n), ASX_OK);
+        CHECK_STATUS(asx_region_close(&r, ASX_OK), ASX_OK);
+        if (child == 0)
+            _exit(0);
+    }
+    return ASX_OK;
+}
+
+ASX_TEST(a_copy_of_the_process_has_a_reactor_of_its_own)
+{
+    asx_test_one_worker("of several only one thread is in the copy");
+    io_run(forks, NULL, ASX_OK);
+}
