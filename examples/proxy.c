@@ -2,8 +2,8 @@
  *
  * Each connection is a region with two tasks, one for each direction. When one side has said all
  * that it has to say, the proxy says so to the other, and the other direction goes on. When one
- * direction fails, the region cancels the other one. Whatever happens, closing the region closes both
- * streams.
+ * direction fails, the region cancels the other one. Whatever happens, closing the region closes
+ * both streams.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* supervisor.c - a task per child process that starts it again when it fails, and gives up after a
  * while; the rest is stopped with SIGTERM, and what does not listen is killed.
  *
- * Each child belongs to the region of its task. The task waits for its end; when it is cancelled, it
- * asks the child to end, masked, for as long as the region gives it. What is left then goes with the
- * region: no child outlives this program's regions.
+ * Each child belongs to the region of its task. The task waits for its end; when it is cancelled,
+ * it asks the child to end, masked, for as long as the region gives it. What is left then goes with
+ * the region: no child outlives this program's regions.
  */
 #include <signal.h>
 #include <stdio.h>

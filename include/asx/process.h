@@ -74,7 +74,8 @@ typedef struct asx_child_streams {
 /* Starts a program, argv[0], looked for in PATH, with these arguments, of which the last is NULL.
  * It belongs to the region: one that still runs when that closes is killed (SIGKILL), and is gone
  * when the region is closed. So a task that wants it to end by itself waits for that. Its streams
- * live in the region, too. All is borrowed until the call returns, but for the name. `ret_streams`
+ * live in the region, too. Starting takes about a millisecond, in which the worker does nothing
+ * else. All is borrowed until the call returns, but for the name. `ret_streams`
  * may be NULL if there is no pipe.
  *   ASX_E_NOT_FOUND    no such program or directory
  *   ASX_E_PERMISSION, ASX_E_DESCRIPTORS, ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM

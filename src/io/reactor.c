@@ -501,8 +501,8 @@ static void destroy(asx__reactor *reactor)
 {
     asx__io *io = io_of_reactor(reactor);
     asx_runtime *rt = io->rt;
+    io->back->close(io); /* first: what it has out may use the files */
     asx__files_discard(io);
-    io->back->close(io);
     if (io->spare >= 0)
         (void)close(io->spare);
     asx__slab_deinit(rt, &io->files);

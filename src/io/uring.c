@@ -130,9 +130,19 @@ static asx_status open_back(asx__io *io)
     return ASX_OK;
 }
 
+/* A runtime that is given up with operations out: the kernel lets go of their buffers first. */
+static void end_all(uring_state *state)
+{
+    struct io_uring_sync_cancel_reg all = { .flags = IORING_ASYNC_CANCEL_ANY,
+                                            .timeout = { .tv_sec = 1 } };
+    (void)io_uring_register_sync_cancel(&state->ring, &all);
+}
+
 static void close_back(asx__io *io)
 {
     uring_state *state = io->back_state;
+    if (io->reactor.out != 0)
+        end_all(state);
     io_uring_queue_exit(&state->ring);
     (void)close(state->waker);
     asx__mem_free(io->rt, state, sizeof *state);

@@ -251,3 +251,35 @@ ASX_TEST(what_needs_a_descriptor_says_that_there_is_none)
 {
     run_short_of_descriptors(opens_too_many);
 }
+
+/* ---- a runtime that is given up -------------------------------------------------------------- */
+
+static asx_stream stubborn[2];
+static char stubborn_buffer[64];
+
+static asx_status reads_under_a_mask(asx_cx *cx, void *arg)
+{
+    size_t n;
+    (void)arg;
+    return asx_stream_read(cx, &stubborn[0], stubborn_buffer, sizeof stubborn_buffer, &n);
+}
+
+static asx_status never_ends(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    CHECK_EQ(asx_stream_pair(cx, NULL, &stubborn[0], &stubborn[1]), ASX_OK);
+    return asx_with_cancel_mask(cx, reads_under_a_mask, NULL);
+}
+
+ASX_TEST(a_runtime_that_is_given_up_takes_its_operations_along)
+{
+    asx_runtime *rt;
+    unsigned before = io_descriptors();
+    asx_runtime_config config = { .root = { .cleanup = ASX_CLEANUP_SOFT } };
+    CHECK_EQ(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_EQ(asx_runtime_start(rt, never_ends, NULL), ASX_OK);
+    CHECK_EQ(asx_runtime_step(rt, 0, NULL), ASX_E_WOULD_BLOCK);
+    CHECK_EQ(asx_runtime_shutdown(rt, 20 * ASX_MS, NULL), ASX_E_TASKS_STILL_ACTIVE);
+    CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
+    CHECK_EQ(io_descriptors(), before);
+}
