@@ -3,6 +3,8 @@
     (gdb) source asx-gdb.py
     (gdb) asx tasks           every task: name, spawn site, region path, phase, what it waits for
     (gdb) asx stacks [N...]   the same with call chains; N: serial numbers of tasks
+    (gdb) asx stacks user     the same, in each chain the frames of the program before the library's
+    (gdb) asx failed          what a lab test failed with, and where: the program's frames first
     (gdb) asx regions         every region: path, state, what is in it
     (gdb) asx fiber N         shows task N to bt, frame, info locals ... ("asx fiber off" ends it)
 
@@ -16,6 +18,8 @@ register and no memory of the process is changed, which is why cores work too.
 Cores should come from the system (abort(), kill -ABRT). gdb's own generate-core-file gives up on a
 mapping at the first page that cannot be read, and the guards of stacks are such pages.
 """
+import re
+
 import gdb
 from gdb.unwinder import Unwinder
 
@@ -220,25 +224,49 @@ unwinder = FiberUnwinder()
 gdb.unwinder.register_unwinder(None, unwinder, replace=True)
 
 
-def print_frames(frame):
-    number = 0
-    while frame is not None and number < 64:
-        place = frame.find_sal()
-        name = frame.name() or "??"
-        if frame.function() is None:
-            name = name.replace("asx.", "asx__")  # gdb takes __ in a bare symbol for Ada's
-        line = "    #%-2d %s" % (number, name)
-        if place.symtab is not None and place.line != 0:
-            line += " at %s:%d" % (place.symtab.filename, place.line)
+OWN_FILES = re.compile(r"(^|/)src/(base|kernel|fiber|time|trace|sched|see|sync|io|flow|actor|lab)/")
+
+
+def name_of(frame):
+    name = frame.name() or "??"
+    if frame.function() is None:
+        name = name.replace("asx.", "asx__")  # gdb takes __ in a bare symbol for Ada's
+    return name
+
+
+def is_own(frame):
+    """Is it a frame of the program, and not of asx or without source?"""
+    place = frame.find_sal()
+    if place.symtab is None or place.line == 0 or name_of(frame).startswith("asx_"):
+        return False
+    return OWN_FILES.search(place.symtab.filename) is None
+
+
+def frame_line(frame, number):
+    place = frame.find_sal()
+    line = "    #%-2d %s" % (number, name_of(frame))
+    if place.symtab is not None and place.line != 0:
+        return line + " at %s:%d" % (place.symtab.filename, place.line)
+    return line + " (0x%x)" % frame.pc()
+
+
+def print_frames(frame, own_first=False):
+    number, later = 0, []
+    broken = False
+    while frame is not None and number < 64 and not broken:
+        if own_first and not is_own(frame):
+            later.append(frame_line(frame, number))
         else:
-            line += " (0x%x)" % frame.pc()
-        print(line)
+            print(frame_line(frame, number))
         number += 1
         try:
             frame = frame.older()
         except (gdb.error, gdb.MemoryError):
-            print("    (the rest cannot be read)")
-            return
+            broken = True
+    for line in later:
+        print(line)
+    if broken:
+        print("    (the rest cannot be read)")
 
 
 def function_at(pointer):
@@ -274,7 +302,7 @@ def runner_of(task):
     return 0
 
 
-def print_thread(tid):
+def print_thread(tid, own_first=False):
     thread = thread_of(tid)
     if thread is None:
         print("    (its thread %d is not here)" % tid)
@@ -282,15 +310,15 @@ def print_thread(tid):
     before = gdb.selected_thread()
     thread.switch()
     try:
-        print_frames(gdb.newest_frame())
+        print_frames(gdb.newest_frame(), own_first)
     finally:
         before.switch()
 
 
-def print_chain(task):
+def print_chain(task, own_first=False):
     record = task.record
     if task.exec == "running":
-        print_thread(runner_of(task))
+        print_thread(runner_of(task), own_first)
     elif task.poll:
         print("    poll function " + function_at(record["u"]["poll"]["fn"]))
     elif not task.started:
@@ -298,7 +326,7 @@ def print_chain(task):
     else:
         try:
             unwinder.show(int(record["u"]["fiber"]["sp"]))
-            print_frames(gdb.newest_frame().older())
+            print_frames(gdb.newest_frame().older(), own_first)
         except Missing as missing:
             print("    (%s)" % missing)
         finally:
@@ -348,13 +376,30 @@ class Tasks(Command):
 
 class Stacks(Command):
     def run(self, arguments):
-        wanted = [int(word) for word in arguments]
+        own_first = "user" in arguments
+        wanted = [int(word) for word in arguments if word != "user"]
         say_runtimes()
         for task in all_tasks():
             if wanted and task.serial not in wanted:
                 continue
             print(task.line())
-            print_chain(task)
+            print_chain(task, own_first)
+
+
+class Failed(Command):
+    def run(self, arguments):
+        del arguments
+        frame = gdb.newest_frame()
+        if frame.name() != "asx_lab_failed_here":
+            raise gdb.GdbError("asx failed: no lab test has failed here")
+        site = text(frame.read_var("site"), "").split("\n")[0]
+        print("failed: %s%s" % (text(frame.read_var("text"), "-"), site and " (%s)" % site))
+        print_frames(frame, True)
+        while frame is not None and not is_own(frame):
+            frame = frame.older()
+        if frame is not None:
+            frame.select()
+            gdb.execute("frame")
 
 
 class Regions(Command):
@@ -399,6 +444,7 @@ class Prefix(gdb.Command):
 
 Prefix()
 Tasks("asx tasks", "Lists every task of every asx runtime.")
-Stacks("asx stacks", "Lists tasks with their call chains: asx stacks [SERIAL...].")
+Stacks("asx stacks", "Lists tasks with their call chains: asx stacks [user] [SERIAL...].")
+Failed("asx failed", "Shows what a lab test failed with, the program's frames first.")
 Regions("asx regions", "Lists every region of every asx runtime.")
 Fiber("asx fiber", "Shows a suspended task to bt, frame, info locals: asx fiber SERIAL|off.")

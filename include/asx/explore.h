@@ -176,6 +176,27 @@ ASX_API uint32_t asx_lab_choose(asx_cx *cx, uint32_t n);
 #define asx_lab_choose(cx, n) asx_lab_choose_at((cx), (n), ASX_SITE)
 ASX_API uint32_t asx_lab_choose_at(asx_cx *cx, uint32_t n, const char *site);
 
+/* Waits until `cond` holds: an expression that accesses cells. While it does not the task is
+ * disabled until another task has changed one of the cells that `cond` has loaded, and then it is
+ * asked again. So a loop that waits is no livelock, and a wait that never ends is a deadlock. A
+ * cancellation point. ASX_OK; ASX_E_CANCELLED; ASX_E_INVALID_ARGUMENT: `cond` has loaded no cell,
+ * so that no task could end the wait; ASX_E_RESOURCE_EXHAUSTED: it loads more than
+ * ASX_LAB_UNTIL_CELLS_MAX; ASX_E_WOULD_DEADLOCK outside of an exploration, if it does not hold. */
+#define asx_lab_until(cx, cond)                                                                    \
+    __extension__({                                                                                \
+        asx_status asx_until_ = asx_lab_until_at((cx), false, ASX_LAB_SITE_(#cond));               \
+        while (asx_until_ >= 0 && !(cond))                                                         \
+            asx_until_ = asx_lab_until_at((cx), true, ASX_LAB_SITE_(#cond));                       \
+        asx_lab_until_end(cx);                                                                     \
+        asx_until_;                                                                                \
+    })
+#define ASX_LAB_UNTIL_CELLS_MAX 16
+/* A step of it: begins to note which cells the task loads, or (`waits`) waits until one of those
+ * that it has loaded since then has another value, and begins anew. */
+ASX_API asx_status asx_lab_until_at(asx_cx *cx, bool waits, const char *site);
+/* The last step: no more is noted. */
+ASX_API void asx_lab_until_end(asx_cx *cx);
+
 /* ---- devices: what a simulated network or disk adds ----------------------------------------- */
 
 /* What an operation does to its object in a state. */
@@ -216,7 +237,16 @@ ASX_API asx_status asx_lab_operate_at(asx_cx *cx, asx_lab_object *object,
 
 /* Fails the execution if `expr` is false; it goes on. */
 ASX_API void asx_lab_check(asx_cx *cx, bool good);
-#define asx_lab_check(cx, expr) asx_lab_check_at((cx), (expr), #expr, ASX_SITE)
+#ifdef __GNUC__ /* the caller's frame is there for a debugger: this is no tail call */
+#define ASX_LAB_STAYS_ __asm__ volatile("")
+#else
+#define ASX_LAB_STAYS_ ((void)0)
+#endif
+#define asx_lab_check(cx, expr)                                                                    \
+    __extension__({                                                                                \
+        asx_lab_check_at((cx), (expr), #expr, ASX_SITE);                                           \
+        ASX_LAB_STAYS_;                                                                            \
+    })
 ASX_API void asx_lab_check_at(asx_cx *cx, bool good, const char *text, const char *site);
 
 #define ASX_LAB_EXPECTED_MAX 16
@@ -409,6 +439,8 @@ typedef struct asx_explore_result {
     const char *unsupported; /* name of the event that is not explored, else NULL; static ... */
     char unsupported_site[ASX_EXPLORE_SITE_MAX]; /* ... and where the call stands, "f.c:12"; empty:
                                 that is not known */
+    char diverged[ASX_EXPLORE_SITE_MAX]; /* ASX_E_DIVERGED: the step, the task, and what it did;
+                                empty: that is not known */
     const char *unsaved;     /* why there is no checkpoint, if one was wanted, else NULL; static. If
                                 it could not be written, the status says so too */
     bool cell_moved;         /* ASX_E_DIVERGED because a cell is in memory whose address changes

@@ -148,13 +148,13 @@ char *cli_pack_value(const char *text, const char *word)
     return NULL;
 }
 
-/* Stopped where it fails, with the commands that show tasks. The tasks of a deadlock stand
- * elsewhere: all are shown. */
+/* Stopped where it fails, with the commands that show tasks, the frames of the program before those
+ * of the library. The tasks of a deadlock stand elsewhere: all are shown. */
 static int debug_pack(char *path, char *program, bool stuck)
 {
     char load[128];
     int script = cli_gdb_script(load, sizeof(load));
-    char *where = stuck && script >= 0 ? "asx stacks" : "backtrace";
+    char *where = script < 0 ? "backtrace" : stuck ? "asx stacks user" : "asx failed";
     char *argv[] = { "gdb", "-q", "-nx", "-ex", "set pagination off", "-ex",
                      "set breakpoint pending on", "-ex", script >= 0 ? load : "set confirm on",
                      "-ex", "break asx_lab_failed_here", "-ex", "run", "-ex", where, "--args",

@@ -39,20 +39,23 @@ enum {
     ASX__O_TIMER = 1 << 15,  /* may be done by a timer when the clock moves */
     /* For people. */
     ASX__O_NAMELESS = 1 << 16, /* the task that does it, or its target, says enough */
-    /* What all have that send to a channel, or reserve there. */
+    ASX__O_CELL = 1 << 17,     /* on a cell, whose value is shown */
+    /* What all accesses of cells have; all that send to a channel, or reserve there. */
+    ASX__O_ON_CELL = ASX__O_SINGLE | ASX__O_PLAIN | ASX__O_CELL,
     ASX__O_TO_CHANNEL = ASX__O_PARTS | ASX__O_ASIDE | ASX__O_SENDER
 };
 
 #define ASX__OPERATION_LIST(X)                                                                     \
     /* Cells, choices and devices of lab tests. */                                                 \
-    X(LOAD, "load", NONE, one, ASX__O_SINGLE | ASX__O_PLAIN)                                       \
-    X(STORE, "store", NONE, one, ASX__O_SINGLE | ASX__O_PLAIN)                                     \
-    X(CAS, "compare-and-swap", NONE, one, ASX__O_SINGLE | ASX__O_PLAIN)                            \
-    X(FETCH_ADD, "fetch-add", NONE, one, ASX__O_SINGLE | ASX__O_PLAIN)                             \
-    X(FETCH_OR, "fetch-or", NONE, one, ASX__O_SINGLE | ASX__O_PLAIN)                               \
-    X(FETCH_AND, "fetch-and", NONE, one, ASX__O_SINGLE | ASX__O_PLAIN)                             \
-    X(EXCHANGE, "exchange", NONE, one, ASX__O_SINGLE | ASX__O_PLAIN)                               \
+    X(LOAD, "load", NONE, one, ASX__O_ON_CELL)                                                     \
+    X(STORE, "store", NONE, one, ASX__O_ON_CELL)                                                   \
+    X(CAS, "compare-and-swap", NONE, one, ASX__O_ON_CELL)                                          \
+    X(FETCH_ADD, "fetch-add", NONE, one, ASX__O_ON_CELL)                                           \
+    X(FETCH_OR, "fetch-or", NONE, one, ASX__O_ON_CELL)                                             \
+    X(FETCH_AND, "fetch-and", NONE, one, ASX__O_ON_CELL)                                           \
+    X(EXCHANGE, "exchange", NONE, one, ASX__O_ON_CELL)                                             \
     X(CHOOSE, "choose", NONE, nothing, ASX__O_SINGLE | ASX__O_NAMELESS)                            \
+    X(UNTIL, "wait until", NONE, until, 0)                                                         \
     X(DEVICE, "operate", NONE, one, 0)                                                             \
     /* Model atomics. */                                                                           \
     X(FENCE, "fence", NONE, fence, ASX__O_PLAIN | ASX__O_NAMELESS)                                 \
@@ -100,6 +103,7 @@ enum {
       ASX__O_PARTS | ASX__O_DROPS | ASX__O_LEFT)                                                   \
     /* Tasks, regions, cancellation, time. */                                                      \
     X(CHECKPOINT, "checkpoint", NONE, nothing, ASX__O_STEADY | ASX__O_POINT | ASX__O_NAMELESS)     \
+    X(YIELD, "yield", NONE, nothing, ASX__O_STEADY | ASX__O_POINT | ASX__O_NAMELESS)               \
     X(IS_CANCELLED, "checkpoint", NONE, nothing, ASX__O_STEADY | ASX__O_NAMELESS)                  \
     X(CANCEL_TASK, "cancel", NONE, targets, ASX__O_PLAIN | ASX__O_AIMS)                            \
     X(CANCEL_REGION, "cancel", NONE, targets, ASX__O_PLAIN | ASX__O_AIMS)                          \

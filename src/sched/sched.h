@@ -788,7 +788,7 @@ asx_status asx__call_guarded(asx_runtime *rt, asx_cx *cx, asx_call_fn fn, void *
 /* ---- cancellation: cancel.c, propagate.c ---------------------------------------------------- */
 
 /* What every cancellation point asks first. */
-asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task);
+ASX__SEAM asx_status asx__checkpoint_slow(asx_runtime *rt, asx__task *task);
 static inline asx_status asx__checkpoint(asx_runtime *rt, asx__task *task)
 {
     if (ASX__LIKELY((task->flags & ASX__T_CHECKED) == 0))

@@ -28,7 +28,7 @@ asx_status asx__give_way_refused(asx_runtime *rt, asx__task *task, asx_status st
 
 static __attribute__((noinline)) asx_status yield_slow(asx_runtime *rt, asx__task *task)
 {
-    (void)asx__announce(rt, task, ASX__OP_CHECKPOINT, 0);
+    (void)asx__announce(rt, task, ASX__OP_YIELD, 0);
     asx_status st = asx__checkpoint(rt, task);
     if (st < 0)
         return st;

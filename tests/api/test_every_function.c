@@ -177,6 +177,8 @@ static const struct row {
     { "asx_lab_semaphore_release", "lab/dpor/test_explore.c", "explore" },
     { "asx_lab_shrink", "lab/bugs/test_bugs.c", "explore" },
     { "asx_lab_store_at", "lab/dpor/test_explore.c", "explore" },
+    { "asx_lab_until_at", "lab/dpor/test_shown.c", "explore" },
+    { "asx_lab_until_end", "lab/dpor/test_shown.c", "explore" },
     { "asx_lab_write_at", "lab/test_races.c", "explore" },
     { "asx_listen", "io/support_io.c", "io" },
     { "asx_listener_accept", "io/support_io.c", "io" },

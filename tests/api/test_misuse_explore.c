@@ -182,6 +182,11 @@ static asx_status operations(asx_cx *cx, void *arg)
     REFUSED(rt, asx_lab_semaphore_release(cx, NULL, 1), bad);
     REFUSED(rt, asx_lab_semaphore_release(NULL, &semaphore, 1), bad);
     CHECK_EQ(semaphore.units, 1u);
+    int cell = 1;
+    CHECK_STATUS(asx_lab_until(NULL, true), ASX_E_INVALID_ARGUMENT);
+    CHECK_STATUS(asx_lab_until(cx, asx_lab_load(cx, &cell) == 2), ASX_E_WOULD_DEADLOCK);
+    CHECK_STATUS(asx_lab_until(cx, asx_lab_load(cx, &cell) == 1), ASX_OK);
+    asx_lab_until_end(NULL);
     asx_lab_object object = { 0 };
     REFUSED(rt, asx_lab_operate(NULL, &object, &never_device, 0, 0, NULL), bad);
     REFUSED(rt, asx_lab_operate(cx, &object, NULL, 0, 0, NULL), bad);

@@ -153,7 +153,7 @@ bool asx__again_is_same(asx__dpor *d, uint32_t task)
                     (d->wide ? is_same_wide(d, step, &k->op) : is_same_narrow(d, step, &k->op))))
         return true;
     if (is_another(d, step, k))
-        d->status = ASX_E_DIVERGED;
+        asx__dpor_diverge(d, task, d->events[step].kind);
     d->repeated = step;
     forget_accesses(d);
     return false;

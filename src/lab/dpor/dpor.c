@@ -506,6 +506,29 @@ static uint32_t choose_free(asx__dpor *d)
     return ASX__UNLIKELY(d->sampling) ? asx__draw_choose(d) : choose_default(d);
 }
 
+void asx__dpor_diverge(asx__dpor *d, uint32_t task, unsigned op)
+{
+    d->status = ASX_E_DIVERGED;
+    d->diverged_at = d->events_len + 1;
+    d->diverged_task = task;
+    d->diverged_op = op;
+}
+
+bool asx__dpor_divergence(const asx__dpor *d, uint32_t *ret_event, uint32_t *ret_task,
+                          asx__op_kind *ret_op)
+{
+    *ret_event = d->diverged_at - 1;
+    *ret_task = d->diverged_task;
+    *ret_op = (asx__op_kind)d->diverged_op;
+    return d->status == ASX_E_DIVERGED && d->diverged_at != 0;
+}
+
+/* What the next event was in the execution before, if it is of the same plan. */
+static unsigned planned_op(const asx__dpor *d)
+{
+    return d->events_len < d->repeated ? d->events[d->events_len].kind : (unsigned)ASX__OP_COUNT;
+}
+
 uint32_t asx__dpor_choose(asx__dpor *d)
 {
     uint32_t chosen;
@@ -522,7 +545,7 @@ uint32_t asx__dpor_choose(asx__dpor *d)
         if (!again &&
             ASX__UNLIKELY(chosen >= d->tasks_len || !(chosen == d->clock ? d->tasks[chosen].pending
                                                                          : enabled(d, chosen))))
-            d->status = ASX_E_DIVERGED;
+            asx__dpor_diverge(d, chosen, planned_op(d));
         if (ASX__UNLIKELY(d->status < 0))
             return ASX__DPOR_NONE;
     } else {
@@ -578,7 +601,7 @@ uint32_t asx__dpor_choice_of(asx__dpor *d, uint64_t choices)
     uint32_t step = d->events_len;
     if (step < d->plan.len) {
         if (d->plan.at[step].choice >= choices)
-            d->status = ASX_E_DIVERGED;
+            asx__dpor_diverge(d, d->plan.at[step].task, ASX__OP_CHOOSE);
         return d->plan.at[step].choice;
     }
     if (d->sampling)
@@ -754,7 +777,7 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck)
         return d->status == ASX_OK && begin_again(d);
     d->known = d->events_len;
     if (d->events_len < d->plan.len && d->status == ASX_OK)
-        d->status = ASX_E_DIVERGED;
+        asx__dpor_diverge(d, d->plan.at[d->events_len].task, planned_op(d));
     if (d->status < 0)
         return false;
     if (d->blocked) {

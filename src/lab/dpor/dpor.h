@@ -486,6 +486,11 @@ void asx__dpor_end_samples(asx__dpor *d);
 /* Operations may access several objects, from the beginning. */
 void asx__dpor_be_wide(asx__dpor *d);
 
+/* ASX_E_DIVERGED: at which event, and the task that could not do again what it did, or did not have
+ * the answer that was planned. *ret_op: what it did there in the execution before; ASX__OP_COUNT:
+ * that is not known. False: it has not diverged at an event. */
+bool asx__dpor_divergence(const asx__dpor *d, uint32_t *ret_event, uint32_t *ret_task,
+                          asx__op_kind *ret_op);
 /* The plan of the next execution, for REPLAY. Copies. */
 asx_status asx__dpor_plan(asx__dpor *d, const asx__step *steps, size_t count);
 

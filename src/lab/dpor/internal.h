@@ -267,6 +267,9 @@ struct asx__dpor {
     size_t share_from;       /* DFS: the step at which that work begins */
 
     bool wide;               /* operations that access several objects */
+    uint32_t diverged_at;    /* + 1; 0: it has not, at no event */
+    uint32_t diverged_task;
+    uint32_t diverged_op;    /* asx__op_kind, of what it did before */
     bool blocked;            /* everything that can go sleeps */
     bool restart;            /* the exploration has to begin again, wide */
     bool later;              /* others have run executions before those of this engine */
@@ -458,6 +461,9 @@ static inline uint64_t asx__group_of(uint64_t name)
 }
 
 /* dpor.c */
+/* With the same schedule the task does something else than `op` (COUNT: not known) at the next
+ * event. */
+void asx__dpor_diverge(asx__dpor *d, uint32_t task, unsigned op);
 /* What a CHOOSE that comes now has to answer. */
 uint32_t asx__dpor_choice_of(asx__dpor *d, uint64_t choices);
 /* The operation goes, and says how: sets its `pick`. Returns how many answers are to be tried. */

@@ -6,6 +6,8 @@
  * sleep; going on is another operation, disabled until somebody has woken it. With a deadline it is
  * never disabled: whoever was not woken is late.
  *
+ * Until. As a loop that waits, without the clock: see asx_lab_until().
+ *
  * Relax. Whoever spins looks again when one of the words that it looked at is another, or when
  * nobody else can go: that is when the clock moves.
  */
@@ -67,6 +69,16 @@ void asx__run_relax(asx__work *w) /* a: when the clock has moved; targets: names
     for (uint32_t i = 0; i + 1 < w->op->targets_len && !moved && !changed; i += 2)
         changed = asx__work_reads(w, w->op->targets[i]) != w->op->targets[i + 1];
     w->deed->enabled = moved || changed;
+}
+
+/* targets: names of cells and the values that the task has seen there. It goes on when one of them
+ * has another. */
+void asx__run_until(asx__work *w)
+{
+    const asx__op *op = w->op;
+    w->deed->enabled = false;
+    for (uint32_t i = 0; i + 1 < op->targets_len && !w->deed->enabled; i += 2)
+        w->deed->enabled = asx__work_reads(w, op->targets[i]) != op->targets[i + 1];
 }
 
 void asx__run_fence(asx__work *w)

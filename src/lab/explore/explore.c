@@ -417,6 +417,23 @@ uint64_t asx__explorer_stand(asx__explorer *x, asx__task *task, const asx__op *o
     return asx__dpor_commit(x->dpor, id);
 }
 
+/* The task waits until something holds, and has looked at a cell. */
+static OUTSIDE void note_look(asx__lab_task *self, const asx__op *op, uint64_t found)
+{
+    bool looks = op->kind == ASX__OP_LOAD || (op->kind == ASX__OP_CAS && found != op->a);
+    uint64_t name = asx__op_name(op);
+    for (uint32_t i = 0; i < self->looked_len && looks; i += 2)
+        looks = self->looked[i] != name;
+    if (!looks)
+        return;
+    if (self->looked_len == 2 * ASX_LAB_UNTIL_CELLS_MAX) {
+        self->looked_far = true;
+        return;
+    }
+    self->looked[self->looked_len++] = name;
+    self->looked[self->looked_len++] = found;
+}
+
 bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
 {
     asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
@@ -434,6 +451,10 @@ bool asx__explorer_do(asx_cx *cx, asx__op *op, uint64_t *ret_found)
             asx__explorer_meet_cell(x, self->id, op->object, op->site);
     }
     *ret_found = asx__explorer_stand(x, task, op);
+    self = asx__explorer_known(x,
+                               asx__serial(task->generation)); /* others were started meanwhile */
+    if (ASX__UNLIKELY(self->looked != NULL))
+        note_look(self, op, *ret_found);
     if (ASX__UNLIKELY(x->options->sink != NULL))
         asx__explorer_journal(x, op);
     return true;
@@ -610,6 +631,8 @@ static void finish(asx__explorer *x, bool stuck)
     if (x->sharing != NULL)
         x->sharing->before_finish(x);
     x->more = asx__dpor_finish(x->dpor, stuck && !too_long && x->unsupported == 0);
+    if (asx__dpor_status(x->dpor) == ASX_E_DIVERGED && x->diverged[0] == '\0')
+        asx__explore_divergence(x, x->diverged, sizeof x->diverged);
     if (x->status == ASX_OK && !x->over) /* else there may be more of its plan */
         x->status = x->unsupported != 0 ? ASX_E_NOT_SUPPORTED : asx__dpor_status(x->dpor);
     if (x->sharing != NULL) {
@@ -656,7 +679,7 @@ static void begin(asx__explorer *x)
     x->tasks_len = 0;
     x->regions_len = 0;
     asx__explorer_forget_things(x);
-    x->links_len = x->bare_len = x->shots_len = x->aiming_len = x->open_len = 0;
+    x->yields_len = x->links_len = x->bare_len = x->shots_len = x->aiming_len = x->open_len = 0;
     x->search = 0;
     x->timed_tasks = x->timed_regions = 0;
     asx__explorer_forget_targets(x);
@@ -928,6 +951,7 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
         ret_result->cell_moved =
             x.cell_moved || (x.allocates && (ret_result->totals.blocked != 0 ||
                                              ret_result->totals.redundant != 0));
+        memcpy(ret_result->diverged, x.diverged, sizeof x.diverged);
         asx__site_copy(ret_result->unsupported_site, sizeof ret_result->unsupported_site,
                        x.unsupported_site);
     }
@@ -943,6 +967,7 @@ asx_status asx__explore_alone(const asx_explore_options *o, asx_lab_fn fn, void 
     free(x.things);
     free(x.links);
     free(x.shots);
+    free(x.yields);
     free(x.errors);
     free(x.reached);
     free(x.aiming);

@@ -51,6 +51,10 @@ typedef struct asx__lab_task {
     const char *born;    /* the call that started it; NULL: that has said no place */
     bool finalizes;      /* runs finalizers: no cancel reaches it */
     bool faulty;         /* it was cancelled by a fault */
+    uint64_t *looked;    /* names and values of the cells that it has loaded since it began to wait
+                            until something holds; NULL: it does not. Kept as targets are */
+    uint32_t looked_len;
+    bool looked_far;     /* there were more */
     bool aims;           /* stands before something that concerns other tasks: ... */
     asx__operation aim;  /* ... this */
 } asx__lab_task;
@@ -109,6 +113,14 @@ typedef struct asx__lab_shot {
     uint64_t serial;     /* of the task */
     size_t known;
 } asx__lab_shot;
+
+/* A task has given way, by no operation. Shown, but no event: nothing is accessed by it. */
+typedef struct asx__lab_yield {
+    size_t before;       /* how many events there were */
+    const char *site;
+    uint32_t task;       /* the engine's number */
+} asx__lab_yield;
+#define ASX__LAB_YIELDS_MOST 16384 /* of more in an execution these are kept */
 
 /* If one of the two fails, the other is cancelled. Serials. */
 typedef struct asx__lab_link {
@@ -185,6 +197,7 @@ typedef struct asx__explorer {
     uint32_t clock;      /* the engine's number of the clock; NONE: nobody has slept */
     asx_status status;
     uint32_t unsupported; /* event kind ... */
+    char diverged[ASX_EXPLORE_SITE_MAX]; /* "": not known */
     const char *unsupported_site; /* ... and where, or the cell that moved; NULL: not known */
     uint64_t driver;     /* serial; 0: not begun */
 
@@ -220,6 +233,8 @@ typedef struct asx__explorer {
     uint32_t due;        /* the clock, or a deadline: it was chosen already; NONE: nobody was */
     bool advancing;      /* the clock was moved and nobody has gone since */
     asx__lab_timer *firing; /* what happens is done by that one, while the clock moves; or NULL */
+    asx__lab_yield *yields; /* in their order; only for people */
+    size_t yields_len, yields_cap;
     size_t timers_len;   /* so many of `timers` are of this execution ... */
     size_t timers_pending; /* ... and so many of these pending */
     bool clearing;       /* it is over and its tasks are being ended; or none has begun yet */
@@ -520,10 +535,16 @@ void asx__aim_bare(asx__explorer *x, const asx__lab_task *self);
 /* At the end of an execution: without the shield it might also have reached who came later. */
 void asx__explorer_aim_late(asx__explorer *x);
 
+/* written.c */
+/* The text of a checked expression as its author wrote it, where macros were expanded in it. */
+void asx__explore_written(const char *text, char *buffer, size_t size);
+
 /* text.c */
 void asx__text_clear(asx__text *text);
 void asx__text_add(asx__text *text, const char *format, ...) ASX_PRINTF(2, 3);
 void asx__explore_schedule(const asx__explorer *x, asx__text *text);
+/* "step 3: 2 b is to load hits (f.c:12), and did store"; "": it has not diverged. */
+void asx__explore_divergence(asx__explorer *x, char *buffer, size_t size);
 void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text);
 /* "1 a"; also of one that has not come to an operation. */
 void asx__explore_add_task(const asx__explorer *x, asx__text *text, uint32_t task);

@@ -2,6 +2,8 @@
  * it says of objects. */
 #include "lab/explore/explore.h"
 
+#include <string.h>
+
 static uint64_t cut(uint64_t value, size_t size)
 {
     return size >= 8 ? value : value & ((UINT64_C(1) << (size * 8)) - 1);
@@ -151,6 +153,48 @@ __attribute__((noinline)) asx_status asx_lab_left(asx_status status)
     return status;
 }
 
+asx_status asx_lab_until_at(asx_cx *cx, bool waits, const char *site)
+{
+    if (cx == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    asx__explorer *x = cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
+    asx__lab_task *self = x != NULL && !x->clearing ? running() : NULL;
+    if (self == NULL)
+        return waits ? ASX_E_WOULD_DEADLOCK : ASX_OK;
+    uint32_t len = self->looked_len;
+    const uint64_t *looked = self->looked;
+    bool far = self->looked_far;
+    self->looked = NULL; /* what it does here is not what it waits for */
+    self->looked_far = false;
+    self->looked_len = 0;
+    if (waits && (len == 0 || far))
+        return far ? ASX_E_RESOURCE_EXHAUSTED : ASX_E_INVALID_ARGUMENT;
+    asx_status st = ASX_OK;
+    if (waits) {
+        bool cancels = x->cancels && !asx__task_masked(cx->task_);
+        asx__op op = { .kind = ASX__OP_UNTIL, .site = site, .targets = looked, .targets_len = len,
+                       .cx = cancels ? ASX__NAME(ASX__NAME_CANCEL, self->id, 0) : 0 };
+        uint64_t found = 0;
+        uint64_t serial = asx__serial(cx->task_->generation);
+        (void)asx__explorer_do(cx, &op, &found);
+        self = asx__explorer_known(x, serial);
+        st = asx__checkpoint(cx->rt_, cx->task_);
+    }
+    if (st >= 0)
+        self->looked = asx__aim_room(x, 2 * ASX_LAB_UNTIL_CELLS_MAX);
+    return st < 0 ? st : self->looked != NULL ? ASX_OK : ASX_E_RESOURCE_EXHAUSTED;
+}
+
+void asx_lab_until_end(asx_cx *cx)
+{
+    asx__explorer *x = cx != NULL && cx->rt_ != NULL ? asx__explorer_of(cx->rt_) : NULL;
+    asx__lab_task *self = x != NULL && !x->clearing ? running() : NULL;
+    if (self == NULL)
+        return;
+    self->looked = NULL;
+    self->looked_len = 0;
+}
+
 asx_status asx_lab_mutex_lock_at(asx_cx *cx, asx_lab_mutex *mutex, const char *site)
 {
     if (cx == NULL || mutex == NULL)
@@ -238,7 +282,21 @@ asx_status asx_lab_operate_at(asx_cx *cx, asx_lab_object *object, const asx_lab_
     return ASX_OK;
 }
 
-/* Without a context it is of who is explored on this thread. */
+/* The first failure of an execution is kept by the explorer. */
+static const char *as_written(asx__explorer *x, const char *text)
+{
+    char written[512];
+    if (x->failed_text != NULL)
+        return text;
+    asx__explore_written(text, written, sizeof written);
+    if (strcmp(written, text) == 0)
+        return text;
+    asx__text_clear(&x->said);
+    asx__text_add(&x->said, "%s", written);
+    return x->said.bytes != NULL ? x->said.bytes : text;
+}
+
+/* Without a context the check is of the test that is explored on this thread. */
 __attribute__((noinline)) void asx_lab_check_at(asx_cx *cx, bool good, const char *text,
                                                 const char *site)
 {
@@ -251,10 +309,13 @@ __attribute__((noinline)) void asx_lab_check_at(asx_cx *cx, bool good, const cha
         text = "a check";
     if (site == NULL)
         site = "";
-    if (x != NULL && !x->clearing)
-        asx__explorer_fail(x, text, site);
-    else if (x == NULL && cx != NULL && cx->rt_ != NULL && asx__oracles_of(cx->rt_) != NULL)
-        asx__oracles_complain(asx__oracles_of(cx->rt_), ASX_ORACLE_USER, "%s (%s)", text, site);
+    char written[512];
+    if (x != NULL && !x->clearing) {
+        asx__explorer_fail(x, as_written(x, text), site);
+    } else if (x == NULL && cx != NULL && cx->rt_ != NULL && asx__oracles_of(cx->rt_) != NULL) {
+        asx__explore_written(text, written, sizeof written);
+        asx__oracles_complain(asx__oracles_of(cx->rt_), ASX_ORACLE_USER, "%s (%s)", written, site);
+    }
 }
 
 void asx__explorer_ghost(asx_cx *cx, const void *object, asx__ghost_deed deed)

@@ -26,6 +26,10 @@
 /* Of a long execution only so many steps are shown. */
 #define SHOWN_FIRST 60
 #define SHOWN_LAST 140
+/* Up to so many lines that come so often in a row are folded. */
+#define FOLD_MOST 8u
+#define FOLD_FROM 3u
+#define VALUES_MOST 4 /* of cells, for a check that failed */
 
 static const char *const mode_names[] = {
 #define MODE_NAME(name, text) text,
@@ -114,6 +118,11 @@ void asx__explore_add_lane(const asx__explorer *x, asx__text *text, const asx__l
     add_task(x, text, task->id);
     if (task->name != NULL && *task->name != '\0')
         asx__text_add(text, " %s", task->name);
+}
+
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
@@ -257,11 +266,19 @@ typedef struct shown_steps {
 static shown_step shown_step_of(const asx__dpor_event *event, const asx__op *op)
 {
     shown_step step = { 0 };
+    if (event->kind == ASX__OP_UNTIL) { /* what holds now */
+        step.object = (uintptr_t)event->site;
+        step.words = asx__site_words(event->site, &step.len);
+        return step;
+    }
     if ((asx__op_traits[event->kind] & ASX__O_NAMELESS) != 0 ||
         (event->object == ASX__DPOR_NONE && op == NULL))
         return step;
     step.object = op != NULL ? asx__op_name(op) : (uint64_t)event->object + 1;
-    step.words = asx__site_words(event->site, &step.len);
+    if (event->kind == ASX__OP_CONDITION_GO_ON && op != NULL)
+        step.object = op->other; /* the mutex, which the call does not name */
+    else
+        step.words = asx__site_words(event->site, &step.len);
     return step;
 }
 
@@ -369,6 +386,8 @@ static void add_event(const asx__explorer *x, shown_steps *s, uint32_t index,
                       words != NULL ? words : "", words != NULL && event->choice == 0 ? "?" : "");
         break;
     }
+    case ASX__OP_UNTIL:
+        break;
     case ASX__OP_TRY_LOCK:
         asx__text_add(text, "%s", before ? " fails" : "");
         break;
@@ -405,6 +424,37 @@ void asx__explore_rounds(const asx__explorer *x, asx__text *text)
     asx__text_add(text, "%s", more ? " and others" : "");
 }
 
+void asx__explore_divergence(asx__explorer *x, char *buffer, size_t size)
+{
+    asx__text text = { .bytes = buffer, .cap = size, .fixed = true };
+    uint32_t event, task;
+    asx__op_kind before;
+    buffer[0] = '\0';
+    if (!asx__dpor_divergence(x->dpor, &event, &task, &before))
+        return;
+    const asx__op *op = task < asx__dpor_tasks(x->dpor) ? asx__dpor_pending(x->dpor, task) : NULL;
+    asx__text_add(&text, "step %u: task ", (unsigned)event + 1);
+    if (task < asx__dpor_tasks(x->dpor) && task < x->known_cap)
+        asx__explore_add_task(x, &text, task);
+    else
+        asx__text_add(&text, "that is not there");
+    if (op == NULL) {
+        asx__text_add(&text, " has no next operation");
+    } else {
+        int len, words_len = 0;
+        const char *file = asx__explore_file(op->site, &len);
+        const char *words = asx__site_words(op->site, &words_len);
+        asx__text_add(&text, " is about to %s%s%.*s", asx__op_str(op->kind),
+                      words != NULL ? " " : "", words_len, words != NULL ? words : "");
+        if (len != 0)
+            asx__text_add(&text, " (%.*s)", len, file);
+    }
+    if (before != ASX__OP_COUNT)
+        asx__text_add(&text, "; before it did: %s", asx__op_str(before));
+    else if (op != NULL)
+        asx__text_add(&text, ", which cannot be done now");
+}
+
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
 const char *asx__explore_file(const char *site, int *ret_len)
@@ -432,61 +482,134 @@ static void add_head(const asx__explorer *x, asx__text *text, uint32_t task, int
     free(head.bytes);
 }
 
-/* "<- x == 1 fails (f.c:12)", below the last step. */
-static void add_failure(const asx__explorer *x, asx__text *text)
-{
-    int len;
-    const char *file = asx__explore_file(x->failed_site, &len);
-    if (x->failed_text == NULL)
-        return;
-    asx__text_add(text, "<- %s", x->failed_text);
-    if (x->failed_site != NULL)
-        asx__text_add(text, " (%.*s)", len, file);
-    asx__text_add(text, "\n");
-}
+/* A line of the lanes: a step, a yield, or so many lines that come again. */
+typedef struct shown_line {
+    enum { LINE_STEP, LINE_YIELD, LINE_AGAIN } kind;
+    uint32_t nth;        /* of the events, or of the yields; AGAIN: how many lines, ... */
+    uint32_t times;      /* ... and how often */
+} shown_line;
 
-/* The lanes of an execution, and the steps of it that are shown: all but some in the middle. */
+/* The lanes of an execution, and the lines that are shown: all but some in the middle. */
 typedef struct lanes {
     uint32_t *of;      /* by the number of the task, from 1; 0: it has none */
     uint32_t len;
     int width;
+    shown_line *lines;
     size_t count, left_out;
     shown_steps steps;
 } lanes;
 
-static size_t nth_shown(const lanes *l, size_t i)
+static const shown_line *nth_shown(const lanes *l, size_t i)
 {
-    return i < SHOWN_FIRST ? i : i + l->left_out;
+    return &l->lines[i < SHOWN_FIRST ? i : i + l->left_out];
 }
 
-static void step_text(const asx__explorer *x, lanes *l, uint32_t i, char *buffer, size_t size)
+static uint32_t task_of_line(const asx__explorer *x, const shown_line *at)
 {
-    size_t count, nth = nth_shown(l, i);
+    size_t count;
+    return at->kind == LINE_STEP ? asx__dpor_events(x->dpor, &count)[at->nth].task
+                                 : x->yields[at->nth].task;
+}
+
+/* Is nothing of the two different, values included? */
+static bool is_same_line(const asx__explorer *x, const shown_line *a, const shown_line *b)
+{
+    size_t count;
+    const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == LINE_YIELD)
+        return x->yields[a->nth].task == x->yields[b->nth].task &&
+               x->yields[a->nth].site == x->yields[b->nth].site;
+    const asx__dpor_event *e = &events[a->nth], *f = &events[b->nth];
+    return e->task == f->task && e->kind == f->kind && e->object == f->object &&
+           e->site == f->site && e->before == f->before && e->after == f->after &&
+           e->found == f->found && e->choice == f->choice;
+}
+
+/* How often the `period` lines from `from` on stand there, one after the other. */
+static uint32_t times_of(const asx__explorer *x, const lanes *l, size_t from, size_t period)
+{
+    size_t at = from + period;
+    while (at < l->count && is_same_line(x, &l->lines[at], &l->lines[at - period]))
+        at++;
+    return (uint32_t)((at - from) / period);
+}
+
+/* What comes again and again is shown once, with how often. */
+static void fold(const asx__explorer *x, lanes *l)
+{
+    size_t to = 0;
+    for (size_t from = 0; from < l->count;) {
+        uint32_t times = 0;
+        size_t period = 0;
+        while (times < FOLD_FROM && period < FOLD_MOST)
+            times = times_of(x, l, from, ++period);
+        if (times < FOLD_FROM) {
+            l->lines[to++] = l->lines[from++];
+            continue;
+        }
+        for (size_t i = 0; i < period; i++)
+            l->lines[to++] = l->lines[from + i];
+        l->lines[to++] = (shown_line){ LINE_AGAIN, (uint32_t)period, times - 1 };
+        from += times * period;
+    }
+    l->count = to;
+}
+
+/* All of them, in their order. False: no memory. */
+static bool collect_lines(const asx__explorer *x, size_t steps, lanes *l)
+{
+    size_t yield = 0;
+    l->lines = malloc((steps + x->yields_len + 1) * sizeof *l->lines);
+    if (l->lines == NULL)
+        return false;
+    for (size_t i = 0; i <= steps; i++) {
+        for (; yield < x->yields_len && x->yields[yield].before == i; yield++)
+            l->lines[l->count++] = (shown_line){ LINE_YIELD, (uint32_t)yield, 0 };
+        if (i < steps)
+            l->lines[l->count++] = (shown_line){ LINE_STEP, (uint32_t)i, 0 };
+    }
+    for (size_t i = 0; i < l->count; i++) {
+        uint32_t task = task_of_line(x, &l->lines[i]);
+        if (l->of[task] == 0)
+            l->of[task] = ++l->len;
+    }
+    fold(x, l);
+    return true;
+}
+
+static void line_text(const asx__explorer *x, lanes *l, uint32_t i, char *buffer, size_t size)
+{
+    size_t count;
+    const shown_line *at = nth_shown(l, i);
     const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
     asx__text step = { .bytes = buffer, .cap = size, .fixed = true };
     buffer[0] = '\0';
-    add_event(x, &l->steps, i, &events[nth], asx__dpor_op_of(x->dpor, nth), &step);
+    if (at->kind == LINE_STEP)
+        add_event(x, &l->steps, i, &events[at->nth], asx__dpor_op_of(x->dpor, at->nth), &step);
+    else if (at->kind == LINE_YIELD)
+        asx__text_add(&step, "yield");
 }
 
-/* Who has a lane, what is shown, and how wide that is. */
+/* Which tasks have lanes, what is shown, and how wide that is. */
 static void lay_out(const asx__explorer *x, lanes *l)
 {
     size_t count;
     const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
     char step[STEP_MOST];
-    for (size_t i = 0; i < l->count; i++)
-        if (l->of[events[i].task] == 0)
-            l->of[events[i].task] = ++l->len;
     if (l->count > SHOWN_FIRST + SHOWN_LAST)
         l->left_out = l->count - (SHOWN_FIRST + SHOWN_LAST);
     l->steps.len = (uint32_t)(l->count - l->left_out);
     for (uint32_t i = 0; i < l->steps.len; i++) {
-        size_t nth = nth_shown(l, i);
-        l->steps.at[i] = shown_step_of(&events[nth], asx__dpor_op_of(x->dpor, nth));
+        const shown_line *at = nth_shown(l, i);
+        if (at->kind == LINE_STEP)
+            l->steps.at[i] =
+                shown_step_of(&events[at->nth], asx__dpor_op_of(x->dpor, at->nth));
     }
     l->width = LANE_WIDTH;
     for (uint32_t i = 0; i < l->steps.len && l->len <= WIDE_LANES; i++) {
-        step_text(x, l, i, step, sizeof step);
+        line_text(x, l, i, step, sizeof step);
         if ((int)strlen(step) + 2 > l->width)
             l->width = (int)strlen(step) + 2;
     }
@@ -508,18 +631,88 @@ static void add_step(const lanes *l, asx__text *text, const char *step, const ch
     asx__text_add(text, "%*s%-*s%s%.*s\n", indent, "", rest, step, gap, len, place);
 }
 
-void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
+static void add_line(const asx__explorer *x, lanes *l, uint32_t i, asx__text *text)
+{
+    size_t count;
+    const shown_line *at = nth_shown(l, i);
+    char step[STEP_MOST];
+    if (at->kind == LINE_AGAIN && at->nth == 1) {
+        asx__text_add(text, "... the same again, %u times\n", (unsigned)at->times);
+        return;
+    }
+    if (at->kind == LINE_AGAIN) {
+        asx__text_add(text, "... these %u lines again, %u times\n", (unsigned)at->nth,
+                      (unsigned)at->times);
+        return;
+    }
+    const char *site = at->kind == LINE_STEP ? asx__dpor_events(x->dpor, &count)[at->nth].site
+                                             : x->yields[at->nth].site;
+    uint32_t task = task_of_line(x, at);
+    line_text(x, l, i, step, sizeof step);
+    if (l->len > WIDE_LANES)
+        add_head(x, text, task, LANE_WIDTH);
+    add_step(l, text, step, site, l->of[task] - 1);
+}
+
+/* Are the words in this text, as a whole? */
+static bool is_in(const char *text, const char *words, int len)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        if (strncmp(at, words, (size_t)len) == 0 && !is_name(at[len]) &&
+            (at == text || !is_name(at[-1])))
+            return true;
+    return false;
+}
+
+/* ", where x = 1": the cells that the failed check names, as the last step on each has left it. */
+static void add_values(const asx__explorer *x, const lanes *l, asx__text *text)
 {
     size_t count;
     const asx__dpor_event *events = asx__dpor_events(x->dpor, &count);
+    uint64_t told[VALUES_MOST];
+    uint32_t len = 0;
+    for (uint32_t i = l->steps.len; i-- > 0 && len < VALUES_MOST;) {
+        const shown_line *at = nth_shown(l, i);
+        const shown_step *step = &l->steps.at[i];
+        if (at->kind != LINE_STEP || step->words == NULL ||
+            (asx__op_traits[events[at->nth].kind] & ASX__O_CELL) == 0 ||
+            !is_in(x->failed_text, step->words, step->len))
+            continue;
+        uint32_t k = 0;
+        while (k < len && told[k] != step->object)
+            k++;
+        if (k < len)
+            continue;
+        told[len++] = step->object;
+        asx__text_add(text, "%s %.*s = %lld", len == 1 ? ", where" : ",", step->len, step->words,
+                      shown(events[at->nth].after));
+    }
+}
+
+/* "<- x == 1 (f.c:12), where x = 0", below the last step. */
+static void add_failure(const asx__explorer *x, const lanes *l, asx__text *text)
+{
+    int len;
+    const char *file = asx__explore_file(x->failed_site, &len);
+    if (x->failed_text == NULL)
+        return;
+    asx__text_add(text, "<- %s", x->failed_text);
+    if (x->failed_site != NULL)
+        asx__text_add(text, " (%.*s)", len, file);
+    add_values(x, l, text);
+    asx__text_add(text, "\n");
+}
+
+void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
+{
+    size_t count;
+    (void)asx__dpor_events(x->dpor, &count);
     uint32_t tasks = asx__dpor_tasks(x->dpor);
     lanes *l = calloc(1, sizeof *l);
     asx__text_clear(text);
-    if (l == NULL || (l->of = calloc(tasks, sizeof *l->of)) == NULL) {
-        free(l);
-        return;
-    }
-    l->count = steps < count ? steps : count;
+    if (l == NULL || (l->of = calloc(tasks, sizeof *l->of)) == NULL ||
+        !collect_lines(x, steps < count ? steps : count, l))
+        goto end;
     lay_out(x, l);
     if (l->len <= WIDE_LANES) {
         for (uint32_t lane = 1; lane <= l->len; lane++)
@@ -529,17 +722,17 @@ void asx__explore_lanes(const asx__explorer *x, size_t steps, asx__text *text)
         asx__text_add(text, "\n");
     }
     for (uint32_t i = 0; i < l->steps.len; i++) {
-        const asx__dpor_event *event = &events[nth_shown(l, i)];
-        char step[STEP_MOST];
         if (i == SHOWN_FIRST && l->left_out != 0)
-            asx__text_add(text, "... %zu steps ...\n", l->left_out);
-        step_text(x, l, i, step, sizeof step);
-        if (l->len > WIDE_LANES)
-            add_head(x, text, event->task, LANE_WIDTH);
-        add_step(l, text, step, event->site, l->of[event->task] - 1);
+            asx__text_add(text, "... %zu %s ...\n", l->left_out, l->left_out == 1 ? "line"
+                          : "lines");
+        add_line(x, l, i, text);
     }
-    add_failure(x, text);
-    free(l->of);
+    add_failure(x, l, text);
+end:
+    if (l != NULL) {
+        free(l->lines);
+        free(l->of);
+    }
     free(l);
 }
 

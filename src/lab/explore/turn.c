@@ -828,6 +828,7 @@ static inline bool is_nothing(const asx__explorer *x, const asx__task *task,
 {
     switch (o->kind) {
     case ASX__OP_CHECKPOINT:
+    case ASX__OP_YIELD:
         return !x->cancels && (task->flags & ASX__T_METERED) == 0;
     case ASX__OP_IS_CANCELLED:
     case ASX__OP_SHIELD:
@@ -945,6 +946,16 @@ static inline asx__lab_task *standing(const asx__explorer *x, const asx__task *t
     return self != NULL && self->id != ASX__DPOR_NONE ? self : NULL;
 }
 
+static OUTSIDE void note_yield(asx__explorer *x, const asx__lab_task *self, const char *site)
+{
+    size_t events;
+    (void)asx__dpor_events(x->dpor, &events);
+    if (x->yields_len < ASX__LAB_YIELDS_MOST &&
+        asx__explorer_room(x, (void **)&x->yields, &x->yields_cap, x->yields_len + 1,
+                           sizeof *x->yields))
+        x->yields[x->yields_len++] = (asx__lab_yield){ events, site, self->id };
+}
+
 static uint64_t announce(void *ctx, asx__task *task, const asx__operation *o)
 {
     asx__explorer *x = ctx;
@@ -953,7 +964,9 @@ static uint64_t announce(void *ctx, asx__task *task, const asx__operation *o)
         return task == NULL && x->firing != NULL ? by_timer(x, o) : (uint64_t)ASX__GOES;
     if (!is_nothing(x, task, o))
         return stand(x, task, o);
-    (void)site_of(self, task, o->kind);
+    const char *site = site_of(self, task, o->kind);
+    if (ASX__UNLIKELY(o->kind == ASX__OP_YIELD))
+        note_yield(x, self, site);
     self->joins = 0;
     return ASX__GOES;
 }

@@ -325,6 +325,9 @@ static void on_status(asx__keeper *k, asx__lab_worker *w)
         k->cell_moved = moved;
         k->unsupported = unsupported;
         k->unsupported_site = (const char *)(uintptr_t)site;
+        const char *diverged = asx__read(&r, sizeof k->diverged);
+        if (diverged != NULL)
+            memcpy(k->diverged, diverged, sizeof k->diverged);
     }
     if (lost) {
         k->lost = true;
@@ -526,6 +529,7 @@ static void begin_again(asx__keeper *k)
     k->status = ASX_OK; /* who was not prepared may have got lost */
     k->unsupported = 0;
     k->unsupported_site = NULL;
+    k->diverged[0] = '\0';
     k->cell_moved = false;
     k->stopped = ASX_EXPLORE_STOP_NONE;
 }
@@ -602,6 +606,7 @@ static void run(asx__keeper *k, asx_explore_result *ret_result)
     ret_result->complete = ret_result->stopped == ASX_EXPLORE_STOP_NONE;
     ret_result->unsupported = k->unsupported != 0 ? asx_event_kind_str(k->unsupported) : NULL;
     ret_result->cell_moved = k->cell_moved;
+    memcpy(ret_result->diverged, k->diverged, sizeof k->diverged);
     asx__site_copy(ret_result->unsupported_site, sizeof ret_result->unsupported_site,
                    k->unsupported_site);
 }

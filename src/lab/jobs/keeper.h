@@ -62,6 +62,7 @@ typedef struct asx__keeper {
     asx_status broken;   /* nothing can be said */
     uint32_t unsupported;
     const char *unsupported_site;
+    char diverged[ASX_EXPLORE_SITE_MAX];
     bool cell_moved;
     bool never_bets;     /* too much would have to be put aside */
     bool unsaved;        /* a checkpoint was wanted, and there cannot be one */

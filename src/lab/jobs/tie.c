@@ -396,6 +396,7 @@ static void end(asx__explorer *x)
     asx__bytes_u32(&bytes, x->lost);
     asx__bytes_u32(&bytes, x->cell_moved);
     asx__bytes_u64(&bytes, (uintptr_t)x->unsupported_site); /* of the program that both are */
+    (void)asx__bytes_keep(&bytes, x->diverged, sizeof x->diverged);
     tell(x, ASX__MESSAGE_STATUS, &bytes);
     free(bytes.at);
 }

@@ -368,7 +368,8 @@ static int code_of(const asx_explore_result *result)
 {
     if (result->status < 0)
         return 2;
-    return result->totals.bugs + result->totals.deadlocks + result->totals.too_long != 0;
+    return result->totals.bugs + result->totals.deadlocks + result->totals.too_long != 0 ||
+           is_vacuous(result);
 }
 
 bool save(const lab_request *r, const char *schedule)

@@ -15,6 +15,12 @@ static inline uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * ASX_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* What stands behind a number: "1 step", "2 steps". */
+static inline const char *plural(uint64_t number, const char *one, const char *more)
+{
+    return number == 1 ? one : more;
+}
+
 typedef struct lab_request {
     asx_explore_options options;
     uint64_t samples;
@@ -47,6 +53,8 @@ asx_lab_test *test_named(const char *name);
 /* "quiescent" or "adversarial". */
 bool clock_named(const char *text, asx_explore_clock *ret_clock);
 bool wanted(const lab_request *r, const asx_lab_test *test);
+/* It is complete and saw no operation of several tasks: nothing was explored. */
+bool is_vacuous(const asx_explore_result *result);
 /* The first one from `test` on that is wanted; NULL: none. */
 asx_lab_test *test_wanted(const lab_request *r, asx_lab_test *test);
 /* Explores those that are wanted, from this one on; the exit status. */
@@ -106,6 +114,9 @@ void board_begin(asx_lab_test *test);
 void board_end(int code);
 void board_run(void);
 void board_why(const char *why);
+/* Runs `part` in a process of its own; `ctx` is shared with it if it is in shared memory. False: it
+ * did not return; why, in words. */
+bool run_apart(void (*part)(void *ctx), void *ctx, char *ret_why, size_t size);
 /* Tells of a worker that the test has ended. False: none has ended. */
 bool tell_worker_ended(const lab_request *r);
 

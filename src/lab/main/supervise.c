@@ -160,6 +160,30 @@ bool tell_worker_ended(const lab_request *r)
     return true;
 }
 
+bool run_apart(void (*part)(void *ctx), void *ctx, char *ret_why, size_t size)
+{
+    int state = 0;
+    (void)fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        part(ctx);
+        _exit(0);
+    }
+    while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
+        continue;
+    const char *name = WIFSIGNALED(state) ? signal_name(WTERMSIG(state)) : NULL;
+    if (pid < 0)
+        (void)snprintf(ret_why, size, "no process can be had");
+    else if (name != NULL)
+        (void)snprintf(ret_why, size, "%s", name);
+    else if (WIFSIGNALED(state))
+        (void)snprintf(ret_why, size, "signal %d", WTERMSIG(state));
+    else
+        (void)snprintf(ret_why, size, "_exit(%d)", WEXITSTATUS(state));
+    return pid > 0 && WIFEXITED(state) && WEXITSTATUS(state) == 0;
+}
+
 /* ---- the parent ----------------------------------------------------------------------------- */
 
 static void pass_on(int number)

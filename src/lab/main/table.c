@@ -1,6 +1,7 @@
 /* table.c - how many schedules each way of searching needs until the first one fails: for each test
  * the median and the largest of ten seeds. A number in brackets: so many seeds found nothing within
  * the limit of schedules or half a second. Tests that no way finds fault with are left out.
+ * Each test is measured in a process of its own, so that one that dies costs its own row only.
  *
  * The column of delays is that of an iterative search: all schedules without delays, then those
  * with one, and so on; schedules that are run again are counted again. */
@@ -8,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { SEEDS = 10, SEARCH = ASX_EXPLORE_MODE_COUNT, DELAYS, COLUMNS };
 #define LIMIT 2000
@@ -118,10 +120,59 @@ static void print_cell(const table_cell *c)
     printf(" | %14s", text);
 }
 
+/* A row, in memory that the process which measures it shares with the table. */
+typedef struct table_row {
+    const asx_lab_test *test;
+    table_cell cells[COLUMNS];
+    bool good, found, done;
+} table_row;
+
+static void measure_row(void *ctx)
+{
+    table_row *row = ctx;
+    row->good = true;
+    for (unsigned c = 0; c < COLUMNS && row->good; c++) {
+        row->good = measure(row->test, c, &row->cells[c]);
+        row->found = row->found || (row->good && row->cells[c].missed != SEEDS);
+    }
+    row->done = true;
+}
+
+static void print_row(const table_row *row)
+{
+    printf("| %-22s", row->test->name);
+    print_cell(&row->cells[SEARCH]);
+    for (unsigned c = 0; c < COLUMNS; c++)
+        if (c != SEARCH)
+            print_cell(&row->cells[c]);
+    printf(" | %10.1f |\n", (double)row->cells[SEARCH].slowest_ns / 1e6);
+    (void)fflush(stdout);
+}
+
+/* Returns the exit status that the row asks for. */
+static int measure_apart(table_row *row, const asx_lab_test *test)
+{
+    char why[64], text[96];
+    memset(row, 0, sizeof *row);
+    row->test = test;
+    if (!run_apart(measure_row, row, why, sizeof why) || !row->done) {
+        (void)snprintf(text, sizeof text, "died: the process ended by %s", why);
+        return complain(test->name, text);
+    }
+    if (!row->good)
+        return complain(test->name, "cannot be explored");
+    if (row->found)
+        print_row(row);
+    return 0;
+}
+
 int table_print(lab_request *r)
 {
-    table_cell cells[COLUMNS];
     int code = 0;
+    table_row *row = mmap(NULL, sizeof *row, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                          -1, 0);
+    if (row == MAP_FAILED)
+        return complain("the table", "there is no memory");
     printf("| %-22s | %14s", "test", column_name(SEARCH));
     for (unsigned c = 0; c < COLUMNS; c++)
         if (c != SEARCH)
@@ -131,24 +182,9 @@ int table_print(lab_request *r)
         printf("|---");
     puts("|");
     for (const asx_lab_test *test = tests_all(); test != NULL; test = test->next) {
-        bool found = false, good = true;
-        if (!wanted(r, test))
-            continue;
-        for (unsigned c = 0; c < COLUMNS && good; c++) {
-            good = measure(test, c, &cells[c]);
-            found = found || (good && cells[c].missed != SEEDS);
-        }
-        if (!good)
-            code = complain(test->name, "cannot be explored");
-        if (!good || !found)
-            continue;
-        printf("| %-22s", test->name);
-        print_cell(&cells[SEARCH]);
-        for (unsigned c = 0; c < COLUMNS; c++)
-            if (c != SEARCH)
-                print_cell(&cells[c]);
-        printf(" | %10.1f |\n", (double)cells[SEARCH].slowest_ns / 1e6);
-        (void)fflush(stdout);
+        int one = wanted(r, test) ? measure_apart(row, test) : 0;
+        code = one > code ? one : code;
     }
+    (void)munmap(row, sizeof *row);
     return code;
 }

@@ -63,10 +63,14 @@ void tell_finding(const lab_request *r, const asx_lab_finding *finding,
     printf("%s: schedule %llu: %s: %s %s\n%s", r->test->name, (ull)finding->schedules,
            verdict_names[finding->verdict], finding->text, finding->site, finding->interleaving);
     if (first != NULL)
-        printf("%s: shrunk from %llu steps of %llu tasks with %llu switches to %llu steps of %llu "
-               "tasks with %llu switches\n",
-               r->test->name, (ull)first->steps, (ull)first->tasks, (ull)first->switches,
-               (ull)finding->steps, (ull)finding->tasks, (ull)finding->switches);
+        printf("%s: shrunk from %llu %s of %llu %s with %llu %s "
+               "to %llu %s of %llu %s with %llu %s\n",
+               r->test->name, (ull)first->steps, plural(first->steps, "step", "steps"),
+               (ull)first->tasks, plural(first->tasks, "task", "tasks"), (ull)first->switches,
+               plural(first->switches, "switch", "switches"), (ull)finding->steps,
+               plural(finding->steps, "step", "steps"), (ull)finding->tasks,
+               plural(finding->tasks, "task", "tasks"), (ull)finding->switches,
+               plural(finding->switches, "switch", "switches"));
 }
 
 /* "about 1234 in all", if that is known. */
@@ -92,9 +96,11 @@ bool on_progress(void *ctx, const asx_explore_progress *p)
         return true;
     r->told_ns = p->elapsed_ns;
     add_estimate(p, estimate, sizeof estimate);
-    fprintf(stderr, "%s%s: %llu executions, %llu classes, %.0f/s, frontier %llu%s%s",
-            terminal ? "\r\033[K" : "", r->test->name, (ull)p->executions, (ull)p->classes,
-            rate(p), (ull)p->frontier, estimate, terminal ? "" : "\n");
+    fprintf(stderr, "%s%s: %llu %s, %llu %s, %.0f/s, frontier %llu%s%s",
+            terminal ? "\r\033[K" : "", r->test->name, (ull)p->executions,
+            plural(p->executions, "execution", "executions"), (ull)p->classes,
+            plural(p->classes, "class", "classes"), rate(p), (ull)p->frontier, estimate,
+            terminal ? "" : "\n");
     r->line_open = terminal;
     return true;
 }
@@ -173,13 +179,17 @@ static void print_why(const lab_request *r, const asx_explore_result *result)
     const asx_explore_progress *t = &result->totals;
     printf("%s: bounded: %s", r->test->name, asx_explore_stop_str(result->stopped));
     if (r->options.bound != 0)
-        printf("; at most %u preemptions", (unsigned)r->options.bound - 1);
+        printf("; at most %u %s", (unsigned)r->options.bound - 1,
+               plural(r->options.bound - 1, "preemption", "preemptions"));
     if (r->options.delays != 0)
-        printf("; at most %u delays", (unsigned)r->options.delays - 1);
+        printf("; at most %u %s", (unsigned)r->options.delays - 1,
+               plural(r->options.delays - 1, "delay", "delays"));
     if (t->left_out != 0)
-        printf("; %llu steps to another task were left out", (ull)t->left_out);
+        printf("; %llu %s to another task left out", (ull)t->left_out,
+               plural(t->left_out, "step", "steps"));
     if (t->frontier != 0)
-        printf("; %llu executions have alternatives that were not run", (ull)t->frontier);
+        printf("; %llu %s with alternatives that were not run", (ull)t->frontier,
+               plural(t->frontier, "execution", "executions"));
     puts("");
 }
 
@@ -213,10 +223,11 @@ static void tell_trouble(const lab_request *r, const asx_explore_result *result)
                 r->test->name, result->unsupported_site[0] != '\0' ? ", at " : "",
                 result->unsupported_site);
     else if (result->status == ASX_E_DIVERGED && r->options.schedule == NULL)
-        fprintf(stderr, "%s: not deterministic: with the same schedule it did something else\n",
-                r->test->name);
+        fprintf(stderr, "%s: not deterministic: with the same schedule it did something else%s%s\n",
+                r->test->name, result->diverged[0] != '\0' ? ": " : "", result->diverged);
     else if (result->status == ASX_E_DIVERGED)
-        fprintf(stderr, "%s: the schedule is none of this test\n", r->test->name);
+        fprintf(stderr, "%s: the schedule is none of this test%s%s\n", r->test->name,
+                result->diverged[0] != '\0' ? ": " : "", result->diverged);
     else if (result->unsupported != NULL)
         fprintf(stderr, "%s: the test does something that is not explored%s%s: %s\n",
                 r->test->name, result->unsupported_site[0] != '\0' ? ", at " : "",
@@ -226,14 +237,19 @@ static void tell_trouble(const lab_request *r, const asx_explore_result *result)
         fprintf(stderr, "%s: %s\n", r->test->name, asx_status_hint(result->status));
 }
 
-/* Nothing that its tasks do depends on what others do: that is seldom meant. */
+bool is_vacuous(const asx_explore_result *result)
+{
+    const uint64_t test_alone = 1;
+    return result->complete && result->totals.steps == 0 && result->totals.tasks > test_alone;
+}
+
 static void tell_vacuous(const lab_request *r, const asx_explore_result *result)
 {
-    const uint64_t test_and_one = 2;
-    if (result->complete && result->totals.steps == 0 && result->totals.tasks > test_and_one)
-        printf("%s: its tasks do nothing that another one could see; what they share is accessed "
-               "by asx_lab_load() and others of its kind\n",
-               r->test->name);
+    if (is_vacuous(result))
+        fprintf(r->json ? stderr : stdout,
+                "%s: nothing was explored: its tasks do nothing that another one could see; what "
+                "they share is accessed by asx_lab_load() and others of its kind\n",
+                r->test->name);
 }
 
 void tell_result(lab_request *r, const asx_explore_result *result, const asx_lab_finding *finding)
@@ -243,18 +259,23 @@ void tell_result(lab_request *r, const asx_explore_result *result, const asx_lab
     end_line(r);
     if (r->json) {
         print_json(r, result, finding);
+        tell_vacuous(r, result);
         tell_trouble(r, result);
         return;
     }
     if (finding != NULL && !finding->found && finding->schedules > t->executions)
-        printf("%s: %llu schedules sampled, none failed\n", r->test->name,
-               (ull)(finding->schedules - t->executions));
+        printf("%s: %llu %s sampled, none failed\n", r->test->name,
+               (ull)(finding->schedules - t->executions),
+               plural(finding->schedules - t->executions, "schedule", "schedules"));
     add_estimate(t, estimate, sizeof estimate);
-    printf("%s: %llu executions, %llu classes, %llu redundant, %llu blocked, %llu deadlocks, "
-           "%llu bugs, %llu steps, %.0f/s%s, %s\n",
-           r->test->name, (ull)executions(result, finding), (ull)t->classes, (ull)t->redundant,
-           (ull)t->blocked, (ull)t->deadlocks, (ull)bugs(t), (ull)t->steps, rate(t),
-           estimate, result->complete ? "complete" : "bounded");
+    uint64_t count = executions(result, finding);
+    printf("%s: %llu %s, %llu %s, %llu redundant, %llu blocked, %llu %s, %llu %s, %llu %s, "
+           "%.0f/s%s, %s\n",
+           r->test->name, (ull)count, plural(count, "execution", "executions"), (ull)t->classes,
+           plural(t->classes, "class", "classes"), (ull)t->redundant, (ull)t->blocked,
+           (ull)t->deadlocks, plural(t->deadlocks, "deadlock", "deadlocks"), (ull)bugs(t),
+           plural(bugs(t), "bug", "bugs"), (ull)t->steps, plural(t->steps, "step", "steps"),
+           rate(t), estimate, result->complete ? "complete" : "bounded");
     if (!r->search && r->options.mode == ASX_EXPLORE_PCT && r->replay == NULL)
         print_bound(r, t);
     print_rest(r, result);

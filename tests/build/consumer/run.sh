@@ -128,7 +128,7 @@ for library in libasx libasx-lab; do
     shown $library.so
 done | sed 's/@@.*//' >shown
 for macro in $(sed -n 's/^#define \(asx_[a-z0-9_]*\)(.*/\1/p' prefix/include/asx/*.h | sort -u |
-    grep -vE '^asx_lab_(load|store|read|write|cas|fetch_add)$'); do
+    grep -vE '^asx_lab_(load|store|read|write|cas|fetch_add|until)$'); do
     grep -qx "$macro" shown || { echo "the macro $macro is no exported function"; exit 1; }
 done
 shown libasx.so | sed -n 's/^\(asx__.*\)@@.*/\1/p' >seam-shown

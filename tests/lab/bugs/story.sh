@@ -58,8 +58,8 @@ expect half-a-program 2 'names no program' "$asx" replay half.pack
 sed 's,^program .*,program ./no-such-program,' asx-account_bad.pack >gone.pack
 expect program-gone 2 'no-such-program' "$asx" replay gone.pack
 if command -v gdb >/dev/null 2>&1; then
-    expect debugged 0 '^#0 .*asx_lab_failed_here .*a == 5' "$asx" replay asx-account_bad.pack --gdb
-    expect debugged-too 0 '^#0 .*asx_lab_failed_here .*a == 5' "$asx" replay --gdb asx-account_bad.pack
+    expect debugged 0 '^failed: a == 5 ' "$asx" replay asx-account_bad.pack --gdb
+    expect debugged-too 0 '^ *#[1-9][0-9]* .* at .*support_.*[.]c:[0-9]' "$asx" replay --gdb asx-account_bad.pack
 fi
 expect kept 0 'the rest is in point; --resume point$' \
     "$asx" explore "$program" --max-executions 5 --checkpoint point philosophers_5_good
