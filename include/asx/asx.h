@@ -19,6 +19,7 @@
 #include <asx/http1.h>
 #include <asx/io.h>
 #include <asx/layer.h>
+#include <asx/limit.h>
 #include <asx/mpmc.h>
 #include <asx/net.h>
 #include <asx/obligation.h>
