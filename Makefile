@@ -155,7 +155,7 @@ test-digests:
 
 .PHONY: demo bench coverage mutants models fuzz lint install format-check clean
 demo:
-	tools/setup build
+	tools/setup build demo
 	@$(MAKE) all
 	@if [ -x tools/demo ]; then tools/demo; else tools/run-examples build/examples; fi
 

@@ -38,6 +38,7 @@
 #ifndef ASX_HTTP_H
 #define ASX_HTTP_H
 
+#include <asx/file.h>
 #include <asx/http1.h>
 #include <asx/net.h>
 
@@ -165,10 +166,11 @@ ASX_API asx_status asx_http_response_send(asx_cx *cx, asx_http_response *respons
  * ASX_E_INVALID_ARGUMENT: as above, or more than asx_http_response_length() has said. */
 ASX_API asx_status asx_http_response_write(asx_cx *cx, asx_http_response *response,
                                            const void *data, size_t size);
-/* The same with `size` bytes of a file from `offset` on. The descriptor is borrowed during the
- * call. ASX_E_END: the file is shorter. ASX_E_SYSTEM: it cannot be read. */
-ASX_API asx_status asx_http_response_file(asx_cx *cx, asx_http_response *response, int descriptor,
-                                          uint64_t offset, uint64_t size);
+/* The same with `size` bytes of a file from `offset` on, which this process does not copy. If
+ * nothing was said of the length, this is the whole body. ASX_E_END: the file is shorter; and as
+ * asx_stream_send_file(). */
+ASX_API asx_status asx_http_response_file(asx_cx *cx, asx_http_response *response,
+                                          const asx_file *file, uint64_t offset, uint64_t size);
 /* A field behind the body: goes out if that is chunked, and is dropped if not. At most 1 KiB. As
  * asx_http_response_field(), and may be called while the body is written. */
 ASX_API asx_status asx_http_response_trailer(asx_http_response *response, const char *name,

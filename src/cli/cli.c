@@ -33,6 +33,8 @@ static const char help_text[] =
     "        flag loops of tasks that cannot be cancelled\n"
     "  stacks PID [--gdb] [--timeout S]\n"
     "        print every task of a live process, what it waits for, and where\n"
+    "  serve DIR [--port P] [--host ADDRESS] [--workers N] [--grace SECONDS] [--quiet]\n"
+    "        serve the files of a folder over HTTP until it is interrupted\n"
     "  doctor\n"
     "        say what this machine and this build offer, and check it\n"
     "  help, --help, --version\n"
@@ -148,6 +150,7 @@ int cli_main(int argc, char **argv)
         { "trace", cli_trace },
         { "lint", cli_lint },
         { "stacks", cli_stacks },
+        { "serve", cli_serve },
         { "doctor", cli_doctor },
         { "help", help },
         { "--help", help },

@@ -27,6 +27,7 @@ int cli_doctor(int argc, char **argv);
 int cli_lint(int argc, char **argv);
 int cli_stacks(int argc, char **argv);
 int cli_explore(int argc, char **argv);
+int cli_serve(int argc, char **argv);
 
 /* Opens a trace, or the trace in a crash pack; the caller frees the bytes. False: said why. */
 bool cli_open_trace(const char *path, char **ret_bytes, asx_trace_reader *ret_reader);

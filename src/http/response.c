@@ -11,13 +11,9 @@
  */
 #include "http/server.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { SLICE = 256 * 1024, PARTS = 4 };
 
@@ -169,6 +165,12 @@ static char *put_status_line(char *end, unsigned status)
     return line;
 }
 
+static bool is_head(const asx_http_response *r)
+{
+    const asx_http1_head *head = &r->conn->block->request.head;
+    return head->method.len == 4 && memcmp(head->method.at, "HEAD", 4) == 0;
+}
+
 /* Decides how the body ends and what becomes of the connection. */
 static void settle(asx_http_response *r)
 {
@@ -178,8 +180,7 @@ static void settle(asx_http_response *r)
     bool last = s->o.requests_max != 0 &&
                 asx__load_relaxed(&conn->requests) + 1 >= s->o.requests_max;
     bool empty = r->status == 204 || r->status == 304;
-    r->bodiless = empty || (request->head.method.len == 4 &&
-                            memcmp(request->head.method.at, "HEAD", 4) == 0);
+    r->bodiless = empty || is_head(r);
     r->chunked = !r->has_length && !empty && request->head.minor > 0;
     r->close = r->close || last || !request->head.keep_alive ||
                asx__load_relaxed(&s->stopping) != 0 || !asx__http_request_drainable(request) ||
@@ -308,71 +309,69 @@ asx_status asx_http_response_write(asx_cx *cx, asx_http_response *response, cons
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Up to a slice by way of a buffer. */
-static asx_status copy_file(asx_cx *cx, asx_http_response *r, int descriptor, uint64_t offset,
-                            uint64_t size)
+/* Some of it by way of a buffer: between chunks. */
+static asx_status copy_file(asx_cx *cx, asx_http_response *r, const asx_file *file,
+                            uint64_t offset, uint64_t size, uint64_t *ret_n)
 {
     char *buffer = r->conn->block->out;
-    size_t want = size < ASX__HTTP_OUT ? (size_t)size : ASX__HTTP_OUT;
-    ssize_t n = pread(descriptor, buffer, want, (off_t)offset);
-    if (n < 0)
-        return errno == EINTR ? ASX_OK : ASX_E_SYSTEM;
-    return n == 0 ? ASX_E_END : write_data(cx, r, buffer, (size_t)n);
-}
-
-/* The system copies what its buffers take. *ret_n 0: they are full, or it cannot. */
-static asx_status send_file(asx_http_response *r, int descriptor, uint64_t offset, uint64_t size,
-                            uint64_t *ret_n)
-{
-    off_t from = (off_t)offset;
-    ssize_t n = sendfile(r->conn->fd, descriptor, &from, size < SLICE ? (size_t)size : SLICE);
-    *ret_n = n > 0 ? (uint64_t)n : 0;
-    return n == 0 ? ASX_E_END : ASX_OK;
-}
-
-static asx_status write_file(asx_cx *cx, asx_http_response *r, int descriptor, uint64_t offset,
-                             uint64_t size)
-{
-    int flags = fcntl(r->conn->fd, F_GETFL);
-    bool direct = flags >= 0 && (flags & O_NONBLOCK) != 0 && !r->chunked;
-    asx_status st = ASX_OK;
-    while (size > 0 && st == ASX_OK) {
-        uint64_t before = r->written, n = 0;
-        if (direct)
-            st = send_file(r, descriptor, offset, size, &n);
-        r->written += n;
-        r->moved += n;
-        if (st == ASX_OK && n == 0)
-            st = copy_file(cx, r, descriptor, offset, size);
-        else if (st == ASX_OK && r->written / SLICE % 16 == 0)
-            st = asx_yield(cx);
-        offset += r->written - before;
-        size -= r->written - before;
-    }
+    size_t n = 0, want = size < ASX__HTTP_OUT ? (size_t)size : ASX__HTTP_OUT;
+    asx_status st = asx_file_read(cx, file, offset, buffer, want, &n);
+    if (st == ASX_OK)
+        st = n == 0 ? ASX_E_END : write_data(cx, r, buffer, n);
+    *ret_n = n;
     return st;
 }
 
-asx_status asx_http_response_file(asx_cx *cx, asx_http_response *response, int descriptor,
+/* A slice of it, from the system's memory to the socket. */
+static asx_status send_slice(asx_cx *cx, asx_http_response *r, const asx_file *file,
+                             uint64_t offset, uint64_t size, uint64_t *ret_n)
+{
+    asx__http_conn *conn = r->conn;
+    const asx__http_server *s = conn->server;
+    uint64_t slice = size < SLICE ? size : SLICE;
+    asx_time now = asx_now(cx);
+    r->moved += slice;
+    asx__http_phase(conn, ASX__HTTP_RESPONSE,
+                    asx__http_allow(s, now, s->o.write_ns, r->moved, r->waited_ns));
+    *ret_n = 0;
+    asx_status st = asx_stream_send_file(cx, &conn->stream, file, offset, slice, ret_n);
+    r->waited_ns += asx_now(cx) - now;
+    asx__store_relaxed(&conn->deadline, ASX_TIME_NEVER);
+    r->written += *ret_n;
+    if (st < 0 && asx__load_seq_cst(&conn->expired) != 0)
+        st = ASX_E_TIMEOUT;
+    return st;
+}
+
+asx_status asx_http_response_file(asx_cx *cx, asx_http_response *response, const asx_file *file,
                                   uint64_t offset, uint64_t size)
 {
-    if (cx == NULL || response == NULL || descriptor < 0 || offset > INT64_MAX ||
+    if (cx == NULL || response == NULL || file == NULL || offset > INT64_MAX ||
         size > INT64_MAX - offset)
         return ASX_E_INVALID_ARGUMENT;
     if (response->phase == ASX__HTTP_OPEN && !response->has_length) {
         response->has_length = true;
         response->length = size;
     }
-    if (response->has_length && size > response->length - response->written)
-        return ASX_E_INVALID_ARGUMENT;
-    asx_status st = ASX_OK;
-    if (response->phase == ASX__HTTP_OPEN)
-        st = asx_http_response_write(cx, response, NULL, 0);
-    if (st == ASX_OK && response->phase != ASX__HTTP_BODY)
-        st = ASX_E_INVALID_TRANSITION;
-    if (st < 0 || !response->bodiless)
-        return st < 0 ? st : write_file(cx, response, descriptor, offset, size);
-    response->written += size;
-    return ASX_OK;
+    asx__http_block *block = response->conn->block;
+    size_t room = block->in_size - block->end, n = 0;
+    if (response->phase == ASX__HTTP_OPEN && response->length == size && size <= room &&
+        size > 0 && !is_head(response)) { /* one write, together with the head */
+        asx_status read = asx_file_read(cx, file, offset, block->in + block->end, size, &n);
+        if (read == ASX_OK && n == size)
+            return asx_http_response_send(cx, response, block->in + block->end, size);
+    }
+    asx_status st = asx_http_response_write(cx, response, "", 0);
+    if (st == ASX_OK && response->has_length && size > response->length - response->written)
+        st = ASX_E_INVALID_ARGUMENT;
+    if (st == ASX_OK && response->bodiless) {
+        response->written += size;
+        return ASX_OK;
+    }
+    for (uint64_t sent = 0; size > 0 && st == ASX_OK; offset += sent, size -= sent)
+        st = response->chunked ? copy_file(cx, response, file, offset, size, &sent)
+                               : send_slice(cx, response, file, offset, size, &sent);
+    return st;
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */

@@ -350,9 +350,12 @@ static asx_status send_some(asx_cx *cx, const sending *s, off_t offset, size_t s
     if (!is_open(s))
         return ASX_E_CLOSED;
     ssize_t n;
+    asx__quiet quiet;
+    asx__quiet_begin(&quiet);
     do
         n = sendfile(s->to->fd, s->from->fd, &offset, size);
     while (n < 0 && errno == EINTR);
+    asx__quiet_end(&quiet, n < 0 ? errno == EPIPE : (size_t)n < size); /* a short one may, too */
     *ret_n = answer(n);
     if (*ret_n == -EAGAIN)
         return wait_writable(cx, s->to, s->to_generation);

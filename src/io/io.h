@@ -46,6 +46,7 @@
 #define ASX_IO_INTERNAL_H
 
 #include <signal.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -232,6 +233,13 @@ asx_status asx__io_status(int error);
 
 /* The system call, once and without waiting. -errno, -EAGAIN among them. Also outside. */
 int64_t asx__try(const asx__file *file, const asx__request *request);
+/* Around a system call that might send SIGPIPE to this thread, and has no flag against it. */
+typedef struct asx__quiet {
+    sigset_t before;
+    bool was_pending;
+} asx__quiet;
+void asx__quiet_begin(asx__quiet *quiet);
+void asx__quiet_end(const asx__quiet *quiet, bool perhaps_sent); /* errno stays as it is */
 
 /* ---- scarce.c ------------------------------------------------------------------------------- */
 

@@ -48,24 +48,37 @@ static int64_t read_some(const asx__file *file, struct iovec *parts, unsigned co
     return answer(n);
 }
 
-/* A pipe that nobody reads sends SIGPIPE to the thread that writes, which would end the process. */
-static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
+/* A peer that reads no more sends SIGPIPE to the thread that writes: that would end the process. */
+void asx__quiet_begin(asx__quiet *quiet)
 {
-    sigset_t pipe, before, pending;
+    sigset_t pipe, pending;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     (void)sigpending(&pending);
-    bool was_pending = sigismember(&pending, SIGPIPE) == 1;
-    (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    ssize_t n = writev(fd, parts, count);
+    quiet->was_pending = sigismember(&pending, SIGPIPE) == 1;
+    (void)pthread_sigmask(SIG_BLOCK, &pipe, &quiet->before);
+}
+
+void asx__quiet_end(const asx__quiet *quiet, bool perhaps_sent)
+{
     int error = errno;
-    if (n < 0 && error == EPIPE && !was_pending) {
-        struct timespec now = { 0, 0 };
-        while (sigtimedwait(&pipe, NULL, &now) < 0 && errno == EINTR)
-            ;
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigset_t pipe;
+    struct timespec now = { 0, 0 };
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    while (perhaps_sent && !quiet->was_pending && sigtimedwait(&pipe, NULL, &now) < 0 &&
+           errno == EINTR)
+        ;
+    (void)pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
     errno = error;
+}
+
+static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
+{
+    asx__quiet quiet;
+    asx__quiet_begin(&quiet);
+    ssize_t n = writev(fd, parts, count);
+    asx__quiet_end(&quiet, n < 0 && errno == EPIPE);
     return n;
 }
 

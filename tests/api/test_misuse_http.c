@@ -130,6 +130,7 @@ static asx_status misuses(asx_cx *cx, asx_http_request *request, asx_http_respon
                           void *arg)
 {
     const asx_status bad = ASX_E_INVALID_ARGUMENT, late = ASX_E_INVALID_TRANSITION;
+    const asx_file no_file = { NULL, 0 };
     (void)arg;
     misuse_request(cx, request);
     misuse_fields(response);
@@ -138,9 +139,9 @@ static asx_status misuses(asx_cx *cx, asx_http_request *request, asx_http_respon
     CHECK_STATUS(asx_http_response_send(cx, response, NULL, 1), bad);
     CHECK_STATUS(asx_http_response_write(cx, NULL, "x", 1), bad);
     CHECK_STATUS(asx_http_response_write(cx, response, NULL, 1), bad);
-    CHECK_STATUS(asx_http_response_file(cx, NULL, 0, 0, 1), bad);
-    CHECK_STATUS(asx_http_response_file(cx, response, -1, 0, 1), bad);
-    CHECK_STATUS(asx_http_response_file(cx, response, 0, UINT64_MAX, 1), bad);
+    CHECK_STATUS(asx_http_response_file(cx, NULL, &no_file, 0, 1), bad);
+    CHECK_STATUS(asx_http_response_file(cx, response, NULL, 0, 1), bad);
+    CHECK_STATUS(asx_http_response_file(cx, response, &no_file, UINT64_MAX, 1), bad);
     CHECK_STATUS(asx_http_response_status(response, 204), ASX_OK);
     CHECK_STATUS(asx_http_response_send(cx, response, "x", 1), bad); /* 204 has no body */
     CHECK_STATUS(asx_http_response_status(response, 200), ASX_OK);
@@ -150,7 +151,7 @@ static asx_status misuses(asx_cx *cx, asx_http_request *request, asx_http_respon
     CHECK_STATUS(asx_http_response_send(cx, response, "xyz", 3), ASX_OK);
     CHECK_STATUS(asx_http_response_send(cx, response, "xyz", 3), late);
     CHECK_STATUS(asx_http_response_write(cx, response, "xyz", 3), late);
-    CHECK_STATUS(asx_http_response_file(cx, response, 0, 0, 0), late);
+    CHECK_STATUS(asx_http_response_file(cx, response, &no_file, 0, 0), late);
     CHECK_STATUS(asx_http_response_status(response, 200), late);
     CHECK_STATUS(asx_http_response_field(response, "a", "b"), late);
     CHECK_STATUS(asx_http_response_trailer(response, "a", "b"), late);

@@ -106,8 +106,14 @@ static asx_status handle(asx_cx *cx, asx_http_request *request, asx_http_respons
         return path_is(request, "/short") ? ASX_OK : ASX_E_NOT_FOUND;
     }
     if (path_is(request, "/file")) {
+        asx_region here;
+        asx_file file;
+        CHECK_STATUS(asx_cx_region(cx, &here), ASX_OK);
+        CHECK_STATUS(asx_file_open(cx, &here, arg, ASX_FILE_READ, NULL, &file), ASX_OK);
         CHECK_STATUS(asx_http_response_close(response), ASX_OK);
-        return asx_http_response_file(cx, response, *(int *)arg, 1000, 3000000);
+        asx_status st = asx_http_response_file(cx, response, &file, 1000, 3000000);
+        CHECK_STATUS(asx_file_close(cx, &file), ASX_OK);
+        return st;
     }
     CHECK_STATUS(asx_http_response_field(response, "X-Test", "yes"), ASX_OK);
     return asx_http_response_send(cx, response, "hello", 5);
@@ -326,7 +332,16 @@ static asx_status gets_a_file(asx_cx *cx, void *arg)
     enum { SIZE = 3000500 };
     world *w = arg;
     char *answer = malloc(SIZE);
+    asx_stream_tuning tuning = ASX_STREAM_TUNING;
     CHECK(answer != NULL);
+    for (int i = 0; i < 20; i++) { /* clients that leave send no signal to who writes */
+        asx_stream stream = connected(cx, w);
+        tuning.reset_on_close = i % 2;
+        CHECK_STATUS(asx_stream_tune(cx, &stream, &tuning), ASX_OK);
+        say(cx, &stream, GET("/file") "\r\n");
+        CHECK_STATUS(asx_sleep(cx, (uint64_t)(i % 4) * ASX_MS), ASX_OK);
+        CHECK_STATUS(asx_stream_close(cx, &stream), ASX_OK);
+    }
     CHECK_STATUS(ask(cx, w, GET("/file") "\r\n", answer, SIZE), ASX_OK);
     const char *body = strstr(answer, "\r\n\r\n");
     CHECK(body != NULL && strstr(answer, "Content-Length: 3000000\r\n") != NULL);
@@ -340,14 +355,16 @@ static asx_status gets_a_file(asx_cx *cx, void *arg)
 
 ASX_TEST(a_part_of_a_file_is_sent_byte_by_byte_as_it_is)
 {
-    FILE *file = tmpfile();
+    char path[] = "/tmp/asx-http-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    FILE *file = fdopen(fd, "w");
     CHECK(file != NULL);
     for (int i = 0; i < 4000000; i++)
         CHECK(fputc('a' + i % 23, file) != EOF);
-    CHECK_EQ(fflush(file), 0);
-    int descriptor = fileno(file);
-    run(gets_a_file, &descriptor, NULL);
-    fclose(file);
+    CHECK_EQ(fclose(file), 0);
+    run(gets_a_file, path, NULL);
+    CHECK_EQ(remove(path), 0);
 }
 
 /* ---- slow peers, and those who are gone ----------------------------------------------------- */
