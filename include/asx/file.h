@@ -69,6 +69,21 @@ typedef struct asx_file_details {
 /* Does not wait. */
 ASX_API asx_status asx_file_info(asx_cx *cx, const asx_file *file, asx_file_details *ret_details);
 
+/* Reads entries of a directory, as many as fit into the buffer, which is aligned for any type; the
+ * next call goes on behind them. *ret_size says how much of the buffer is used; 0: there are no
+ * more. ASX_E_INVALID_ARGUMENT: too small for one. ASX_E_NOT_FOUND: no directory, or it is gone. */
+ASX_API asx_status asx_directory_read(asx_cx *cx, const asx_file *directory, void *buffer,
+                                      size_t size, size_t *ret_size);
+
+typedef struct asx_directory_entry {
+    const char *name; /* in the buffer */
+    bool is_regular, is_directory, is_link; /* none of them: something else, or unknown */
+} asx_directory_entry;
+/* The next entry of those that were read; *at is 0 at first, and moved on. "." and ".." are left
+ * out. False: there is no other. Pure. */
+ASX_API bool asx_directory_next(const void *buffer, size_t size, size_t *at,
+                                asx_directory_entry *ret_entry);
+
 /* Closes it. Calls that are under way end first. */
 ASX_API asx_status asx_file_close(asx_cx *cx, const asx_file *file);
 

@@ -9,6 +9,7 @@
 #include <asx/blocking.h>
 #include <asx/file.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -20,7 +21,7 @@
 /* One sendfile() at most, so that others are served in between. */
 #define SENT_AT_ONCE ((size_t)256 * 1024)
 
-enum disk_call { DISK_OPEN, DISK_READ, DISK_WRITE, DISK_SYNC, DISK_FETCH };
+enum disk_call { DISK_OPEN, DISK_READ, DISK_WRITE, DISK_SYNC, DISK_LIST, DISK_FETCH };
 
 /* A call as it goes to the pool; in the caller's frame. */
 typedef struct disk_work {
@@ -68,6 +69,9 @@ static int64_t do_work(const disk_work *w, bool now)
             n = now ? -1 : pwritev2(w->fd, &w->part, 1, w->offset, 0);
         while (!now && n < 0 && errno == EINTR);
         return now ? -EAGAIN : answer(n);
+    case DISK_LIST:
+        return now ? -EAGAIN : answer(syscall(SYS_getdents64, w->fd, w->part.iov_base,
+                                              w->part.iov_len));
     case DISK_SYNC:
         return now ? -EAGAIN : answer(fsync(w->fd));
     default: { /* FETCH: is the end of it there? */
@@ -298,6 +302,68 @@ asx_status asx_file_info(asx_cx *cx, const asx_file *file, asx_file_details *ret
         .is_directory = S_ISDIR(about.st_mode),
     };
     return ASX_OK;
+}
+
+/* As the kernel has it; the name goes on. */
+typedef struct dirent_head {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t size;
+    uint8_t type;
+    char name[5];
+} dirent_head;
+
+asx_status asx_directory_read(asx_cx *cx, const asx_file *directory, void *buffer, size_t size,
+                              size_t *ret_size)
+{
+    ASX__GATE_CX(cx, asx_directory_read(&in, directory, buffer, size, ret_size));
+    asx__file *f;
+    if (ret_size == NULL)
+        return ASX_E_INVALID_ARGUMENT;
+    *ret_size = 0;
+    if (buffer == NULL || (uintptr_t)buffer % _Alignof(dirent_head) != 0 || size > INT32_MAX)
+        return ASX_E_INVALID_ARGUMENT;
+    asx_status st = find(cx, directory, ASX_CAP_IO, &f);
+    if (st < 0)
+        return st;
+    disk_work w = { .call = DISK_LIST, .fd = f->fd, .part = { buffer, size } };
+    st = perform(cx, f, &w);
+    if (st == ASX_OK && w.result == -EINVAL)
+        return ASX_E_INVALID_ARGUMENT;
+    if (st == ASX_OK)
+        st = count(f, directory->generation_, w.result);
+    if (st == ASX_OK)
+        *ret_size = (size_t)w.result;
+    return st;
+}
+
+static bool is_self_or_parent(const char *name)
+{
+    return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+bool asx_directory_next(const void *buffer, size_t size, size_t *at,
+                        asx_directory_entry *ret_entry)
+{
+    if (ret_entry == NULL)
+        return false;
+    *ret_entry = (asx_directory_entry){ .name = "" };
+    if (buffer == NULL || at == NULL)
+        return false;
+    while (*at < size && size - *at >= sizeof(dirent_head)) {
+        const dirent_head *head = (const void *)((const char *)buffer + *at);
+        if (head->size < offsetof(dirent_head, name) || head->size > size - *at)
+            return false;
+        *at += head->size;
+        if (is_self_or_parent(head->name))
+            continue;
+        *ret_entry = (asx_directory_entry){
+            .name = head->name, .is_regular = head->type == DT_REG,
+            .is_directory = head->type == DT_DIR, .is_link = head->type == DT_LNK,
+        };
+        return true;
+    }
+    return false;
 }
 
 asx_status asx_file_close(asx_cx *cx, const asx_file *file)

@@ -94,6 +94,8 @@ static const struct row {
     { "asx_cx_task_id", "sched/test_task.c", "cx" },
     { "asx_cx_waker", "sched/test_poll.c", "cx" },
     { "asx_defer", "sched/test_finalizers.c", "handles" },
+    { "asx_directory_next", "io/test_disk.c", "io" },
+    { "asx_directory_read", "io/test_disk.c", "io" },
     { "asx_dns_lookup", "io/test_dns.c", "io" },
     { "asx_dump_all", "see/test_dump.c", "see" },
     { "asx_dump_on_signal", "see/test_dump.c", "see" },

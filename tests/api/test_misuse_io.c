@@ -192,6 +192,14 @@ static void misuse_file(asx_cx *cx, const asx_stream *s)
     CHECK_EQ(asx_stream_send_file(cx, s, &none, 0, 1, &sent), ASX_E_INVALID_ARGUMENT);
     CHECK_EQ(asx_stream_send_file(cx, s, &file, 0, 1, &too_far), ASX_E_INVALID_ARGUMENT);
     CHECK_EQ(asx_stream_send_file(cx, NULL, &file, 0, 1, &sent), ASX_E_INVALID_ARGUMENT);
+    asx_directory_entry entry;
+    size_t at = 0;
+    CHECK_EQ(asx_directory_read(cx, &file, NULL, 9, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_directory_read(cx, &none, &r, sizeof r, &n), ASX_E_INVALID_ARGUMENT);
+    CHECK_EQ(asx_directory_read(cx, &file, &r, sizeof r, &n), ASX_E_NOT_FOUND);
+    CHECK(!asx_directory_next(NULL, 9, &at, &entry));
+    CHECK(!asx_directory_next(&r, 1, &at, &entry));
+    CHECK(!asx_directory_next(&r, sizeof r, &at, NULL));
     CHECK_EQ(asx_file_close(cx, &none), ASX_E_INVALID_ARGUMENT);
     CHECK_EQ(asx_file_close(cx, &file), ASX_OK);
     CHECK_EQ(asx_reader_init(&no_reader, s, NULL, 0), ASX_E_INVALID_ARGUMENT);

@@ -104,6 +104,42 @@ ASX_TEST(no_path_leads_out_of_a_directory)
     with_folder(stays_inside);
 }
 
+static asx_status lists(asx_cx *cx, void *arg)
+{
+    asx_file dir;
+    asx_directory_entry entry;
+    _Alignas(8) char buffer[128]; /* several calls */
+    size_t size, seen = 0, directories = 0, links = 0;
+    (void)arg;
+    CHECK_EQ(mkdir(in_folder("down"), 0700), 0);
+    CHECK_EQ(symlink("down", in_folder("link")), 0);
+    for (int i = 0; i < 20; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "file-%02d", i);
+        fclose(fopen(in_folder(name), "w"));
+    }
+    CHECK_EQ(asx_file_open(cx, NULL, folder, ASX_FILE_DIRECTORY, NULL, &dir), ASX_OK);
+    CHECK_EQ(asx_directory_read(cx, &dir, buffer, 8, &size), ASX_E_INVALID_ARGUMENT);
+    do {
+        size_t at = 0;
+        CHECK_STATUS(asx_directory_read(cx, &dir, buffer, sizeof buffer, &size), ASX_OK);
+        while (asx_directory_next(buffer, size, &at, &entry)) {
+            seen += strncmp(entry.name, "file-", 5) == 0 && entry.is_regular;
+            directories += entry.is_directory;
+            links += entry.is_link;
+        }
+    } while (size != 0);
+    CHECK_EQ(seen, 20u);
+    CHECK_EQ(directories, 1u);
+    CHECK_EQ(links, 1u);
+    return ASX_OK;
+}
+
+ASX_TEST(a_directory_is_listed_and_nothing_is_left_out)
+{
+    with_folder(lists);
+}
+
 /* ---- sending -------------------------------------------------------------------------------- */
 
 enum { BIG = 3 << 20 };
