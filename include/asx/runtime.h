@@ -68,6 +68,17 @@ typedef struct asx_allocator {
 
 #define ASX_WORKERS_ALL UINT32_MAX
 
+/* What a stack that overflows does. A report names task, place and region on stderr, then the
+ * process aborts. It takes a SIGSEGV handler and a signal stack for each thread that runs tasks
+ * (64 KiB from malloc()). Any other fault goes to the handler that the host had before, as if that
+ * one alone were installed. */
+typedef enum asx_overflow_mode {
+    ASX_OVERFLOW_DEFAULT = 0, /* reported; not in the laboratory, in a static block, or under a
+                                 sanitizer. What the system refuses is done without */
+    ASX_OVERFLOW_REPORT = 1,  /* reported, or the runtime is not created */
+    ASX_OVERFLOW_FAULT = 2    /* a plain SIGSEGV: the runtime leaves the signal alone */
+} asx_overflow_mode;
+
 typedef struct asx_runtime_config {
     asx_profile profile;
     asx_limits limits;
@@ -112,19 +123,19 @@ typedef struct asx_runtime_config {
     uint64_t blocking_idle_ns;     /* a thread without work ends after so long; default 10 s */
     asx_waker on_event;            /* called on other threads when something has come for the
                                       runtime: for hosts that step it; wake NULL: none */
-    bool catch_stack_overflow;  /* installs a SIGSEGV handler that names the task, then aborts */
+    asx_overflow_mode stack_overflow; /* default: reported, if the system gives what it takes */
 } asx_runtime_config;
 
 /* `config` may be NULL: server profile, real clock, no trace. Allocates; the caller destroys.
  *   ASX_E_INVALID_ARGUMENT    a field that cannot be
  *   ASX_E_NOT_SUPPORTED       several workers with what is for one only
  *   ASX_E_RESOURCE_EXHAUSTED  memory, or a static block that is too small
- *   ASX_E_SYSTEM              the system refused the handler of `catch_stack_overflow` */
+ *   ASX_E_SYSTEM              the system refused the handler of ASX_OVERFLOW_REPORT */
 ASX_API asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
 /* Shuts down if that has not been done (waiting as long as the root's cleanup allows), and frees
  * everything. NULL is allowed. Not from inside a task, and not before asx_runtime_run() or
  * asx_runtime_step() of another thread has returned: ASX_E_WRONG_CONTEXT. ASX_E_SYSTEM: all is
- * freed but the signal stack of `catch_stack_overflow`, which the system did not give back. */
+ * freed but the signal stack for `stack_overflow`, which the system did not give back. */
 ASX_API asx_status asx_runtime_destroy(asx_runtime *runtime);
 
 /* Runs fn(cx, arg) as a fiber in the root region until the root region has closed: everything

@@ -1,8 +1,10 @@
 /* fault.c - a stack overflow is reported by name before the process dies.
  *
- * The handler looks at the runtimes of the process that asked for it. It runs on a stack of its
- * own, finds the fiber whose guard was hit, writes task, region path and stack size with write(2),
- * and lets the fault take its course.
+ * The handler looks at the runtimes of the process that want it. It runs on a stack of its own,
+ * finds the fiber whose guard was hit, writes task, region path and stack size with write(2), and
+ * aborts. Every other fault is handed to the handler that was installed before, which may repair
+ * what it knows of and return; ours stays. Where there was none, the default action is restored
+ * and the instruction faults again.
  */
 #include "sched/engine.h"
 #include "sched/process.h"
@@ -60,7 +62,7 @@ static const asx__task *running_here(const asx_runtime *rt)
 static bool report(const void *addr)
 {
     for (asx_runtime *rt = first_runtime(); rt != NULL; rt = rt->registry_next) {
-        if (rt->alternate == NULL)
+        if (!rt->reports_overflow)
             continue;
         for (int i = 0; i < ASX__STACK_CLASSES; i++) {
             asx__stack *stack;
@@ -85,15 +87,30 @@ static bool report(const void *addr)
     return false;
 }
 
+/* With the signals blocked that the handler wants blocked, until ours returns. */
+static void hand_on(int signal_number, siginfo_t *info, void *context)
+{
+    const struct sigaction *before = &asx__process.fault_before;
+    bool none = (before->sa_flags & SA_SIGINFO) == 0 &&
+                (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN);
+    if (none || (before->sa_flags & (int)SA_RESETHAND) != 0) {
+        (void)sigaction(signal_number, before, NULL); /* the instruction faults again */
+        return;
+    }
+    (void)pthread_sigmask(SIG_BLOCK, &before->sa_mask, NULL);
+    if ((before->sa_flags & SA_SIGINFO) != 0)
+        before->sa_sigaction(signal_number, info, context);
+    else
+        before->sa_handler(signal_number);
+}
+
 static void handler(int signal_number, siginfo_t *info, void *context)
 {
-    (void)context;
     if (report(info->si_addr)) {
         signal(SIGABRT, SIG_DFL);
         abort();
     }
-    /* Not ours: whoever was here before gets it when the instruction faults again. */
-    sigaction(signal_number, &asx__process.fault_before, NULL);
+    hand_on(signal_number, info, context);
 }
 
 /* The handler's stack goes to whoever had it before; ours may by now lie under another's. False:
@@ -114,75 +131,101 @@ static bool give_back_alternate(asx_runtime *rt)
     return given;
 }
 
-asx_status asx__fault_register(asx_runtime *rt)
+/* Sanitizers have handlers and signal stacks of their own. */
+#define REPORTED_BY_DEFAULT (!ASX__FIBER_ASAN && !ASX__FIBER_TSAN)
+
+/* With the lock. */
+static asx_status add_user(void)
+{
+    if (asx__process.fault_users == 0) {
+        struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+        sigemptyset(&action.sa_mask);
+        struct sigaction found;
+        if (sigaction(SIGSEGV, &action, &found) != 0)
+            return ASX_E_SYSTEM;
+        if (found.sa_sigaction != handler) /* ours, if it could not be put back once */
+            asx__process.fault_before = found;
+    }
+    asx__process.fault_users++;
+    return ASX_OK;
+}
+
+/* The thread that makes the runtime gets a signal stack for as long as the runtime is there. */
+static asx_status register_with_stack(asx_runtime *rt)
 {
     asx_status st = ASX_OK;
     bool in_use = false;
-    rt->alternate = asx__mem_alloc(rt, ALTERNATE_SIZE);
+    rt->alternate = malloc(ALTERNATE_SIZE);
     if (rt->alternate == NULL)
         return ASX_E_RESOURCE_EXHAUSTED;
     stack_t stack = { .ss_sp = rt->alternate, .ss_size = ALTERNATE_SIZE };
     pthread_mutex_lock(&asx__process.lock);
-    if (sigaltstack(&stack, &rt->alternate_before) != 0)
+    if (sigaltstack(&stack, &rt->alternate_before) != 0) {
         st = ASX_E_SYSTEM;
-    if (st == ASX_OK && asx__process.fault_users == 0) {
-        struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
-        sigemptyset(&action.sa_mask);
-        struct sigaction found;
-        if (sigaction(SIGSEGV, &action, &found) != 0) {
-            in_use = !give_back_alternate(rt);
-            st = ASX_E_SYSTEM;
-        } else if (found.sa_sigaction != handler) { /* ours, if it could not be put back once */
-            asx__process.fault_before = found;
-        }
+    } else {
+        st = add_user();
+        in_use = st < 0 && !give_back_alternate(rt);
     }
-    asx__process.fault_users += st == ASX_OK;
     pthread_mutex_unlock(&asx__process.lock);
     if (st < 0) {
         if (!in_use)
-            asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
+            free(rt->alternate);
         rt->alternate = NULL;
+    }
+    return st;
+}
+
+asx_status asx__fault_register(asx_runtime *rt)
+{
+    asx_status st = ASX_OK;
+    asx_overflow_mode mode = rt->config.stack_overflow;
+    if (mode == ASX_OVERFLOW_REPORT) {
+        st = register_with_stack(rt);
+        rt->reports_overflow = st == ASX_OK;
+    } else if (mode == ASX_OVERFLOW_DEFAULT && REPORTED_BY_DEFAULT && !rt->lab &&
+               rt->block == NULL) {
+        pthread_mutex_lock(&asx__process.lock);
+        rt->reports_overflow = add_user() == ASX_OK;
+        pthread_mutex_unlock(&asx__process.lock);
     }
     return st;
 }
 
 asx_status asx__fault_unregister(asx_runtime *rt)
 {
-    if (rt->alternate == NULL)
+    if (!rt->reports_overflow)
         return ASX_OK;
+    rt->reports_overflow = false;
     pthread_mutex_lock(&asx__process.lock);
     if (--asx__process.fault_users == 0)
         sigaction(SIGSEGV, &asx__process.fault_before, NULL);
-    bool given = give_back_alternate(rt);
+    bool given = rt->alternate == NULL || give_back_alternate(rt);
     pthread_mutex_unlock(&asx__process.lock);
     if (given)
-        asx__mem_free(rt, rt->alternate, ALTERNATE_SIZE);
+        free(rt->alternate);
     rt->alternate = NULL;
     return given ? ASX_OK : ASX_E_SYSTEM;
 }
 
-asx_status asx__fault_enter_thread(const asx_runtime *rt, void **ret_stack)
+void *asx__fault_enter_thread(const asx_runtime *rt)
 {
-    *ret_stack = NULL;
-    if (rt->alternate == NULL)
-        return ASX_OK;
+    stack_t now;
+    if (!rt->reports_overflow || sigaltstack(NULL, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0)
+        return NULL;
     void *memory = malloc(ALTERNATE_SIZE);
-    if (memory == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
     stack_t stack = { .ss_sp = memory, .ss_size = ALTERNATE_SIZE };
-    if (sigaltstack(&stack, NULL) != 0) {
-        free(memory);
-        return ASX_E_SYSTEM;
-    }
-    *ret_stack = memory;
-    return ASX_OK;
+    if (memory == NULL || sigaltstack(&stack, NULL) == 0)
+        return memory;
+    free(memory);
+    return NULL;
 }
 
 void asx__fault_leave_thread(void *stack)
 {
-    stack_t none = { .ss_flags = SS_DISABLE };
+    stack_t now, none = { .ss_flags = SS_DISABLE };
     if (stack == NULL)
         return;
-    (void)sigaltstack(&none, NULL);
-    free(stack);
+    bool ours = sigaltstack(NULL, &now) == 0 && now.ss_sp == stack;
+    if (!ours || sigaltstack(&none, NULL) == 0)
+        free(stack);
 }

@@ -86,7 +86,8 @@ static void apply_profile(asx_runtime_config *config)
 static bool config_ok(const asx_runtime_config *c)
 {
     if ((unsigned)c->profile > ASX_PROFILE_FREESTANDING || (unsigned)c->clock > ASX_CLOCK_VIRTUAL ||
-        (unsigned)c->trace_overflow > ASX_TRACE_OVERWRITE)
+        (unsigned)c->trace_overflow > ASX_TRACE_OVERWRITE ||
+        (unsigned)c->stack_overflow > ASX_OVERFLOW_FAULT)
         return false;
     if ((c->memory == NULL) != (c->memory_size == 0))
         return false;
@@ -273,7 +274,7 @@ static asx_status init_runtime(asx_runtime *rt)
         st = init_trace(rt);
     rt->hot_most = asx__hot_most(rt);
     rt->fast = !rt->tracing && rt->task_ceiling == UINT64_MAX && rt->fiber_ceiling == UINT64_MAX;
-    if (st == ASX_OK && rt->config.catch_stack_overflow)
+    if (st == ASX_OK)
         st = asx__fault_register(rt);
     if (st == ASX_OK) {
         asx_region_options root = rt->config.root;
@@ -466,9 +467,8 @@ static void go_on(asx__driving *driving)
 }
 
 /* Drives with the loop's stack being this one. */
-static asx_status drive(asx_runtime *rt, asx_time until)
+static asx_status drive_here(asx_runtime *rt, asx_time until)
 {
-    note_driver(rt);
     if (rt->gate != NULL)
         return asx__drive_shared(rt, until);
     rt->driving = true;
@@ -477,6 +477,15 @@ static asx_status drive(asx_runtime *rt, asx_time until)
     asx_status st = asx__drive(rt, until);
     asx__driving_end(&rt->drives);
     rt->driving = false;
+    return st;
+}
+
+static asx_status drive(asx_runtime *rt, asx_time until)
+{
+    note_driver(rt);
+    void *fault_stack = asx__fault_enter_thread(rt);
+    asx_status st = drive_here(rt, until);
+    asx__fault_leave_thread(fault_stack);
     return st;
 }
 
@@ -536,7 +545,9 @@ static asx_status step_shared(asx_runtime *rt, uint64_t dispatches_max, asx_time
     asx__engine_leave(rt, had_it);
     if (st < 0)
         return st;
+    void *fault_stack = asx__fault_enter_thread(rt);
     bool more = !finished && asx__step_shared(rt, dispatches_max);
+    asx__fault_leave_thread(fault_stack);
     had_it = asx__engine_enter(rt);
     finished = rt->finished;
     rt->in_run = finished; /* then end_of_run() ends it */
@@ -564,9 +575,11 @@ asx_status asx_runtime_step(asx_runtime *rt, uint64_t dispatches_max, asx_time *
     if (!rt->virtual_clock)
         asx__clock_read(rt);
     note_driver(rt);
+    void *fault_stack = asx__fault_enter_thread(rt);
     rt->driving = true;
     bool more = asx__run_some(rt, dispatches_max);
     rt->driving = false;
+    asx__fault_leave_thread(fault_stack);
     if (rt->finished)
         return end_of_run(rt, ASX_OK);
     if (rt->tracing && asx__trace_diverged(&rt->trace))

@@ -621,7 +621,8 @@ struct asx_runtime {
     pthread_t driver;      /* the thread that drives, or drove last ... */
     int32_t driver_tid;    /* ... as the system knows it; 0: nobody yet, or it was not asked */
     bool driver_known;
-    void *alternate;       /* fault hook: signal stack */
+    bool reports_overflow; /* fault.c */
+    void *alternate;       /* ... its maker's signal stack; NULL: not given one */
     stack_t alternate_before;
 };
 
@@ -991,9 +992,9 @@ uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, 
 asx_status asx__fault_register(asx_runtime *rt);
 /* ASX_E_SYSTEM: the signal stack could not be given back, so its memory is not freed. */
 asx_status asx__fault_unregister(asx_runtime *rt);
-/* A thread of a runtime that asked for it has a stack of its own to report from; without memory for
- * it an overflow there is just a fault. */
-asx_status asx__fault_enter_thread(const asx_runtime *rt, void **ret_stack);
+/* A thread that runs tasks gets a signal stack to report from, if it has none; without memory for it
+ * an overflow there is just a fault. NULL: it got none. */
+void *asx__fault_enter_thread(const asx_runtime *rt);
 void asx__fault_leave_thread(void *stack);
 
 #endif

@@ -583,8 +583,7 @@ static void *worker_main(void *arg)
 {
     asx__worker *w = arg;
     asx_runtime *rt = w->rt;
-    void *fault_stack;
-    (void)asx__fault_enter_thread(rt, &fault_stack);
+    void *fault_stack = asx__fault_enter_thread(rt);
     asx__thread_self()->host_mask = &rt->host_mask;
     sit_down(w);
     begin_driving(w, ASX_TIME_NEVER);

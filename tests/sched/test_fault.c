@@ -1,9 +1,11 @@
 /* Faults of the user's program: a stack that overflows, a panic where there is no task. */
 #include "support_kit.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,7 +132,7 @@ static void overflow(void)
 {
     asx_runtime *rt;
     asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
-    config.catch_stack_overflow = true;
+    config.stack_overflow = ASX_OVERFLOW_REPORT;
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
     (void)asx_runtime_run(rt, spawns_overflow, NULL);
 }
@@ -144,6 +146,76 @@ ASX_TEST(a_stack_overflow_is_reported_by_name_before_the_process_dies)
     CHECK(strstr(text, "test_fault.c:") != NULL);
     CHECK(strstr(text, "root/deep") != NULL);
     CHECK(strstr(text, "65536") != NULL);
+}
+
+/* The same under nothing but defaults, in steps, and with the options that say otherwise. */
+static asx_status main_overflows(asx_cx *cx, void *arg)
+{
+    return spawns_overflow(cx, arg);
+}
+
+static void overflow_under_main(void)
+{
+    (void)asx_main(main_overflows, NULL);
+}
+
+static void *runs(void *runtime)
+{
+    (void)asx_runtime_run(runtime, spawns_overflow, NULL);
+    return NULL;
+}
+
+static void overflow_on_another_thread(void)
+{
+    asx_runtime *rt;
+    pthread_t thread;
+    CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
+    CHECK_EQ(pthread_create(&thread, NULL, runs, rt), 0);
+    (void)pthread_join(thread, NULL);
+}
+
+static void overflow_in_steps(void)
+{
+    asx_runtime *rt;
+    asx_time next;
+    asx_runtime_config config = { .workers = 2 };
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_start(rt, spawns_overflow, NULL), ASX_OK);
+    while (asx_runtime_step(rt, 8, &next) == ASX_E_WOULD_BLOCK)
+        continue;
+}
+
+static void overflow_unreported(void)
+{
+    asx_runtime *rt;
+    asx_runtime_config config = { .stack_overflow = ASX_OVERFLOW_FAULT };
+    CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
+    (void)asx_runtime_run(rt, spawns_overflow, NULL);
+}
+
+ASX_TEST(a_stack_overflow_is_reported_by_default)
+{
+    void (*const ways[])(void) = { overflow_under_main, overflow_on_another_thread,
+                                   overflow_in_steps };
+    char text[400];
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        CHECK_EQ(end_of(ways[i], text, sizeof text), SIGABRT);
+        CHECK(strstr(text, "\"bottomless\"") != NULL);
+        CHECK(strstr(text, "root/deep") != NULL);
+    }
+    CHECK_EQ(end_of(overflow_unreported, text, sizeof text), SIGSEGV);
+    CHECK_STR_EQ(text, "");
+}
+
+ASX_TEST(a_thread_that_has_run_tasks_has_no_signal_stack_left)
+{
+    stack_t now;
+    asx_runtime *rt;
+    CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, kit_returns, NULL), ASX_OK);
+    CHECK_EQ(sigaltstack(NULL, &now), 0);
+    CHECK((now.ss_flags & SS_DISABLE) != 0);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
 
 static asx_status gives_way(asx_cx *cx, void *arg)
@@ -167,7 +239,7 @@ static asx_status overflows_beside_another(asx_cx *cx, void *arg)
 static void overflow_on_a_worker(void)
 {
     asx_runtime *rt, *other;
-    asx_runtime_config config = { .workers = 2, .catch_stack_overflow = true };
+    asx_runtime_config config = { .workers = 2, .stack_overflow = ASX_OVERFLOW_REPORT };
     CHECK_STATUS(asx_runtime_create(&config, &other), ASX_OK); /* whose workers are not these */
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
     (void)asx_runtime_run(rt, overflows_beside_another, NULL);
@@ -187,7 +259,7 @@ static void overflow_after_others_are_gone(void)
 {
     asx_runtime *rt[3];
     asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
-    config.catch_stack_overflow = true;
+    config.stack_overflow = ASX_OVERFLOW_REPORT;
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(asx_runtime_create(&config, &rt[i]), ASX_OK);
     CHECK_STATUS(asx_runtime_destroy(rt[0]), ASX_OK); /* in another order than made */
@@ -208,7 +280,7 @@ ASX_TEST(the_signal_stack_goes_back_to_whoever_had_it)
     for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
         asx_runtime *rt[3];
         asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
-        config.catch_stack_overflow = true;
+        config.stack_overflow = ASX_OVERFLOW_REPORT;
         for (int i = 0; i < 3; i++)
             CHECK_STATUS(asx_runtime_create(&config, &rt[i]), ASX_OK);
         for (int i = 0; i < 3; i++)
@@ -229,11 +301,43 @@ static void other_fault(void)
 {
     asx_runtime *rt;
     asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
-    config.catch_stack_overflow = true;
+    config.stack_overflow = ASX_OVERFLOW_REPORT;
     signal(SIGSEGV, not_ours);
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
     volatile char *volatile nowhere = NULL;
     *nowhere = 1;
+}
+
+/* It repairs what it knows of, and an overflow later on is still reported. */
+static char *page;
+
+static void repairs(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)context;
+    if ((char *)info->si_addr != page || mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0)
+        _exit(34);
+}
+
+static void repaired_fault(void)
+{
+    struct sigaction action = { .sa_sigaction = repairs, .sa_flags = SA_SIGINFO };
+    asx_runtime *rt;
+    page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED && sigaction(SIGSEGV, &action, NULL) == 0);
+    CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
+    for (int i = 0; i < 2; i++) {
+        *(volatile char *)page = 1;
+        CHECK_EQ(mprotect(page, 4096, PROT_NONE), 0);
+    }
+    (void)asx_runtime_run(rt, spawns_overflow, NULL);
+}
+
+ASX_TEST(the_hosts_own_handler_goes_on_repairing)
+{
+    char text[400];
+    CHECK_EQ(end_of(repaired_fault, text, sizeof text), SIGABRT);
+    CHECK(strstr(text, "\"bottomless\"") != NULL);
 }
 
 ASX_TEST(a_fault_that_is_no_overflow_is_left_to_others)

@@ -163,7 +163,7 @@ static asx_status run_without(const torture_program *program, unsigned kinds, ui
     asx_runtime_config config;
     memset(&config, 0, sizeof config);
     config.clock = clock;
-    config.catch_stack_overflow = true;
+    config.stack_overflow = ASX_OVERFLOW_REPORT;
     memset(&os, 0, sizeof os);
     os.kinds = kinds;
     os.first = first;
@@ -259,17 +259,17 @@ ASX_TEST(a_signal_stack_that_is_not_given_back_stays)
     struct sigaction action;
     memset(&config, 0, sizeof config);
     memset(&action, 0, sizeof action);
-    config.catch_stack_overflow = true;
+    config.stack_overflow = ASX_OVERFLOW_REPORT;
     action.sa_handler = on_signal;
     action.sa_flags = SA_ONSTACK;
     CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
-    for (uint64_t call = 2; call <= 4; call++) { /* the question, the answer, none of them */
+    for (uint64_t call = 3; call <= 5; call++) { /* the question, the answer, none of them */
         memset(&os, 0, sizeof os);
         os.kinds = 1u << ALTSTACK;
         os.first = os.last = call;
         os.on = true;
         CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-        CHECK_STATUS(asx_runtime_destroy(rt), call <= 3 ? ASX_E_SYSTEM : ASX_OK);
+        CHECK_STATUS(asx_runtime_destroy(rt), call <= 4 ? ASX_E_SYSTEM : ASX_OK);
         os.on = false;
         signalled = 0;
         CHECK_EQ(raise(SIGUSR1), 0);
@@ -288,7 +288,7 @@ ASX_TEST(a_handler_that_stayed_is_not_the_one_before)
     asx_runtime_config config;
     struct sigaction now;
     memset(&config, 0, sizeof config);
-    config.catch_stack_overflow = true;
+    config.stack_overflow = ASX_OVERFLOW_REPORT;
     memset(&os, 0, sizeof os);
     os.kinds = 1u << ACTION;
     os.first = os.last = 2;
