@@ -70,6 +70,8 @@ typedef struct asx_cancel_witness {
     uint64_t epoch;
     asx_cancel_phase phase;
     bool cleanup_budget_exceeded; /* the task was completed by force */
+    bool masks_lifted;            /* its cleanup overran under a mask, which was lifted; it may have
+                                     ended by itself after that */
     asx_cancel_reason reason;
 } asx_cancel_witness;
 

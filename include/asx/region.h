@@ -168,7 +168,7 @@ ASX_API asx_region asx_region_narrow(asx_region region, uint16_t mask);
 
 /* One line of a report. Strings are copies owned by the report. */
 typedef enum asx_report_kind {
-    ASX_REPORT_TASK,       /* alive, or completed by force */
+    ASX_REPORT_TASK,       /* alive, completed by force, or its masks were lifted ("MaskLifted") */
     ASX_REPORT_REGION,     /* not closed */
     ASX_REPORT_OBLIGATION, /* leaked or still reserved */
     ASX_REPORT_CHANNEL     /* discarded messages */
@@ -192,12 +192,13 @@ typedef struct asx_close_report {
     asx_status setup;              /* the set-up failure that stuck, else OK */
     uint64_t tasks_ok, tasks_err, tasks_cancelled, tasks_panicked;
     uint64_t tasks_forced;
+    uint64_t masks_lifted;         /* tasks whose masks were lifted, forced afterwards or not */
     uint64_t obligations_leaked;
     uint64_t permits_aborted;      /* by the end of their task or of the region */
     uint64_t messages_discarded;
     uint64_t finalizers_run;
     uint64_t stacks_kept;
-    asx_report_item *items;        /* survivors, forced tasks and leaks */
+    asx_report_item *items;        /* survivors, forced tasks, lifted masks, leaks */
     size_t items_len;
     size_t items_omitted;          /* that did not fit into memory */
     size_t items_cap_;

@@ -464,6 +464,8 @@ static bool overrun(asx_runtime *rt, asx__task *task)
         abort_overrun(rt, task);
     if (task->flags & ASX__T_GRACE)
         return true;
+    if (asx__task_masked(task))
+        asx__region_note_overrun(rt, task, false);
     begin_grace(task);
     asx__scopes_catch_up(rt, task);
     return false;
@@ -510,7 +512,7 @@ void asx__task_force(asx_runtime *rt, asx__task *task)
 {
     asx__region *region = task->region;
     unsigned exec = asx__exec_state(task);
-    asx__region_note_forced(rt, region, task);
+    asx__region_note_overrun(rt, task, true);
     if (asx__is_queued(task))
         asx__dequeue(rt, task);
     /* A poll task may also have a grant that it has not picked up. */
@@ -813,6 +815,7 @@ asx_status asx_task_get_witness(const asx_task *handle, asx_cancel_witness *ret_
         .epoch = 1,
         .phase = phase,
         .cleanup_budget_exceeded = (task->flags & ASX__T_FORCED) != 0,
+        .masks_lifted = (task->flags & ASX__T_LIFTED) != 0,
         .reason = *task->reason,
     };
     *ret_witness = witness;

@@ -238,14 +238,31 @@ static void report_forced(asx_runtime *rt, const asx__task *task)
     add(rt, rt->ending, item);
 }
 
-void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__task *task)
+/* The last item of a task that was lifted and is forced now is the one that counts. */
+static void forget_lifted(asx__region *region, uint64_t serial)
 {
+    asx__forced_note **at = &region->forced;
+    while (*at != NULL && !((*at)->lifted && (*at)->serial == serial))
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = (*at)->next;
+}
+
+void asx__region_note_overrun(asx_runtime *rt, asx__task *task, bool forced)
+{
+    asx__region *region = task->region;
     bool parked = asx__exec_state(task) == ASX__EXEC_PARKED && task->w.waits != NULL;
-    if (rt->ending != NULL)
-        report_forced(rt, task);
+    if (forced) {
+        forget_lifted(region, asx__serial(task->generation));
+        if (rt->ending != NULL)
+            report_forced(rt, task);
+    } else {
+        task->flags |= ASX__T_LIFTED;
+        region->n_lifted++;
+    }
     asx__forced_note *note = asx__region_memory(region, sizeof *note);
     if (note == NULL)
-        return; /* n_forced still counts it */
+        return; /* the numbers still count it */
     *note = (asx__forced_note){
         .next = region->forced,
         .name = asx__region_keep_name(region, task->name),
@@ -253,6 +270,7 @@ void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__ta
         .serial = asx__serial(task->generation),
         .polls = asx__cleanup_used(task),
         .waited_for = parked ? task->w.waits->ops->kind : 0,
+        .lifted = !forced,
     };
     region->forced = note;
 }
@@ -281,6 +299,7 @@ void asx__report_counts(asx_close_report *report, const asx__region *region)
     report->tasks_cancelled = region->n_cancelled;
     report->tasks_panicked = region->n_panicked;
     report->tasks_forced = region->n_forced;
+    report->masks_lifted = region->n_lifted;
     report->obligations_leaked = region->n_leaked;
     report->permits_aborted = region->n_aborted;
     report->messages_discarded = region->n_discarded;
@@ -297,7 +316,8 @@ void asx__report_close(asx_runtime *rt, asx_close_report *report, const asx__reg
         asx_report_item item = {
             .kind = f->left_open ? ASX_REPORT_REGION : ASX_REPORT_TASK,
             .serial = f->serial, .name = f->name, .site = f->site,
-            .path = path, .state = f->left_open ? "LeftOpen" : "Forced",
+            .path = path,
+            .state = f->left_open ? "LeftOpen" : f->lifted ? "MaskLifted" : "Forced",
             .waits_for = f->waited_for != 0 ? asx__wait_str(f->waited_for) : "", .count = f->polls,
         };
         add(rt, report, item);

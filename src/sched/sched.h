@@ -59,7 +59,7 @@ typedef struct asx__forced_note {
     const char *name, *site;
     uint64_t serial, polls;
     uint8_t waited_for; /* ASX__WAIT_... */
-    bool left_open;     /* a region */
+    bool left_open, lifted; /* a region; a task that went on, without its masks */
 } asx__forced_note;
 
 /* ---- memory: mem.c ------------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ enum asx__task_flags {
     ASX__T_PINNED = 1u << 18,    /* runs on one worker only: number `pinned` - 1 */
     ASX__T_EXPLORED = 1u << 19,  /* a poll function that runs on a fiber: see seam.h */
     ASX__T_TOLD = 1u << 20,      /* its masks were lifted for it to run, and it has not yet */
-    ASX__T_FAILED = 1u << 21     /* a region that it has opened has failed: see failed.c */
+    ASX__T_LIFTED = 1u << 22, ASX__T_FAILED = 1u << 21 /* a mask of it was lifted; see failed.h */
 };
 /* With any of these a cancellation point has something to look at. */
 #define ASX__T_CHECKED (ASX__T_CANCEL | ASX__T_METERED | ASX__T_TIMED | ASX__T_FAILED)
@@ -443,7 +443,7 @@ typedef struct asx__region {
     asx_status result;            /* once Closed */
     struct asx_close_report *report; /* the closer's, filled when it closes ... */
     bool report_kept;             /* ... or a copy from the runtime's memory, for a poll task */
-    uint64_t n_ok, n_err, n_cancelled, n_panicked, n_forced, n_leaked, n_aborted, n_discarded;
+    uint64_t n_ok, n_err, n_cancelled, n_panicked, n_forced, n_lifted, n_leaked, n_aborted, n_discarded;
     uint64_t n_finalized, n_kept;
 } asx__region;
 
@@ -868,8 +868,8 @@ ASX__SEAM asx_time asx__next_deadline(asx_runtime *rt);
 ASX__SEAM void asx__task_force(asx_runtime *rt, asx__task *task);
 /* Resumptions that a cancelled task has used for its cleanup, those of the last grace included. */
 uint32_t asx__cleanup_used(const asx__task *task);
-/* For the report: who was completed by force. */
-void asx__region_note_forced(asx_runtime *rt, asx__region *region, const asx__task *task);
+/* For the report: the task is completed by force, or else its masks are lifted. */
+void asx__region_note_overrun(asx_runtime *rt, asx__task *task, bool forced);
 void asx__region_note_left(asx__region *home, const asx__region *left);
 /* A copy in the region's memory for a note that outlives what it speaks of; "": no memory. */
 const char *asx__region_keep_name(asx__region *home, const char *name);

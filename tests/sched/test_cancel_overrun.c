@@ -140,15 +140,34 @@ static asx_status lifted(asx_cx *cx, void *arg)
     deaf d = { 0 };
     (void)arg;
     CHECK_STATUS(asx_region_open(cx, NULL, &r), ASX_OK);
-    CHECK_STATUS(asx_spawn_task(&r, masked_loop, &d, NULL, &t), ASX_OK);
+    CHECK_STATUS(asx_spawn_task(&r, masked_loop, &d, &(asx_spawn_options){ .name = "masked" }, &t),
+                 ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&t, &reason), ASX_OK);
+    asx_task_state state = ASX_TASK_CREATED;
+    asx_cancel_witness w;
+    CHECK_STATUS(asx_task_get_witness(&t, &w), ASX_OK);
+    CHECK(!w.masks_lifted);
+    while (state != ASX_TASK_COMPLETED) {
+        CHECK_STATUS(asx_yield(cx), ASX_OK);
+        CHECK_STATUS(asx_task_get_state(&t, &state), ASX_OK);
+    }
+    CHECK_STATUS(asx_task_get_witness(&t, &w), ASX_OK);
+    CHECK(w.masks_lifted && !w.cleanup_budget_exceeded);
     CHECK_STATUS(asx_join(cx, &t, &result), ASX_OK);
     CHECK_EQ(result.outcome.kind, ASX_OUTCOME_CANCELLED);
     CHECK_GE(d.ran, 49u);
     CHECK_LE(d.ran, 51u);
     CHECK_EQ(kit_stats(asx_cx_runtime(cx)).tasks_forced, 0);
-    return asx_region_close(&r, ASX_OK);
+    asx_close_report report;
+    CHECK_STATUS(asx_region_close_with(&r, ASX_OK, NULL, &report), ASX_OK);
+    CHECK_EQ(report.tasks_forced, 0);
+    CHECK_EQ(report.masks_lifted, 1);
+    CHECK_EQ(report.items_len, 1);
+    CHECK_STR_EQ(report.items[0].name, "masked");
+    CHECK_STR_EQ(report.items[0].state, "MaskLifted");
+    asx_close_report_deinit(&report);
+    return ASX_OK;
 }
 
 ASX_TEST(a_fibers_masks_are_lifted_when_its_quota_is_used_up)
