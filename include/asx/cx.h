@@ -143,7 +143,8 @@ ASX_API asx_status asx_sleep_until(asx_cx *cx, asx_time deadline);
  * the task ended does nothing. Valid until the task's region is closed. With several workers
  * any thread may call it; else the one that runs the runtime. ASX_E_RESOURCE_EXHAUSTED. */
 ASX_API asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker);
-/* Waits until the task's waker has been called since the last such wait. */
+/* Waits until the task's waker has been called since the last such wait. ASX_E_NO_WAKER unless the
+ * task has taken its waker with asx_cx_waker() before: nothing could end the wait. */
 ASX_API asx_status asx_wait_external(asx_cx *cx);
 
 /* A user event into the journal; nothing when tracing is off. ASX_E_CAPABILITY (TRACE). */

@@ -270,8 +270,9 @@ typedef struct asx_pool_stats {
 /* From any thread; with one worker all but the first two fields are 0. ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_runtime_pool_stats(const asx_runtime *runtime, asx_pool_stats *ret_stats);
 
-/* Journal. ASX_E_NOT_SUPPORTED when tracing is off; ASX_E_RESOURCE_EXHAUSTED from
- * asx_runtime_trace_status() when a bounded journal had to drop events. */
+/* Journal. ASX_E_NO_JOURNAL, from all down to asx_runtime_divergence(), unless the configuration of
+ * the runtime says `trace`; ASX_E_RESOURCE_EXHAUSTED from asx_runtime_trace_status() when a bounded
+ * journal had to drop events. */
 ASX_API uint64_t asx_runtime_digest(const asx_runtime *runtime);
 ASX_API asx_status asx_runtime_trace_status(const asx_runtime *runtime);
 ASX_API asx_status asx_runtime_trace_write(const asx_runtime *runtime,

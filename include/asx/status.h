@@ -55,6 +55,7 @@ ASX_BEGIN_DECLS
     X(E_FULL, -102, "No capacity, or others wait for it first.")                                   \
     X(E_EMPTY, -103, "Nothing to receive now.")                                                    \
     X(E_CLOSED, -104, "The channel was closed: no more is sent, and nothing is left to receive.")  \
+    X(E_NO_WAKER, -105, "The task has not taken a waker with asx_cx_waker(): nothing wakes it.")   \
     X(E_POISONED, -110, "A task ended in the middle of using what the lock protects.")             \
     X(E_LAGGED, -111, "The receiver was too slow; the oldest messages were overwritten.")          \
     /* timers */                                                                                   \
@@ -71,6 +72,7 @@ ASX_BEGIN_DECLS
     X(E_DEADLOCK, -163, "Every task waits, no timer is pending: nothing can ever run again.")      \
     X(E_SCENARIO, -164, "The scenario text is wrong at the line reported.")                        \
     X(E_EXPECTATION, -165, "The run did not do what the scenario expects.")                        \
+    X(E_NO_JOURNAL, -167, "The runtime keeps no journal: set `trace` when it is created.")          \
     X(E_ORACLE, -166, "An oracle of the laboratory complained; the result says which and why.")    \
     /* input and output */                                                                         \
     X(E_END, -180, "The input ended before all of what was asked for had come.")                   \

@@ -310,7 +310,7 @@ static asx_status wait_external(asx_runtime *rt, asx__task *task)
     if (st < 0)
         return st;
     if (task->extra == NULL || task->extra->waker == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX_E_NO_WAKER;
     if (task->flags & ASX__T_EXTERNAL) {
         task->flags &= ~(uint32_t)ASX__T_EXTERNAL;
         return ASX_OK;

@@ -904,7 +904,7 @@ asx_status asx_runtime_trace_status(const asx_runtime *rt)
     if (rt == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_RUNTIME(rt, asx_runtime_trace_status(rt));
-    return rt->tracing ? asx__trace_status(&rt->trace) : ASX_E_NOT_SUPPORTED;
+    return rt->tracing ? asx__trace_status(&rt->trace) : ASX_E_NO_JOURNAL;
 }
 
 asx_status asx_runtime_trace_write(const asx_runtime *rt,
@@ -915,7 +915,7 @@ asx_status asx_runtime_trace_write(const asx_runtime *rt,
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_RUNTIME(rt, asx_runtime_trace_write(rt, sink, ctx));
     if (!rt->tracing)
-        return ASX_E_NOT_SUPPORTED;
+        return ASX_E_NO_JOURNAL;
     const char *program = rt->config.program != NULL ? rt->config.program : "";
     size_t len = rt->config.program_len != 0 ? rt->config.program_len : strlen(program);
     return asx__trace_write(&rt->trace, rt->config.seed, program, len, sink, ctx);
@@ -928,7 +928,7 @@ asx_status asx_runtime_observe(asx_runtime *rt, void (*observe)(void *, const as
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_RUNTIME(rt, asx_runtime_observe(rt, observe, ctx));
     if (!rt->tracing)
-        return ASX_E_NOT_SUPPORTED;
+        return ASX_E_NO_JOURNAL;
     asx__trace_observe(&rt->trace, observe, ctx);
     return ASX_OK;
 }
@@ -937,8 +937,10 @@ asx_status asx_runtime_replay(asx_runtime *rt, asx_trace_reader *recorded)
 {
     if (rt == NULL || recorded == NULL)
         return ASX_E_INVALID_ARGUMENT;
-    if (!rt->tracing || rt->gate != NULL) /* several workers: no two runs are the same */
-        return ASX_E_NOT_SUPPORTED;
+    if (rt->gate != NULL)
+        return ASX_E_NOT_SUPPORTED; /* several workers: no two runs are the same */
+    if (!rt->tracing)
+        return ASX_E_NO_JOURNAL;
     if (rt->started)
         return ASX_E_INVALID_TRANSITION;
     return asx__trace_expect(&rt->trace, recorded);
@@ -950,7 +952,7 @@ asx_status asx_runtime_divergence(const asx_runtime *rt, asx_divergence *ret)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_RUNTIME(rt, asx_runtime_divergence(rt, ret));
     if (!rt->tracing)
-        return ASX_E_NOT_SUPPORTED;
+        return ASX_E_NO_JOURNAL;
     const asx__trace_divergence *d = &rt->trace.divergence;
     ret->diverged = d->what != ASX__TRACE_SAME;
     ret->recorded_ended = d->what == ASX__TRACE_RECORDED_ENDED;

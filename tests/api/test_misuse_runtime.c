@@ -75,8 +75,9 @@ ASX_TEST(places_that_are_none_are_refused_by_a_runtime)
     REFUSED(rt, asx_runtime_divergence(rt, NULL), bad);
     REFUSED(rt, asx_runtime_set_governor(rt, (asx_governor)99), bad);
     REFUSED(rt, asx_runtime_replay(rt, NULL), bad);
-    REFUSED(rt, asx_runtime_trace_status(rt), ASX_E_NOT_SUPPORTED);
-    REFUSED(rt, asx_runtime_trace_write(rt, refuse_bytes, NULL), ASX_E_NOT_SUPPORTED);
+    REFUSED(rt, asx_runtime_trace_status(rt), ASX_E_NO_JOURNAL);
+    REFUSED(rt, asx_runtime_trace_write(rt, refuse_bytes, NULL), ASX_E_NO_JOURNAL);
+    REFUSED(rt, asx_runtime_observe(rt, NULL, NULL), ASX_E_NO_JOURNAL);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
     rt = make(true);
     REFUSED(rt, asx_runtime_trace_write(rt, NULL, NULL), bad);

@@ -110,7 +110,7 @@ ASX_TEST(settings_reach_the_runtime)
     holds("scenario a\nconfig profile freestanding memory 2000000\nmain\n  open r\n"
           "  alloc r 5000000 -> ASX_E_RESOURCE_EXHAUSTED\n  alloc r 1000\n  close r\nend\n");
     holds("scenario a\nmode live\nconfig trace no\nmain\n"
-          "  trace-status -> ASX_E_NOT_SUPPORTED\n  note n 1\nend\n");
+          "  trace-status -> ASX_E_NO_JOURNAL\n  note n 1\nend\n");
     holds("scenario a\nconfig step 3\nbody w\n  yield\n  sleep 2ms\nend\nmain\n  open r\n"
           "  spawn r w\n  spawn r w\n  close r\n  check self now 2ms\nend\n");
     holds("scenario a\nconfig root policy collect timeout 4ms\nmain\n"

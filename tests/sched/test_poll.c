@@ -350,7 +350,7 @@ ASX_TEST(a_cancel_resumes_a_task_that_waits_for_its_waker_once)
 static asx_status fiber_external(asx_cx *cx, void *arg)
 {
     woken *w = arg;
-    CHECK_STATUS(asx_wait_external(cx), ASX_E_INVALID_ARGUMENT); /* it has no waker yet */
+    CHECK_STATUS(asx_wait_external(cx), ASX_E_NO_WAKER);
     CHECK_STATUS(asx_cx_waker(cx, &w->waker), ASX_OK);
     w->waker.wake(w->waker.arg);
     w->waker.wake(w->waker.arg);
