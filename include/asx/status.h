@@ -72,7 +72,7 @@ ASX_BEGIN_DECLS
     X(E_DEADLOCK, -163, "Every task waits, no timer is pending: nothing can ever run again.")      \
     X(E_SCENARIO, -164, "The scenario text is wrong at the line reported.")                        \
     X(E_EXPECTATION, -165, "The run did not do what the scenario expects.")                        \
-    X(E_NO_JOURNAL, -167, "The runtime keeps no journal: set `trace` when it is created.")          \
+    X(E_NO_JOURNAL, -167, "The runtime keeps no journal: set `trace` when it is created.")         \
     X(E_ORACLE, -166, "An oracle of the laboratory complained; the result says which and why.")    \
     /* input and output */                                                                         \
     X(E_END, -180, "The input ended before all of what was asked for had come.")                   \

@@ -90,6 +90,41 @@ static char *copy_message(asx__region *home, const char *message)
     return copy;
 }
 
+/* Links behind a cut that are kept besides the root. Fewer than would fit: the next regions further
+ * down add theirs without copying any. */
+#define NEAREST 7u
+
+/* The chain was cut right behind `reason`, down to its root. Links are shared and never change, so
+ * the nearest ones are copied in between, as many as there is memory for. */
+static void keep_nearest(const asx_runtime *rt, asx__region *home, asx_cancel_reason *reason,
+                         const asx_cancel_reason *at)
+{
+    const asx_cancel_reason *root = reason->cause;
+    asx_cancel_reason *last = reason;
+    if (root == NULL)
+        return;
+    size_t bytes = asx__cancel_reason_bytes(reason) + asx__cancel_reason_bytes(root);
+    for (unsigned i = 0; i < NEAREST && at != root; i++, at = at->cause) {
+        size_t size = asx__cancel_reason_bytes(at);
+        asx_cancel_reason *copy = size <= ASX_CANCEL_CHAIN_BYTES_MAX - bytes
+                                      ? new_reason(home, rt->now)
+                                      : NULL;
+        if (copy == NULL)
+            break;
+        *copy = *at; /* its message is of a region around this one */
+        copy->cause = root;
+        last->cause = copy;
+        last->truncated = false;
+        last->truncated_depth = 0;
+        last = copy;
+        bytes += size;
+    }
+    if (at != root) {
+        last->truncated = true;
+        last->truncated_depth = asx__cancel_chain_length(at);
+    }
+}
+
 const asx_cancel_reason *asx__reason_make(asx_runtime *rt, asx__region *home, asx_cancel_kind kind,
                                           const asx__region *origin, const asx__task *origin_task,
                                           const char *message, const asx_cancel_reason *cause)
@@ -106,9 +141,9 @@ const asx_cancel_reason *asx__reason_make(asx_runtime *rt, asx__region *home, as
                                               origin_task->index,
                                               origin_task->generation);
     reason->message = copy_message(home, message);
-    if (cause != NULL)
-        (void)asx__cancel_chain_link(reason, cause, ASX_CANCEL_CHAIN_DEPTH_MAX,
-                                     ASX_CANCEL_CHAIN_BYTES_MAX);
+    if (cause != NULL && asx__cancel_chain_link(reason, cause, ASX_CANCEL_CHAIN_DEPTH_MAX,
+                                                ASX_CANCEL_CHAIN_BYTES_MAX) < 0)
+        keep_nearest(rt, home, reason, cause);
     return reason;
 }
 

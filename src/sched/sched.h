@@ -443,8 +443,8 @@ typedef struct asx__region {
     asx_status result;            /* once Closed */
     struct asx_close_report *report; /* the closer's, filled when it closes ... */
     bool report_kept;             /* ... or a copy from the runtime's memory, for a poll task */
-    uint64_t n_ok, n_err, n_cancelled, n_panicked, n_forced, n_lifted, n_leaked, n_aborted, n_discarded;
-    uint64_t n_finalized, n_kept;
+    uint64_t n_ok, n_err, n_cancelled, n_panicked, n_forced, n_lifted, n_leaked, n_aborted;
+    uint64_t n_discarded, n_finalized, n_kept;
 } asx__region;
 
 /* ---- lanes --------------------------------------------------------------------------------- */
@@ -992,8 +992,8 @@ uint64_t asx__journal_as(asx_runtime *rt, const asx__task *task, uint32_t kind, 
 asx_status asx__fault_register(asx_runtime *rt);
 /* ASX_E_SYSTEM: the signal stack could not be given back, so its memory is not freed. */
 asx_status asx__fault_unregister(asx_runtime *rt);
-/* A thread that runs tasks gets a signal stack to report from, if it has none; without memory for it
- * an overflow there is just a fault. NULL: it got none. */
+/* A thread that runs tasks gets a signal stack to report from, if it has none; without memory for
+ * it an overflow there is just a fault. NULL: it got none. */
 void *asx__fault_enter_thread(const asx_runtime *rt);
 void asx__fault_leave_thread(void *stack);
 

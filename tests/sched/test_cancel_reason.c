@@ -266,19 +266,26 @@ static asx_status attribution(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_task_get_witness(&t[i], &w), ASX_OK);
         CHECK_EQ(w.reason.kind, i == 0 ? ASX_CANCEL_USER : ASX_CANCEL_PARENT);
         const asx_cancel_reason *root = &w.reason;
-        for (const asx_cancel_reason *c = &w.reason; c != NULL; c = c->cause, depth++)
+        uint32_t nearest = 0; /* without a gap */
+        bool cut = false;
+        for (const asx_cancel_reason *c = &w.reason; c != NULL; c = c->cause, depth++) {
             root = c;
+            if (!cut && c->cause != NULL)
+                CHECK(asx_handle_same(c->origin_region, r[i - 1 - (int)depth].id));
+            nearest += !cut;
+            if (c->truncated) {
+                CHECK(!cut); /* in one place */
+                cut = true;
+                CHECK_EQ(depth + 1 + c->truncated_depth, (uint32_t)i + 1);
+            }
+        }
+        CHECK_EQ(cut, depth < (uint32_t)i + 1);
+        CHECK(!cut || (nearest >= 8 && depth == nearest + 1));
         CHECK_LE(depth, (uint32_t)ASX_CANCEL_CHAIN_DEPTH_MAX);
         CHECK_EQ(root->kind, ASX_CANCEL_USER); /* where it began is never lost */
         CHECK_STR_EQ(root->message, "root cause");
         if (i < ASX_CANCEL_CHAIN_DEPTH_MAX)
             CHECK_EQ(depth, i + 1);
-        if (i == ASX_CANCEL_CHAIN_DEPTH_MAX) {
-            CHECK(w.reason.truncated);
-            CHECK_EQ(w.reason.truncated_depth, ASX_CANCEL_CHAIN_DEPTH_MAX);
-        }
-        if (i > 0)
-            CHECK(asx_handle_same(w.reason.origin_region, r[i - 1].id));
     }
     for (int i = DEPTH - 1; i >= 0; i--)
         CHECK_STATUS(asx_region_close(&r[i], ASX_OK), ASX_E_CANCELLED);
