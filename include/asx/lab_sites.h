@@ -124,7 +124,7 @@
 #define asx_pipeline(...) ASX_LAB_AT_(asx_pipeline(__VA_ARGS__))
 #define asx_map_reduce(...) ASX_LAB_AT_(asx_map_reduce(__VA_ARGS__))
 #define asx_for_each(...) ASX_LAB_AT_(asx_for_each(__VA_ARGS__))
-#define asx_rate_limiter_acquire(...) ASX_LAB_ON_SECOND_(asx_rate_limiter_acquire, __VA_ARGS__)
+#define asx_rate_limiter_acquire(...) ASX_LAB_OF_(asx_rate_limiter_acquire, __VA_ARGS__)
 #define asx_breaker_call(...) ASX_LAB_AT_(asx_breaker_call(__VA_ARGS__))
 #define asx_supervise(...) ASX_LAB_AT_(asx_supervise(__VA_ARGS__))
 #define asx_task_cancel(...) ASX_LAB_AT_(asx_task_cancel(__VA_ARGS__))

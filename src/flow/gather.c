@@ -47,7 +47,7 @@ struct gather {
     size_t started, ends, oks;
     bool decided;
     bool wants_all;
-    size_t winner; /* the last Ok that was needed */
+    size_t winner; /* the last that has ended Ok */
 };
 
 static bool is_decided(const gather *g)
@@ -164,7 +164,7 @@ static asx_status note(gather *g, uint64_t message)
     g->ended[place] = true;
     g->ends++;
     g->oks += ok;
-    if (ok && !g->decided)
+    if (ok)
         g->winner = place;
     if (!g->decided)
         g->decided = is_decided(g);

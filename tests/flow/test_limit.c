@@ -178,6 +178,33 @@ static asx_status try_dies(asx_cx *cx, void *arg)
     return ASX_OK;
 }
 
+static asx_status late_failure(asx_cx *cx, void *arg)
+{
+    (void)arg;
+    service s = { .says = ASX_E_FULL }, slow = { .says = ASX_E_FULL, .takes_ms = 30 };
+    asx_region r;
+    asx_breaker_options options = { .failures_max = 1, .open_ns = 10 * ASX_MS };
+    CHECK_STATUS(asx_region_open(cx, &(asx_region_options){ .policy = ASX_POLICY_COLLECT }, &r),
+                 ASX_OK);
+    CHECK_STATUS(asx_breaker_create(&r, &options, &s.breaker), ASX_OK);
+    slow.breaker = s.breaker;
+    CHECK_STATUS(asx_spawn(&r, "slow", call, &slow), ASX_OK);
+    CHECK_STATUS(asx_yield(cx), ASX_OK);
+    CHECK_STATUS(call(cx, &s), ASX_E_FULL);
+    CHECK_STATUS(asx_sleep(cx, 15 * ASX_MS), ASX_OK);
+    s = (service){ .breaker = s.breaker, .takes_ms = 30 };
+    CHECK_STATUS(call(cx, &s), ASX_OK); /* the try; at 30 ms the slow one fails */
+    CHECK_EQ(slow.calls, 1);
+    CHECK_EQ(info_of(&s).state, ASX_BREAKER_CLOSED);
+    (void)asx_region_close(&r, ASX_OK);
+    return ASX_OK;
+}
+
+ASX_TEST(what_was_called_before_the_breaker_opened_does_not_count_afterwards)
+{
+    program(late_failure, NULL);
+}
+
 ASX_TEST(a_try_whose_task_panics_is_given_back)
 {
     program(try_dies, NULL);
