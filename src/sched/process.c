@@ -75,6 +75,12 @@ void asx__driving_end(asx__driving *driving)
         pthread_setspecific(asx__process.drives, driving->outer);
 }
 
+asx_runtime *asx__driving_around(void)
+{
+    asx__driving *outer = asx__process.can_note ? pthread_getspecific(asx__process.drives) : NULL;
+    return outer != NULL && outer->rt->gate == NULL ? outer->rt : NULL;
+}
+
 /* ---- processes that fork -------------------------------------------------------------------- */
 
 static asx_runtime *first(void)

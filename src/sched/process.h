@@ -53,6 +53,9 @@ bool asx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg, bool i
  * the end, and then the thread may go. */
 void asx__driving_begin(asx__driving *driving);
 void asx__driving_end(asx__driving *driving);
+/* The runtime of one worker that this thread drives already, in a task of which it is about to
+ * drive another; NULL: there is none. */
+asx_runtime *asx__driving_around(void);
 
 static inline uint64_t asx__process_mark(const asx_runtime *rt)
 {

@@ -480,12 +480,38 @@ static asx_status drive_here(asx_runtime *rt, asx_time until)
     return st;
 }
 
-static asx_status drive(asx_runtime *rt, asx_time until)
+/* What a thread needs to run tasks. */
+typedef struct seat {
+    void *fault_stack;
+    asx_runtime *around; /* a task of which drives this runtime ... */
+    asx__task *stands;   /* ... that one */
+} seat;
+
+/* While the runtime is driven inside a task of another, none of the other's runs: a wait there, or
+ * a close, would leave the stack of this one. */
+static seat sit_down(asx_runtime *rt)
 {
     note_driver(rt);
-    void *fault_stack = asx__fault_enter_thread(rt);
+    seat s = { .fault_stack = asx__fault_enter_thread(rt), .around = asx__driving_around() };
+    if (s.around != NULL) {
+        s.stands = s.around->current;
+        s.around->current = NULL;
+    }
+    return s;
+}
+
+static void stand_up(seat s)
+{
+    if (s.around != NULL)
+        s.around->current = s.stands;
+    asx__fault_leave_thread(s.fault_stack);
+}
+
+static asx_status drive(asx_runtime *rt, asx_time until)
+{
+    seat s = sit_down(rt);
     asx_status st = drive_here(rt, until);
-    asx__fault_leave_thread(fault_stack);
+    stand_up(s);
     return st;
 }
 
@@ -545,9 +571,9 @@ static asx_status step_shared(asx_runtime *rt, uint64_t dispatches_max, asx_time
     asx__engine_leave(rt, had_it);
     if (st < 0)
         return st;
-    void *fault_stack = asx__fault_enter_thread(rt);
+    seat s = sit_down(rt);
     bool more = !finished && asx__step_shared(rt, dispatches_max);
-    asx__fault_leave_thread(fault_stack);
+    stand_up(s);
     had_it = asx__engine_enter(rt);
     finished = rt->finished;
     rt->in_run = finished; /* then end_of_run() ends it */
@@ -574,12 +600,11 @@ asx_status asx_runtime_step(asx_runtime *rt, uint64_t dispatches_max, asx_time *
         return end_of_run(rt, ASX_OK);
     if (!rt->virtual_clock)
         asx__clock_read(rt);
-    note_driver(rt);
-    void *fault_stack = asx__fault_enter_thread(rt);
+    seat s = sit_down(rt);
     rt->driving = true;
     bool more = asx__run_some(rt, dispatches_max);
     rt->driving = false;
-    asx__fault_leave_thread(fault_stack);
+    stand_up(s);
     if (rt->finished)
         return end_of_run(rt, ASX_OK);
     if (rt->tracing && asx__trace_diverged(&rt->trace))

@@ -153,3 +153,57 @@ ASX_TEST(whoever_steps_a_runtime_is_known_as_its_driver)
     (void)steps(rt);
     CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
 }
+
+/* ---- a runtime inside a task of another ----------------------------------------------------- */
+
+typedef struct outer_things {
+    asx_cx *cx;
+    asx_region region;
+    asx_channel_sender tx;
+    asx_channel_receiver rx;
+} outer_things;
+
+/* A wait or a close there would leave the stack of the runtime that runs this. */
+static asx_status uses_the_outer_one(asx_cx *cx, void *arg)
+{
+    outer_things *o = arg;
+    asx_region inner;
+    int message = 1;
+    CHECK_STATUS(asx_checkpoint(o->cx), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_sleep(o->cx, 1), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_recv(o->cx, &o->rx, &message), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_channel_send(cx, &o->tx, &message), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_region_open(o->cx, NULL, &inner), ASX_E_WRONG_CONTEXT);
+    CHECK_STATUS(asx_region_open_in(cx, &o->region, NULL, &inner), ASX_E_STALE_HANDLE);
+    CHECK_STATUS(asx_region_close(&o->region, ASX_OK), ASX_E_WRONG_CONTEXT);
+    return asx_sleep(cx, 1);
+}
+
+static asx_status drives_another(asx_cx *cx, void *arg)
+{
+    outer_things o = { .cx = cx };
+    asx_runtime *rt;
+    asx_time next;
+    (void)arg;
+    CHECK_STATUS(asx_region_open(cx, NULL, &o.region), ASX_OK);
+    CHECK_STATUS(asx_channel_create(&o.region, sizeof(int), 1, NULL, &o.tx, &o.rx), ASX_OK);
+    CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, uses_the_outer_one, &o), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_start(rt, uses_the_outer_one, &o), ASX_OK);
+    while (asx_runtime_step(rt, 4, &next) == ASX_E_WOULD_BLOCK)
+        CHECK_STATUS(asx_checkpoint(cx), ASX_OK); /* its own again */
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    return asx_region_close(&o.region, ASX_OK);
+}
+
+ASX_TEST(inside_a_runtime_that_a_task_drives_its_own_context_is_refused)
+{
+    asx_runtime *rt;
+    asx_test_one_worker("one that is driven inside a worker of several is another matter");
+    CHECK_STATUS(asx_runtime_create(NULL, &rt), ASX_OK);
+    CHECK_STATUS(asx_runtime_run(rt, drives_another, NULL), ASX_OK);
+    CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
+}
