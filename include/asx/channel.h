@@ -84,9 +84,8 @@ ASX_API asx_status asx_channel_create(const asx_region *region, size_t element_s
                                       asx_channel_sender *ret_sender,
                                       asx_channel_receiver *ret_receiver);
 
-/* Waits for capacity. ASX_E_CANCELLED (nothing was taken; a permit that was on its way is resolved,
- * also if *ret_permit was written), ASX_E_RESOURCE_EXHAUSTED. Returns at the resumption that
- * follows a cancel request. */
+/* Waits for capacity. ASX_E_CANCELLED (nothing was taken; a permit that was on its way is
+ * resolved), ASX_E_RESOURCE_EXHAUSTED. Returns at the resumption that follows a cancel request. */
 ASX_API asx_status asx_channel_reserve(asx_cx *cx, const asx_channel_sender *sender,
                                        asx_send_permit *ret_permit);
 /* Never waits: ASX_E_FULL also when others wait. Not a cancellation point.

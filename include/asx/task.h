@@ -102,7 +102,8 @@ typedef struct asx_join_result {
 } asx_join_result;
 
 /* Waits until the task has ended and releases its record. The status speaks of the join; how the
- * task ended is in `ret_result` (may be NULL).
+ * task ended is in `ret_result` (may be NULL), which is an Err of ASX_E_NOT_FOUND if the join was
+ * refused.
  *   ASX_E_STALE_HANDLE    joined before, or its region is closed
  *   ASX_E_BUSY            another task is joining it
  *   ASX_E_WOULD_DEADLOCK  the caller itself, or a task that waits for the caller's region

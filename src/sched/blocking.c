@@ -511,6 +511,7 @@ static asx_poll job_poll(asx_cx *cx, void *state)
 asx_status asx_spawn_blocking_at(const asx_region *region, const char *name, asx_blocking_fn fn,
                                  void *arg, asx_task *ret_task, const char *site)
 {
+    ASX__EMPTY(ret_task);
     ASX__GATE_REGION(region, asx__task_handed_out(
                                  in.rt_,
                                  asx_spawn_blocking_at(&in, name, fn, arg, ret_task, site),
@@ -539,6 +540,7 @@ asx_status asx_spawn_blocking_at(const asx_region *region, const char *name, asx
 
 asx_status asx_runtime_blocking_stats(const asx_runtime *rt, asx_blocking_stats *ret_stats)
 {
+    ASX__EMPTY(ret_stats);
     if (rt == NULL || ret_stats == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_RUNTIME(rt, asx_runtime_blocking_stats(rt, ret_stats));

@@ -214,9 +214,8 @@ void asx__end_wait(asx_runtime *rt, asx__task *task, asx_status status)
 }
 
 /* A permit that was written for a fiber which has not run since; NULL: it has been resolved. */
-static asx__obligation *permit_on_its_way(const asx__task *task)
+static asx__obligation *permit_on_its_way(const asx_send_permit *permit, const asx__task *task)
 {
-    const asx_send_permit *permit = task->r.io;
     asx__obligation *o = permit->record_;
     bool live = asx__obligation_object(o) != NULL && o->owner == task;
     return live && asx__obligation_id(o) == permit->obligation_ ? o : NULL;
@@ -225,10 +224,15 @@ static asx__obligation *permit_on_its_way(const asx__task *task)
 bool asx__take_back(asx_runtime *rt, asx__task *task, unsigned exec)
 {
     if (exec == ASX__EXEC_PERMITTED) {
-        asx__obligation *o = permit_on_its_way(task);
-        if (o != NULL)
-            rt->registry.release[o->kind](rt, o);
-        return o != NULL;
+        asx_send_permit *permit = task->r.io; /* or a guard, which begins likewise */
+        asx__obligation *o = permit_on_its_way(permit, task);
+        if (o == NULL)
+            return false;
+        rt->registry.release[o->kind](rt, o);
+        permit->channel_ = NULL; /* its wait is refused, and gives nothing */
+        permit->obligation_ = 0;
+        permit->record_ = NULL;
+        return true;
     }
     return (task->flags & ASX__T_POLL) == 0 && asx__task_leave_place(rt, task);
 }
@@ -437,6 +441,7 @@ bool asx_is_cancelled(const asx_cx *cx)
 
 asx_status asx_cx_cancel_reason(const asx_cx *cx, const asx_cancel_reason **ret_reason)
 {
+    ASX__EMPTY(ret_reason);
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
@@ -833,6 +838,7 @@ asx_status asx_consume_cost(asx_cx *cx, uint64_t cost)
 
 asx_status asx_task_get_witness(const asx_task *handle, asx_cancel_witness *ret_witness)
 {
+    ASX__EMPTY(ret_witness);
     asx__task *task;
     asx_status st = asx__task_resolve(handle, &task);
     if (st < 0) {
@@ -859,6 +865,7 @@ asx_status asx_task_get_witness(const asx_task *handle, asx_cancel_witness *ret_
 
 asx_status asx_task_get_cleanup(const asx_task *handle, asx_budget *ret_budget)
 {
+    ASX__EMPTY(ret_budget);
     asx__task *task;
     asx_status st = asx__task_resolve(handle, &task);
     if (st < 0) {

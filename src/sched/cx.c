@@ -15,7 +15,7 @@
 asx_status asx_cx_narrow(const asx_cx *cx, uint32_t caps, asx_cx *ret_cx)
 {
     if (cx == NULL || ret_cx == NULL || cx->task_ == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_cx);
     ret_cx->task_ = cx->task_;
     ret_cx->rt_ = cx->rt_;
     ret_cx->caps_ = cx->caps_ & caps;
@@ -57,6 +57,7 @@ asx_runtime *asx_cx_runtime(const asx_cx *cx)
 
 asx_status asx_cx_budget(const asx_cx *cx, asx_budget *ret_budget)
 {
+    ASX__EMPTY(ret_budget);
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
@@ -277,6 +278,7 @@ void asx__cx_waitables_init(asx_runtime *rt)
 
 asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker)
 {
+    ASX__EMPTY(ret_waker);
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);

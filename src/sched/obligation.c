@@ -267,6 +267,7 @@ void asx__obligations_forget_region(asx_runtime *rt, asx__region *region)
 asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_kind kind,
                                      asx_obligation *ret_obligation, const char *site)
 {
+    ASX__EMPTY(ret_obligation);
     asx__region *r;
     if (ret_obligation == NULL ||
         (kind != ASX_OBLIGATION_KIND_PLAIN && kind != ASX_OBLIGATION_KIND_LEASE))
@@ -381,6 +382,7 @@ asx_status asx_obligation_abort(asx_obligation *obligation)
 asx_status asx_obligation_get_state(const asx_obligation *obligation,
                                     asx_obligation_state *ret_state)
 {
+    ASX__EMPTY(ret_state);
     asx__obligation *o;
     if (ret_state == NULL)
         return ASX_E_INVALID_ARGUMENT;

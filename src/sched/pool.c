@@ -368,6 +368,7 @@ void asx__pool_worker_ends(asx_runtime *rt, asx__worker *w)
 
 asx_status asx_runtime_pool_stats(const asx_runtime *rt, asx_pool_stats *ret_stats)
 {
+    ASX__EMPTY(ret_stats);
     if (rt == NULL || ret_stats == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_RUNTIME(rt, asx_runtime_pool_stats(rt, ret_stats));

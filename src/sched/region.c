@@ -922,6 +922,7 @@ asx_status asx_defer(const asx_region *handle, asx_call_fn fn, void *arg)
 
 asx_status asx_region_alloc(const asx_region *handle, size_t size, void **ret_memory)
 {
+    ASX__EMPTY(ret_memory);
     asx__region *region;
     if (handle != NULL && handle->rt_ != NULL && asx__fails(handle->rt_, ASX__FAULT_NO_MEMORY))
         return ASX_E_RESOURCE_EXHAUSTED;
@@ -945,6 +946,7 @@ asx_status asx_region_alloc(const asx_region *handle, size_t size, void **ret_me
 
 asx_status asx_region_get_state(const asx_region *handle, asx_region_state *ret_state)
 {
+    ASX__EMPTY(ret_state);
     asx__region *region;
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {

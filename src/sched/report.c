@@ -338,6 +338,7 @@ asx_status asx_region_report(const asx_region *handle, asx_close_report *ret_rep
     asx_status st = asx__region_resolve(handle, ASX_STATE_MASK_ALL, &region);
     if (st < 0) {
         ASX__GATE_REGION(handle, asx_region_report(&in, ret_report));
+        ASX__EMPTY(ret_report);
         return st;
     }
     if (ret_report == NULL)

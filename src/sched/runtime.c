@@ -351,6 +351,7 @@ static asx_runtime *alloc_runtime(const asx_runtime_config *config)
 
 asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime)
 {
+    ASX__EMPTY(ret_runtime);
     static const asx_runtime_config none;
     if (config == NULL)
         config = &none;
@@ -588,6 +589,8 @@ static asx_status step_shared(asx_runtime *rt, uint64_t dispatches_max, asx_time
 
 asx_status asx_runtime_step(asx_runtime *rt, uint64_t dispatches_max, asx_time *ret_next_deadline)
 {
+    if (ret_next_deadline != NULL)
+        *ret_next_deadline = ASX_TIME_NEVER;
     if (rt == NULL)
         return ASX_E_INVALID_ARGUMENT;
     if (rt->gate != NULL)
@@ -749,16 +752,16 @@ static asx_status shut_down(asx_runtime *rt, uint64_t timeout_ns, asx_close_repo
 asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_report *ret_report)
 {
     if (rt == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_report);
     if (rt->gate != NULL && asx__is_shut(rt))
-        return ASX_E_WRONG_CONTEXT;
+        return ASX__EMPTY_IF(ASX_E_WRONG_CONTEXT, ret_report);
     return shut_down(rt, timeout_ns, ret_report, false);
 }
 
 asx_status asx_runtime_report(asx_runtime *rt, asx_close_report *ret_report)
 {
     if (rt == NULL || ret_report == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_report);
     ASX__GATE_RUNTIME(rt, asx_runtime_report(rt, ret_report));
     if (rt->deadlock.rt_ != NULL) {
         *ret_report = rt->deadlock; /* handed over, once */
@@ -774,7 +777,7 @@ asx_status asx_runtime_report(asx_runtime *rt, asx_close_report *ret_report)
 asx_status asx_runtime_root(asx_runtime *rt, asx_region *ret_region)
 {
     if (rt == NULL || ret_region == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_region);
     ASX__GATE_RUNTIME(rt, asx_runtime_root(rt, ret_region));
     *ret_region = asx__region_name(rt->root);
     return ASX_OK;
@@ -806,6 +809,7 @@ asx_status asx_runtime_set_governor(asx_runtime *rt, asx_governor governor)
 
 asx_status asx_runtime_certificate(const asx_runtime *rt, asx_fairness_certificate *ret)
 {
+    ASX__EMPTY(ret);
     if (rt == NULL || ret == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_RUNTIME(rt, asx_runtime_certificate(rt, ret));
@@ -847,6 +851,7 @@ static uint64_t stacks_in_use(const asx_runtime *rt)
 
 asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
 {
+    ASX__EMPTY(ret_stats);
     if (rt == NULL || ret_stats == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_RUNTIME(rt, asx_runtime_stats(rt, ret_stats));
@@ -973,6 +978,7 @@ asx_status asx_runtime_replay(asx_runtime *rt, asx_trace_reader *recorded)
 
 asx_status asx_runtime_divergence(const asx_runtime *rt, asx_divergence *ret)
 {
+    ASX__EMPTY(ret);
     if (rt == NULL || ret == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_RUNTIME(rt, asx_runtime_divergence(rt, ret));

@@ -576,6 +576,7 @@ static __attribute__((noinline)) asx_status spawn_task_other(const asx_region *r
                                                              asx_task_fn fn, void *arg,
                                                              asx_task *ret_task, const char *site)
 {
+    ASX__EMPTY(ret_task);
     ASX__GATE_REGION(region, asx__task_handed_out(
                                  in.rt_,
                                  asx_spawn_task_at(&in, fn, arg, options, ret_task, site),
@@ -602,6 +603,7 @@ static __attribute__((noinline)) asx_status
 spawn_poll_task_other(const asx_region *region, const asx_spawn_options *options, asx_poll_fn fn,
                       void *state, asx_task *ret_task, const char *site)
 {
+    ASX__EMPTY(ret_task);
     ASX__GATE_REGION(region, asx__task_handed_out(
                                  in.rt_,
                                  asx_spawn_poll_task_at(&in, fn, state, options, ret_task, site),

@@ -320,12 +320,21 @@ static asx__task *target_of(const asx__task *joiner)
     return (asx__task *)(void *)joiner->node.next; /* it stands in no list */
 }
 
+/* A join that is refused, or cancelled, gives none. */
+static void say_no_result(asx_join_result *ret_result)
+{
+    if (ret_result != NULL)
+        *ret_result = (asx_join_result){ { ASX_OUTCOME_ERR, ASX_E_NOT_FOUND, 0 }, 0 };
+}
+
 static void join_unpublish(asx_runtime *rt, asx__task *task, void *waitable, bool granted)
 {
     (void)rt;
     (void)waitable;
     (void)granted;
     asx__task *target = target_of(task);
+    if ((task->flags & ASX__T_POLL) == 0)
+        say_no_result(task->r.io);
     ASX__ASSERT(target->joiner == task);
     target->joiner = NULL;
     target->flags &= ~(uint32_t)(ASX__T_JOINER | ASX__T_INLINE);
@@ -489,6 +498,7 @@ static __attribute__((noinline)) asx_status join_slow(asx_cx *cx, asx_task *hand
 {
     asx__task *task, *child;
     asx_runtime *rt;
+    say_no_result(ret_result);
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);
     if (ASX__UNLIKELY(st < 0)) {
         ASX__GATE_CX(cx, join_inside(&in, handle, ret_result));
@@ -640,6 +650,7 @@ asx_poll asx_poll_fail(asx_cx *cx, asx_status status)
 
 asx_status asx_task_get_state(const asx_task *handle, asx_task_state *ret_state)
 {
+    ASX__EMPTY(ret_state);
     asx__task *task;
     asx_status st = asx__task_resolve(handle, &task);
     if (st < 0) {
@@ -665,6 +676,7 @@ asx_status asx_task_probe(const asx_task *handle, asx_task_state to)
 
 asx_status asx_cx_task(const asx_cx *cx, asx_task *ret_task)
 {
+    ASX__EMPTY(ret_task);
     asx__task *task;
     asx_runtime *rt;
     asx_status st = asx__cx_enter(cx, 0, &task, &rt);

@@ -448,6 +448,7 @@ static asx_status begin(asx_watchdog *dog)
 asx_status asx_watchdog_start(asx_runtime *rt, const asx_watchdog_options *options,
                               asx_watchdog **ret_watchdog)
 {
+    ASX__EMPTY(ret_watchdog);
     if (rt == NULL || options == NULL || ret_watchdog == NULL || options->fd < 0 ||
         (options->report == NULL && options->fd == 0) ||
         (options->limit_ns != 0 && options->limit_ns < LIMIT_MIN_NS))

@@ -43,6 +43,7 @@ static const asx__sync_type barrier_type = {
 asx_status asx_barrier_create(const asx_region *region, uint32_t parties,
                               const asx_barrier_options *options, asx_barrier *ret_barrier)
 {
+    ASX__EMPTY(ret_barrier);
     ASX__GATE_REGION(region, asx_barrier_create(&in, parties, options, ret_barrier));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &barrier_type, ASX__NAME_OF(options), 0,
@@ -127,6 +128,7 @@ static asx_status wait_at(asx_runtime *rt, asx__task *task, asx__barrier *b, boo
 
 asx_status asx_barrier_wait(asx_cx *cx, const asx_barrier *barrier, bool *ret_leader)
 {
+    ASX__EMPTY(ret_leader);
     ASX__GATE_SYNC(barrier, barrier_, cx, asx_barrier_wait(in_cx, barrier, ret_leader));
     asx__task *task;
     bool ignored;

@@ -115,6 +115,7 @@ static const asx__sync_type broadcast_type = {
 asx_status asx_broadcast_create(const asx_region *region, size_t element_size, size_t capacity,
                                 const asx_broadcast_options *options, asx_broadcast *ret_broadcast)
 {
+    ASX__EMPTY(ret_broadcast);
     ASX__GATE_REGION(region, asx_broadcast_create(&in, element_size, capacity, options,
                                                   ret_broadcast));
     asx__sync *s = NULL;
@@ -169,6 +170,7 @@ static asx_status subscribe(asx__broadcast *b, asx__subscriber **ret_subscriber)
 asx_status asx_broadcast_subscribe(const asx_broadcast *broadcast,
                                    asx_broadcast_receiver *ret_receiver)
 {
+    ASX__EMPTY(ret_receiver);
     asx__subscriber *r = NULL;
     if (broadcast == NULL || ret_receiver == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -218,6 +220,7 @@ static asx_status send(asx__broadcast *b, const void *message)
 asx_status asx_broadcast_send(const asx_broadcast *broadcast, const void *message,
                               size_t *ret_receivers)
 {
+    ASX__EMPTY(ret_receivers);
     if (broadcast == NULL || message == NULL)
         return ASX_E_INVALID_ARGUMENT;
     ASX__GATE_SYNC(broadcast, broadcast_, NULL,
@@ -330,6 +333,7 @@ static asx_status recv(asx_runtime *rt, asx__task *task, asx__subscriber *r, voi
 asx_status asx_broadcast_recv(asx_cx *cx, const asx_broadcast_receiver *receiver, void *ret_message,
                               uint64_t *ret_missed)
 {
+    ASX__EMPTY(ret_missed);
     asx__task *task;
     if (receiver == NULL || ret_message == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -349,6 +353,7 @@ asx_status asx_broadcast_recv(asx_cx *cx, const asx_broadcast_receiver *receiver
 asx_status asx_broadcast_try_recv(asx_cx *cx, const asx_broadcast_receiver *receiver,
                                   void *ret_message, uint64_t *ret_missed)
 {
+    ASX__EMPTY(ret_missed);
     asx__task *task;
     if (receiver == NULL || ret_message == NULL)
         return ASX_E_INVALID_ARGUMENT;

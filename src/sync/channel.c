@@ -285,6 +285,8 @@ asx_status asx_channel_create(const asx_region *region, size_t element_size, siz
                               const asx_channel_options *options, asx_channel_sender *ret_sender,
                               asx_channel_receiver *ret_receiver)
 {
+    ASX__EMPTY(ret_sender);
+    ASX__EMPTY(ret_receiver);
     asx__region *r;
     asx__channel *ch = NULL;
     bool no_memory = asx__made_explored(region, true);
@@ -411,18 +413,18 @@ asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
 {
     asx__sender *s = NULL;
     if (ret_sender == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_sender);
     asx_status st = live_sender(sender, &s);
     if (st < 0) {
         ASX__GATE_SENDER(sender, NULL, asx_channel_sender_clone(&in, ret_sender));
-        return refuse_sender(sender, st, ASX__OP_CLONE);
+        return ASX__EMPTY_IF(refuse_sender(sender, st, ASX__OP_CLONE), ret_sender);
     }
     st = asx__sender_announce(sender, ASX__OP_CLONE);
     if (st < 0)
-        return st;
+        return ASX__EMPTY_IF(st, ret_sender);
     s = add_sender(asx__sender_channel(s));
     if (s == NULL)
-        return ASX_E_RESOURCE_EXHAUSTED;
+        return ASX__EMPTY_IF(ASX_E_RESOURCE_EXHAUSTED, ret_sender);
     tell_sender(s);
     name_sender(s, ret_sender);
     return ASX_OK;
@@ -586,6 +588,7 @@ static void describe(const asx__channel *ch, asx_channel_info *ret_info)
 asx_status asx_channel_receiver_info(const asx_channel_receiver *receiver,
                                      asx_channel_info *ret_info)
 {
+    ASX__EMPTY(ret_info);
     asx__channel *ch = NULL;
     if (ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -600,6 +603,7 @@ asx_status asx_channel_receiver_info(const asx_channel_receiver *receiver,
 
 asx_status asx_channel_sender_info(const asx_channel_sender *sender, asx_channel_info *ret_info)
 {
+    ASX__EMPTY(ret_info);
     asx__sender *s = NULL;
     if (ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;

@@ -58,6 +58,7 @@ static const asx__sync_type condition_type = {
 asx_status asx_condition_create(const asx_region *region, const asx_condition_options *options,
                                 asx_condition *ret_condition)
 {
+    ASX__EMPTY(ret_condition);
     ASX__GATE_REGION(region, asx_condition_create(&in, options, ret_condition));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &condition_type, ASX__NAME_OF(options), 0,

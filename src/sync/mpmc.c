@@ -521,6 +521,8 @@ asx_status asx_mpmc_create(const asx_region *region, size_t element_size, size_t
                            const asx_channel_options *options, asx_mpmc_sender *ret_sender,
                            asx_mpmc_receiver *ret_receiver)
 {
+    ASX__EMPTY(ret_sender);
+    ASX__EMPTY(ret_receiver);
     asx__region *r;
     asx__mpmc *ch = NULL;
     ASX__GATE_REGION(region, asx_mpmc_create(&in, element_size, capacity, options, ret_sender,
@@ -835,13 +837,13 @@ asx_status asx_mpmc_sender_clone(const asx_mpmc_sender *sender, asx_mpmc_sender 
     end *e;
     GATE_SENDER(sender, NULL, asx_mpmc_sender_clone(&in, ret_sender));
     if (sender == NULL || ret_sender == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_sender);
     (void)announce(sender, ASX__OP_MPMC_CLONE, false);
     asx_status st = resolve(sender, false, &e);
     if (st < 0)
-        return st;
+        return ASX__EMPTY_IF(st, ret_sender);
     if (!have_free_end(sender->mpmc_))
-        return ASX_E_RESOURCE_EXHAUSTED;
+        return ASX__EMPTY_IF(ASX_E_RESOURCE_EXHAUSTED, ret_sender);
     *ret_sender = take_end(sender->mpmc_, false);
     return ASX_OK;
 }
@@ -852,14 +854,14 @@ asx_status asx_mpmc_receiver_clone(const asx_mpmc_receiver *receiver,
     end *e;
     GATE_RECEIVER(receiver, NULL, asx_mpmc_receiver_clone(&in, ret_receiver));
     if (receiver == NULL || ret_receiver == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_receiver);
     asx_mpmc_sender endpoint = as_sender(receiver);
     (void)announce(&endpoint, ASX__OP_MPMC_CLONE, true);
     asx_status st = resolve(&endpoint, true, &e);
     if (st < 0)
-        return st;
+        return ASX__EMPTY_IF(st, ret_receiver);
     if (!have_free_end(receiver->mpmc_))
-        return ASX_E_RESOURCE_EXHAUSTED;
+        return ASX__EMPTY_IF(ASX_E_RESOURCE_EXHAUSTED, ret_receiver);
     *ret_receiver = as_receiver(take_end(receiver->mpmc_, true));
     return ASX_OK;
 }
@@ -957,6 +959,7 @@ static void describe(const asx__mpmc *ch, asx_mpmc_info *ret_info)
 
 asx_status asx_mpmc_sender_info(const asx_mpmc_sender *sender, asx_mpmc_info *ret_info)
 {
+    ASX__EMPTY(ret_info);
     end *e;
     GATE_SENDER(sender, NULL, asx_mpmc_sender_info(&in, ret_info));
     if (sender == NULL || ret_info == NULL)
@@ -970,6 +973,7 @@ asx_status asx_mpmc_sender_info(const asx_mpmc_sender *sender, asx_mpmc_info *re
 
 asx_status asx_mpmc_receiver_info(const asx_mpmc_receiver *receiver, asx_mpmc_info *ret_info)
 {
+    ASX__EMPTY(ret_info);
     end *e;
     GATE_RECEIVER(receiver, NULL, asx_mpmc_receiver_info(&in, ret_info));
     if (receiver == NULL || ret_info == NULL)

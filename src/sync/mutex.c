@@ -286,6 +286,7 @@ static const asx__sync_type mutex_type = {
 asx_status asx_mutex_create(const asx_region *region, const asx_mutex_options *options,
                             asx_mutex *ret_mutex)
 {
+    ASX__EMPTY(ret_mutex);
     ASX__GATE_REGION(region, asx_mutex_create(&in, options, ret_mutex));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &mutex_type, ASX__NAME_OF(options), 0,
@@ -357,14 +358,14 @@ asx_status asx_mutex_lock_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_guard
                              const char *site)
 {
     ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_lock_at(in_cx, mutex, ret_guard, site));
-    return lock_as(mutex, cx, ASX__MUTEX_LOCK, ret_guard, site);
+    return ASX__EMPTY_IF(lock_as(mutex, cx, ASX__MUTEX_LOCK, ret_guard, site), ret_guard);
 }
 
 asx_status asx_mutex_recover_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_guard *ret_guard,
                                 const char *site)
 {
     ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_recover_at(in_cx, mutex, ret_guard, site));
-    return lock_as(mutex, cx, ASX__MUTEX_RECOVER, ret_guard, site);
+    return ASX__EMPTY_IF(lock_as(mutex, cx, ASX__MUTEX_RECOVER, ret_guard, site), ret_guard);
 }
 
 static asx_status try_lock(asx__task *task, asx__mutex *m, const char *site,
@@ -386,10 +387,12 @@ asx_status asx_mutex_try_lock_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_g
     ASX__GATE_SYNC(mutex, mutex_, cx, asx_mutex_try_lock_at(in_cx, mutex, ret_guard, site));
     asx__task *task;
     if (mutex == NULL || ret_guard == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_guard);
     asx_status st = asx__sync_enter(HEAD(mutex->mutex_), mutex->generation_, ASX_E_REGION_CLOSED,
                                     cx, &task);
-    return st < 0 ? st : try_lock(task, mutex->mutex_, site, ret_guard);
+    if (st >= 0)
+        st = try_lock(task, mutex->mutex_, site, ret_guard);
+    return ASX__EMPTY_IF(st, ret_guard);
 }
 
 static asx_status unlock(asx__mutex *m, asx__obligation *o)
@@ -412,6 +415,7 @@ asx_status asx_mutex_unlock(asx_mutex_guard *guard)
 
 asx_status asx_mutex_info(const asx_mutex *mutex, asx_lock_info *ret_info)
 {
+    ASX__EMPTY(ret_info);
     ASX__GATE_SYNC(mutex, mutex_, NULL, asx_mutex_info(mutex, ret_info));
     if (mutex == NULL || ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;

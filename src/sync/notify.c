@@ -87,6 +87,7 @@ static const asx__sync_type notify_type = {
 asx_status asx_notify_create(const asx_region *region, const asx_notify_options *options,
                              asx_notify *ret_notify)
 {
+    ASX__EMPTY(ret_notify);
     ASX__GATE_REGION(region, asx_notify_create(&in, options, ret_notify));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &notify_type, ASX__NAME_OF(options), 0,

@@ -126,6 +126,7 @@ static const asx__sync_type once_type = {
 asx_status asx_once_create(const asx_region *region, const asx_once_options *options,
                            asx_once *ret_once)
 {
+    ASX__EMPTY(ret_once);
     ASX__GATE_REGION(region, asx_once_create(&in, options, ret_once));
     asx__sync *s = NULL;
     asx_status st =
@@ -239,6 +240,7 @@ asx_status asx_once_call_at(asx_cx *cx, const asx_once *once, asx_call_fn fn, vo
 
 asx_status asx_once_is_done(const asx_once *once, bool *ret_done)
 {
+    ASX__EMPTY(ret_done);
     ASX__GATE_SYNC(once, once_, NULL, asx_once_is_done(once, ret_done));
     if (once == NULL || ret_done == NULL)
         return ASX_E_INVALID_ARGUMENT;

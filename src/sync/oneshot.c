@@ -251,6 +251,8 @@ asx_status asx_oneshot_create(const asx_region *region, size_t element_size,
                               const asx_channel_options *options, asx_oneshot_sender *ret_sender,
                               asx_oneshot_receiver *ret_receiver)
 {
+    ASX__EMPTY(ret_sender);
+    ASX__EMPTY(ret_receiver);
     ASX__GATE_REGION(region, asx_oneshot_create(&in, element_size, options, ret_sender,
                                                 ret_receiver));
     asx__sync *s = NULL;

@@ -246,6 +246,7 @@ asx_status asx_channel_try_recv(asx_cx *cx, const asx_channel_receiver *receiver
 asx_status asx_channel_recv_with_ack(asx_cx *cx, const asx_channel_receiver *receiver,
                                      void *ret_message, asx_ack *ret_ack)
 {
+    ASX__EMPTY(ret_ack);
     asx__channel *ch = enter(receiver, cx, ret_message);
     if (ASX__UNLIKELY(ch == NULL)) {
         ASX__GATE_RECEIVER(receiver, cx,

@@ -202,6 +202,7 @@ static const asx__sync_type rwlock_type = {
 asx_status asx_rwlock_create(const asx_region *region, const asx_rwlock_options *options,
                              asx_rwlock *ret_rwlock)
 {
+    ASX__EMPTY(ret_rwlock);
     ASX__GATE_REGION(region, asx_rwlock_create(&in, options, ret_rwlock));
     asx__sync *s = NULL;
     asx_status st = asx__sync_create(region, &rwlock_type, ASX__NAME_OF(options), 0,
@@ -283,21 +284,21 @@ asx_status asx_rwlock_read_at(asx_cx *cx, const asx_rwlock *rwlock, asx_rwlock_g
                               const char *site)
 {
     ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_read_at(in_cx, rwlock, ret_guard, site));
-    return enter_and_lock(rwlock, cx, READ, ret_guard, site);
+    return ASX__EMPTY_IF(enter_and_lock(rwlock, cx, READ, ret_guard, site), ret_guard);
 }
 
 asx_status asx_rwlock_write_at(asx_cx *cx, const asx_rwlock *rwlock, asx_rwlock_guard *ret_guard,
                                const char *site)
 {
     ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_write_at(in_cx, rwlock, ret_guard, site));
-    return enter_and_lock(rwlock, cx, WRITE, ret_guard, site);
+    return ASX__EMPTY_IF(enter_and_lock(rwlock, cx, WRITE, ret_guard, site), ret_guard);
 }
 
 asx_status asx_rwlock_recover_at(asx_cx *cx, const asx_rwlock *rwlock, asx_rwlock_guard *ret_guard,
                                  const char *site)
 {
     ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_recover_at(in_cx, rwlock, ret_guard, site));
-    return enter_and_lock(rwlock, cx, RECOVER, ret_guard, site);
+    return ASX__EMPTY_IF(enter_and_lock(rwlock, cx, RECOVER, ret_guard, site), ret_guard);
 }
 
 static asx_status try_lock(asx__task *task, asx__rwlock *l, unsigned which, const char *site,
@@ -329,14 +330,14 @@ asx_status asx_rwlock_try_read_at(asx_cx *cx, const asx_rwlock *rwlock, asx_rwlo
                                   const char *site)
 {
     ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_try_read_at(in_cx, rwlock, ret_guard, site));
-    return enter_and_try(rwlock, cx, READ, ret_guard, site);
+    return ASX__EMPTY_IF(enter_and_try(rwlock, cx, READ, ret_guard, site), ret_guard);
 }
 
 asx_status asx_rwlock_try_write_at(asx_cx *cx, const asx_rwlock *rwlock,
                                    asx_rwlock_guard *ret_guard, const char *site)
 {
     ASX__GATE_SYNC(rwlock, rwlock_, cx, asx_rwlock_try_write_at(in_cx, rwlock, ret_guard, site));
-    return enter_and_try(rwlock, cx, WRITE, ret_guard, site);
+    return ASX__EMPTY_IF(enter_and_try(rwlock, cx, WRITE, ret_guard, site), ret_guard);
 }
 
 asx_status asx_rwlock_unlock(asx_rwlock_guard *guard)
@@ -354,6 +355,7 @@ asx_status asx_rwlock_unlock(asx_rwlock_guard *guard)
 
 asx_status asx_rwlock_info(const asx_rwlock *rwlock, asx_lock_info *ret_info)
 {
+    ASX__EMPTY(ret_info);
     ASX__GATE_SYNC(rwlock, rwlock_, NULL, asx_rwlock_info(rwlock, ret_info));
     if (rwlock == NULL || ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;

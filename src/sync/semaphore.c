@@ -146,6 +146,7 @@ static const asx__sync_type semaphore_type = {
 asx_status asx_semaphore_create(const asx_region *region, uint64_t permits,
                                 const asx_semaphore_options *options, asx_semaphore *ret_semaphore)
 {
+    ASX__EMPTY(ret_semaphore);
     ASX__GATE_REGION(region, asx_semaphore_create(&in, permits, options, ret_semaphore));
     asx__sync *s = NULL;
     bool good = ret_semaphore != NULL && permits <= ASX_SEMAPHORE_PERMITS_MAX;
@@ -227,10 +228,12 @@ asx_status asx_semaphore_acquire_at(asx_cx *cx, const asx_semaphore *semaphore, 
                    asx_semaphore_acquire_at(in_cx, semaphore, n, ret_permit, site));
     asx__task *task;
     if (semaphore == NULL || ret_permit == NULL || n == 0)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_permit);
     asx_status st = asx__sync_enter(HEAD(semaphore->semaphore_), semaphore->generation_,
                                     ASX_E_REGION_CLOSED, cx, &task);
-    return st < 0 ? st : acquire(cx->rt_, task, semaphore->semaphore_, n, site, ret_permit);
+    if (st >= 0)
+        st = acquire(cx->rt_, task, semaphore->semaphore_, n, site, ret_permit);
+    return ASX__EMPTY_IF(st, ret_permit);
 }
 
 static asx_status try_acquire(asx__task *task, asx__semaphore *sem, uint32_t n, const char *site,
@@ -250,10 +253,12 @@ asx_status asx_semaphore_try_acquire_at(asx_cx *cx, const asx_semaphore *semapho
                    asx_semaphore_try_acquire_at(in_cx, semaphore, n, ret_permit, site));
     asx__task *task;
     if (semaphore == NULL || ret_permit == NULL || n == 0)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_permit);
     asx_status st = asx__sync_enter(HEAD(semaphore->semaphore_), semaphore->generation_,
                                     ASX_E_REGION_CLOSED, cx, &task);
-    return st < 0 ? st : try_acquire(task, semaphore->semaphore_, n, site, ret_permit);
+    if (st >= 0)
+        st = try_acquire(task, semaphore->semaphore_, n, site, ret_permit);
+    return ASX__EMPTY_IF(st, ret_permit);
 }
 
 static asx_status find(const asx_semaphore_permit *permit)
@@ -321,6 +326,7 @@ asx_status asx_semaphore_add(const asx_semaphore *semaphore, uint64_t n)
 
 asx_status asx_semaphore_info(const asx_semaphore *semaphore, asx_lock_info *ret_info)
 {
+    ASX__EMPTY(ret_info);
     ASX__GATE_SYNC(semaphore, semaphore_, NULL, asx_semaphore_info(semaphore, ret_info));
     if (semaphore == NULL || ret_info == NULL)
         return ASX_E_INVALID_ARGUMENT;

@@ -294,6 +294,7 @@ static asx_status make_permit(asx__channel *ch, asx__task *task, asx_obligation_
     if (ASX__UNLIKELY(!write_permit(ch, task, kind, site, 0, ret_permit))) {
         ch->claims--;
         asx__channel_settle(ch);
+        ASX__EMPTY(ret_permit);
         return ASX_E_RESOURCE_EXHAUSTED;
     }
     ASX__AUDIT_ASSERT(asx__channel_is_valid(ch));
@@ -317,6 +318,7 @@ static inline asx_status reserve_explored(asx__channel *ch, asx__task *task,
 static NOINLINE asx_status reserve_slow(const asx_channel_sender *sender, asx__channel *ch,
                                         asx__task *task, asx_send_permit *ret_permit)
 {
+    ASX__EMPTY(ret_permit);
     asx_status st = asx__sender_announce(sender, ASX__OP_RESERVE);
     return ASX__UNLIKELY(st < 0) ? st : reserve_explored(ch, task, ret_permit);
 }
@@ -324,6 +326,7 @@ static NOINLINE asx_status reserve_slow(const asx_channel_sender *sender, asx__c
 static NOINLINE asx_status reserve_outside(const asx_channel_sender *sender, asx_cx *cx,
                                            asx_send_permit *ret_permit)
 {
+    ASX__EMPTY(ret_permit);
     asx_status st = asx__outside_reserve(sender, cx, true, ret_permit);
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
@@ -336,6 +339,7 @@ static NOINLINE asx_status reserve_outside(const asx_channel_sender *sender, asx
 static NOINLINE asx_status reserve_leased(asx_runtime *rt, asx__channel *ch, asx__task *task,
                                           asx_send_permit *ret_permit)
 {
+    ASX__EMPTY(ret_permit);
     asx_status st = reserve_explored(ch, task, ret_permit);
     asx__permit_out(st, rt, ret_permit);
     return asx__engine_left(rt, st);
@@ -400,6 +404,7 @@ asx_status asx_channel_reserve(asx_cx *cx, const asx_channel_sender *sender,
 static NOINLINE asx_status try_reserve_refused(const asx_channel_sender *sender, asx_cx *cx,
                                                asx_send_permit *ret_permit)
 {
+    ASX__EMPTY(ret_permit);
     asx_status st = asx__outside_reserve(sender, cx, false, ret_permit);
     if (ASX__LIKELY(st <= ASX_OK))
         return st;
@@ -416,12 +421,12 @@ asx_status asx_channel_try_reserve(asx_cx *cx, const asx_channel_sender *sender,
     if (ASX__UNLIKELY(ch == NULL))
         return try_reserve_refused(sender, cx, ret_permit);
     asx_status st = asx__sender_announce(sender, ASX__OP_TRY_RESERVE);
-    if (ASX__UNLIKELY(st < 0))
-        return st;
-    if (asx__channel_rx_gone(ch))
-        return asx__channel_ended(ch);
-    if (asx__channel_full(ch)) /* also when others wait */
-        return ASX_E_FULL;
+    if (ASX__LIKELY(st >= 0) && asx__channel_rx_gone(ch))
+        st = asx__channel_ended(ch);
+    else if (ASX__LIKELY(st >= 0) && asx__channel_full(ch)) /* also when others wait */
+        st = ASX_E_FULL;
+    if (st < 0)
+        return ASX__EMPTY_IF(st, ret_permit);
     ch->claims++;
     return make_permit(ch, cx->task_, ASX_OBLIGATION_KIND_SEND_PERMIT, NULL, ret_permit);
 }
@@ -440,6 +445,7 @@ static NOINLINE asx_status reserve_tracked_refused(const asx_channel_sender *sen
 asx_status asx_channel_reserve_tracked_at(asx_cx *cx, const asx_channel_sender *sender,
                                           asx_tracked_permit *ret_permit, const char *site)
 {
+    ASX__EMPTY(ret_permit);
     asx__channel *ch = enter(sender, cx, ret_permit);
     if (ASX__UNLIKELY(ch == NULL))
         return reserve_tracked_refused(sender, cx, ret_permit, site);
@@ -653,6 +659,7 @@ asx_status asx_send_permit_abort(asx_send_permit *permit)
 asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *message,
                                    asx_committed_proof *ret_proof)
 {
+    ASX__EMPTY(ret_proof);
     asx__obligation *o = NULL;
     if (permit == NULL || ret_proof == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -676,6 +683,7 @@ asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *messa
 
 asx_status asx_tracked_permit_abort(asx_tracked_permit *permit, asx_aborted_proof *ret_proof)
 {
+    ASX__EMPTY(ret_proof);
     asx__obligation *o = NULL;
     if (permit == NULL || ret_proof == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -811,6 +819,7 @@ asx_status asx_channel_send_evict_oldest(asx_cx *cx, const asx_channel_sender *s
                                          const void *message, void *ret_evicted,
                                          bool *ret_did_evict)
 {
+    ASX__EMPTY(ret_did_evict);
     asx__channel *ch = enter(sender, cx, message);
     if (ASX__UNLIKELY(ch == NULL))
         return send_evict_oldest_refused(sender, cx, message, ret_evicted, ret_did_evict);

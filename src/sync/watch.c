@@ -46,6 +46,7 @@ static const asx__sync_type watch_type = {
 asx_status asx_watch_create(const asx_region *region, size_t element_size, const void *value,
                             const asx_watch_options *options, asx_watch *ret_watch)
 {
+    ASX__EMPTY(ret_watch);
     ASX__GATE_REGION(region, asx_watch_create(&in, element_size, value, options, ret_watch));
     asx__sync *s = NULL;
     void *memory = NULL;
@@ -132,6 +133,7 @@ asx_status asx_watch_close(const asx_watch *watch)
 
 asx_status asx_watch_get(const asx_watch *watch, void *ret_value, uint64_t *ret_version)
 {
+    ASX__EMPTY(ret_version);
     uint64_t ignored;
     if (watch == NULL)
         return ASX_E_INVALID_ARGUMENT;

@@ -29,6 +29,7 @@ static void heap_free(void *ctx, void *p, size_t size)
 
 asx_status asx_timer_wheel_create(const asx_timer_config *config, asx_timer_wheel **ret_wheel)
 {
+    ASX__EMPTY(ret_wheel);
     static const asx__timer_memory memory = { heap_alloc, heap_free, NULL };
     if (ret_wheel == NULL)
         return ASX_E_INVALID_ARGUMENT;

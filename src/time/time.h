@@ -20,6 +20,7 @@
 
 #include "base/assert.h"
 #include "base/export.h"
+#include "base/output.h"
 
 /* ---------------------------------------------------------------- clocks ---- */
 

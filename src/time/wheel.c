@@ -371,6 +371,7 @@ static __attribute__((noinline)) asx_status register_refused(asx_timer_wheel *wh
                                                              asx_timer_handle *ret_handle,
                                                              asx_status refused)
 {
+    ASX__EMPTY(ret_handle);
     if (calls_of(wheel) != NULL)
         return calls_of(wheel)->arm(wheel->gate->ctx, NULL, deadline, waker, ret_handle);
     THROUGH_GATE(asx_status, refused, wheel,
@@ -381,7 +382,7 @@ asx_status asx_timer_register(asx_timer_wheel *wheel, asx_time deadline, asx_wak
                               asx_timer_handle *ret_handle)
 {
     if (wheel == NULL || waker.wake == NULL || ret_handle == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_handle);
     asx_status st = arm(wheel, deadline, waker, wheel->live, ret_handle);
     if (ASX__UNLIKELY(st < 0))
         return register_refused(wheel, deadline, waker, ret_handle, st);
@@ -446,8 +447,8 @@ bool asx_timer_cancel(asx_timer_wheel *wheel, const asx_timer_handle *handle)
     return true;
 }
 
-asx_status asx_timer_update(asx_timer_wheel *wheel, const asx_timer_handle *old_handle,
-                            asx_time new_deadline, asx_waker waker, asx_timer_handle *ret_handle)
+static asx_status update(asx_timer_wheel *wheel, const asx_timer_handle *old_handle,
+                         asx_time new_deadline, asx_waker waker, asx_timer_handle *ret_handle)
 {
     if (wheel == NULL || old_handle == NULL || waker.wake == NULL || ret_handle == NULL)
         return ASX_E_INVALID_ARGUMENT;
@@ -462,6 +463,15 @@ asx_status asx_timer_update(asx_timer_wheel *wheel, const asx_timer_handle *old_
     if (old != ASX__TIMER_NONE)
         kill_node(wheel, old);
     return ASX_OK;
+}
+
+asx_status asx_timer_update(asx_timer_wheel *wheel, const asx_timer_handle *old_handle,
+                            asx_time new_deadline, asx_waker waker, asx_timer_handle *ret_handle)
+{
+    asx_status st = update(wheel, old_handle, new_deadline, waker, ret_handle);
+    if (st < 0 && ret_handle != old_handle) /* else it is that of a timer which is still armed */
+        ASX__EMPTY(ret_handle);
+    return st;
 }
 
 /* ---------------------------------------------------------------- collect ---- */

@@ -37,12 +37,12 @@ static void refused(asx_cx *cx, size_t element_size, size_t capacity, asx_status
     asx_channel_receiver rx;
     memset(&tx, 0x5a, sizeof tx);
     memset(&rx, 0x5a, sizeof rx);
-    asx_channel_sender tx_before = tx;
-    asx_channel_receiver rx_before = rx;
+    asx_channel_sender no_tx = { 0 };
+    asx_channel_receiver no_rx = { 0 };
     CHECK_STATUS(asx_region_open(cx, NULL, &region), ASX_OK);
     CHECK_STATUS(asx_channel_create(&region, element_size, capacity, NULL, &tx, &rx), want);
-    CHECK_MEM_EQ(&tx, &tx_before, sizeof tx);
-    CHECK_MEM_EQ(&rx, &rx_before, sizeof rx);
+    CHECK_MEM_EQ(&tx, &no_tx, sizeof tx);
+    CHECK_MEM_EQ(&rx, &no_rx, sizeof rx);
     asx_stats stats;
     CHECK_STATUS(asx_runtime_stats(asx_cx_runtime(cx), &stats), ASX_OK);
     CHECK_EQ(stats.channels_live, 0);

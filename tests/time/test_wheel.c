@@ -527,8 +527,8 @@ ASX_TEST(a_duration_beyond_the_longest_is_refused)
                  ASX_E_TIMER_DURATION_EXCEEDED);
     CHECK_STATUS(asx_timer_register(wheel, ASX_TIME_NEVER, kit_waker(1), &handle),
                  ASX_E_TIMER_DURATION_EXCEEDED);
-    CHECK_EQ(handle.id, 11);
-    CHECK_EQ(handle.generation, 22);
+    CHECK_EQ(handle.id, 0);
+    CHECK_EQ(handle.generation, 0);
     CHECK_EQ(asx_timer_count(wheel), 0);
     CHECK_EQ(kit_stats(wheel).storage_bytes, 0);
     handle = kit_add(wheel, 1500, 1);
@@ -575,7 +575,7 @@ ASX_TEST(the_ceiling_refuses_and_changes_nothing)
     CHECK_STATUS(asx_timer_register(wheel, 5, kit_waker(9), &handle), ASX_E_RESOURCE_EXHAUSTED);
     asx_timer_stats after = kit_stats(wheel);
     CHECK_MEM_EQ(&before, &after, sizeof before);
-    CHECK_EQ(handle.id, 11);
+    CHECK_EQ(handle.generation, 0);
     CHECK_EQ(asx_timer_next_deadline(wheel), ASX_SEC);
     CHECK(asx_timer_cancel(wheel, &handles[1]));
     handle = kit_add(wheel, ASX_SEC + 9, 4); /* dead ones do not count */
@@ -646,7 +646,7 @@ ASX_TEST(a_refused_update_leaves_the_old_timer)
                  ASX_E_RESOURCE_EXHAUSTED);
     asx_timer_stats after = kit_stats(wheel);
     CHECK_MEM_EQ(&before, &after, sizeof before);
-    CHECK_EQ(out.id, 11);
+    CHECK_EQ(out.generation, 0);
     /* At the ceiling a live timer can still be moved. */
     CHECK_STATUS(asx_timer_update(wheel, &second, 3 * ASX_MS, kit_waker(4), &second), ASX_OK);
     FIRES(wheel, 3 * ASX_MS, 1, 4);

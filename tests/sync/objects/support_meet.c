@@ -44,10 +44,7 @@ STEP_OP(op_barrier)
 {
     bool leader = step->n == 0;
     asx_status st = asx_barrier_wait(cx, &actor->run->barrier, &leader);
-    if (st == ASX_OK)
-        CHECK_EQ(leader, step->n != 0);
-    else
-        CHECK_EQ(leader, step->n == 0); /* untouched */
+    CHECK_EQ(leader, st == ASX_OK && step->n != 0);
     return st;
 }
 
@@ -84,6 +81,6 @@ STEP_OP(op_once_done)
     bool done = step->n == 0;
     (void)cx;
     asx_status st = asx_once_is_done(&actor->run->once, &done);
-    CHECK_EQ(done, st == ASX_OK ? step->n != 0 : step->n == 0);
+    CHECK_EQ(done, st == ASX_OK && step->n != 0);
     return st;
 }
