@@ -776,6 +776,7 @@ bool asx__dpor_finish(asx__dpor *d, bool stuck)
     if (d->restart)
         return d->status == ASX_OK && begin_again(d);
     d->known = d->events_len;
+    ASX__AUDIT_ASSERT(d->status < 0 || asx__dpor_is_valid(d));
     if (d->events_len < d->plan.len && d->status == ASX_OK)
         asx__dpor_diverge(d, d->plan.at[d->events_len].task, planned_op(d));
     if (d->status < 0)

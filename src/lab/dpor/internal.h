@@ -471,6 +471,14 @@ uint32_t asx__dpor_answer(asx__dpor *d, asx__op *op);
 /* Can it do now what it has announced? */
 bool asx__dpor_enabled(asx__dpor *d, uint32_t task);
 
+/* valid.c */
+/* Between executions: parts of the whole, and the whole. */
+bool asx__events_are_valid(const asx__dpor *d);
+bool asx__accesses_are_valid(const asx__dpor *d);
+bool asx__timed_waiters_are_valid(const asx__dpor *d);
+bool asx__nodes_are_valid(const asx__dpor *d);
+bool asx__dpor_is_valid(const asx__dpor *d);
+
 /* draw.c */
 /* An execution begins; a task is there; it announces something; an event was done. */
 void asx__draw_begin(asx__dpor *d);
