@@ -353,8 +353,7 @@ asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **re
 {
     ASX__EMPTY(ret_runtime);
     static const asx_runtime_config none;
-    if (config == NULL)
-        config = &none;
+    config = config != NULL ? config : &none;
     if (ret_runtime == NULL || !config_ok(config))
         return ASX_E_INVALID_ARGUMENT;
     if (config->workers > 1 && is_for_one(config))
@@ -751,10 +750,8 @@ static asx_status shut_down(asx_runtime *rt, uint64_t timeout_ns, asx_close_repo
 
 asx_status asx_runtime_shutdown(asx_runtime *rt, uint64_t timeout_ns, asx_close_report *ret_report)
 {
-    if (rt == NULL)
-        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_report);
-    if (rt->gate != NULL && asx__is_shut(rt))
-        return ASX__EMPTY_IF(ASX_E_WRONG_CONTEXT, ret_report);
+    if (rt == NULL || (rt->gate != NULL && asx__is_shut(rt)))
+        return ASX__EMPTY_IF(rt == NULL ? ASX_E_INVALID_ARGUMENT : ASX_E_WRONG_CONTEXT, ret_report);
     return shut_down(rt, timeout_ns, ret_report, false);
 }
 
@@ -809,9 +806,8 @@ asx_status asx_runtime_set_governor(asx_runtime *rt, asx_governor governor)
 
 asx_status asx_runtime_certificate(const asx_runtime *rt, asx_fairness_certificate *ret)
 {
-    ASX__EMPTY(ret);
     if (rt == NULL || ret == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret);
     ASX__GATE_RUNTIME(rt, asx_runtime_certificate(rt, ret));
     asx_fairness_certificate c = rt->cert;
     uint32_t gone = ASX__TURN - rt->turn_left;
@@ -851,9 +847,8 @@ static uint64_t stacks_in_use(const asx_runtime *rt)
 
 asx_status asx_runtime_stats(const asx_runtime *rt, asx_stats *ret_stats)
 {
-    ASX__EMPTY(ret_stats);
     if (rt == NULL || ret_stats == NULL)
-        return ASX_E_INVALID_ARGUMENT;
+        return ASX__EMPTY_IF(ASX_E_INVALID_ARGUMENT, ret_stats);
     ASX__GATE_RUNTIME(rt, asx_runtime_stats(rt, ret_stats));
     asx_stats s = {
         .tasks_live = asx__live_tasks(rt),
