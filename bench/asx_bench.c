@@ -646,11 +646,11 @@ static void icount_run(struct place *p, const struct icount *what)
         for (int i = 0; i < ICOUNT_MAX && sends; i++)
             (void)receive(p->cx, &channel);
         for (uint64_t i = 0; i < what->count && !sends; i++)
-            (void)asx_channel_recv(p->cx, &channel.rx, &value);
+            ASX_IGNORE(asx_channel_recv(p->cx, &channel.rx, &value));
         for (uint64_t i = 0; i < what->count && sends; i++) {
             asx_send_permit permit;
-            (void)asx_channel_reserve(p->cx, &channel.tx, &permit);
-            (void)asx_send_permit_send(&permit, &value);
+            ASX_IGNORE(asx_channel_reserve(p->cx, &channel.tx, &permit));
+            ASX_IGNORE(asx_send_permit_send(&permit, &value));
         }
     }
     icount_end();

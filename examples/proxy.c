@@ -166,7 +166,7 @@ static asx_status app(asx_cx *cx, void *arg)
         st = client(cx, &front, "drawer\n");
     asx_status conns = asx_region_close(&proxy.conns, st);
     asx_region_cancel(&r, NULL);
-    (void)asx_region_close(&r, ASX_OK);
+    ASX_IGNORE(asx_region_close(&r, ASX_OK));
     printf("%llu bytes through the proxy, connections: %s\n", proxy.bytes, asx_status_str(conns));
     return st;
 }

@@ -31,7 +31,7 @@ static asx_status save(asx_cx *cx, void *arg)
 static asx_status careful(asx_cx *cx, void *arg)
 {
     asx_status st = asx_sleep(cx, 3600 * ASX_SEC);
-    (void)asx_with_cancel_mask(cx, save, arg);
+    ASX_IGNORE(asx_with_cancel_mask(cx, save, arg));
     return st;
 }
 

@@ -37,7 +37,7 @@ static asx_status run_once(asx_cx *cx, struct service *s)
     st = asx_child_wait(cx, &child, &s->end);
     if (st == ASX_E_CANCELLED) {
         s->asked = true;
-        (void)asx_with_cancel_mask(cx, stop, &child);
+        ASX_IGNORE(asx_with_cancel_mask(cx, stop, &child));
     }
     (void)asx_child_close(cx, &child); /* kills it, if it still runs */
     return st;

@@ -36,6 +36,9 @@
 #define ASX_INLINE static inline
 #endif
 
+/* Says that what a call returns is not wanted; some compilers do not take a cast for that. */
+#define ASX_IGNORE(call) ((void)!(call))
+
 #define ASX_STRINGIFY_(x) #x
 #define ASX_STRINGIFY(x) ASX_STRINGIFY_(x)
 #define ASX_SITE __FILE__ ":" ASX_STRINGIFY(__LINE__)

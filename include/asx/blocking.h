@@ -36,7 +36,7 @@ typedef asx_status (*asx_blocking_fn)(void *arg);
  *                             in the freestanding profile, which has no threads
  *   ASX_E_WRONG_CONTEXT       not the caller's context, or a cleanup on the runtime's side
  *   ASX_E_INVALID_ARGUMENT */
-ASX_API asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg);
+ASX_API ASX_MUST_USE asx_status asx_blocking(asx_cx *cx, asx_blocking_fn fn, void *arg);
 
 /* A task of the region that is nothing but blocking work: it has no stack, ends with what fn
  * returned, and is cancelled, joined and reported as any other. `arg` is borrowed until it ends.

@@ -47,8 +47,8 @@ ASX_API asx_status asx_broadcast_create(const asx_region *region, size_t element
                                         size_t capacity, const asx_broadcast_options *options,
                                         asx_broadcast *ret_broadcast);
 /* A receiver of what is sent from now on. Also ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_broadcast_subscribe(const asx_broadcast *broadcast,
-                                           asx_broadcast_receiver *ret_receiver);
+ASX_API ASX_MUST_USE asx_status asx_broadcast_subscribe(const asx_broadcast *broadcast,
+                                                        asx_broadcast_receiver *ret_receiver);
 /* Sends to all receivers there are; *ret_receivers (may be NULL) is how many. Never waits, and is
  * not a cancellation point. */
 ASX_API asx_status asx_broadcast_send(const asx_broadcast *broadcast, const void *message,
@@ -63,11 +63,13 @@ ASX_API asx_status asx_broadcast_close(const asx_broadcast *broadcast);
  *   ASX_E_CANCELLED (none was taken), ASX_E_WOULD_BLOCK, ASX_E_BUSY (another task is receiving),
  *   ASX_E_RESOURCE_EXHAUSTED
  * Returns at the resumption that follows a cancel request. */
-ASX_API asx_status asx_broadcast_recv(asx_cx *cx, const asx_broadcast_receiver *receiver,
-                                      void *ret_message, uint64_t *ret_missed);
+ASX_API ASX_MUST_USE asx_status asx_broadcast_recv(asx_cx *cx,
+                                                   const asx_broadcast_receiver *receiver,
+                                                   void *ret_message, uint64_t *ret_missed);
 /* Never waits. ASX_E_EMPTY, ASX_E_LAGGED. */
-ASX_API asx_status asx_broadcast_try_recv(asx_cx *cx, const asx_broadcast_receiver *receiver,
-                                          void *ret_message, uint64_t *ret_missed);
+ASX_API ASX_MUST_USE asx_status asx_broadcast_try_recv(asx_cx *cx,
+                                                       const asx_broadcast_receiver *receiver,
+                                                       void *ret_message, uint64_t *ret_missed);
 ASX_API asx_status asx_broadcast_receiver_drop(asx_broadcast_receiver *receiver);
 
 /* Typed wrappers: ASX_BROADCAST_TYPE(news, int) makes news_create(), news_send(), news_recv(). */

@@ -26,6 +26,7 @@ typedef struct asx_budget {
 /* Absorbing element of meet: deadline 0, quotas 0, priority 255. */
 #define ASX_BUDGET_ZERO { 0, 0, 0, 255 }
 
+/* The same as values. Pure. */
 ASX_API asx_budget asx_budget_infinite(void);
 ASX_API asx_budget asx_budget_zero(void);
 

@@ -38,7 +38,6 @@ typedef enum asx_channel_state {
     ASX_CHANNEL_FULLY_CLOSED
 } asx_channel_state;
 
-/* With several workers the first field is NULL and the last one says what is meant. */
 typedef struct asx_channel_sender {
     struct asx__sender *sender_;
     uint64_t generation_;
@@ -55,7 +54,7 @@ typedef struct asx_channel_receiver {
 typedef struct asx_send_permit {
     struct asx__channel *channel_;
     uint64_t obligation_;
-    struct asx__obligation *record_; /* NULL with several workers */
+    struct asx__obligation *record_;
     struct asx__obligation *shared_;
 } asx_send_permit;
 
@@ -63,7 +62,7 @@ typedef struct asx_send_permit {
 typedef struct asx_ack {
     struct asx__channel *channel_;
     uint64_t obligation_;
-    struct asx__obligation *record_; /* likewise */
+    struct asx__obligation *record_;
     struct asx__obligation *shared_;
 } asx_ack;
 
@@ -86,55 +85,60 @@ ASX_API asx_status asx_channel_create(const asx_region *region, size_t element_s
 
 /* Waits for capacity. ASX_E_CANCELLED (nothing was taken; a permit that was on its way is
  * resolved), ASX_E_RESOURCE_EXHAUSTED. Returns at the resumption that follows a cancel request. */
-ASX_API asx_status asx_channel_reserve(asx_cx *cx, const asx_channel_sender *sender,
-                                       asx_send_permit *ret_permit);
+ASX_API ASX_MUST_USE asx_status asx_channel_reserve(asx_cx *cx, const asx_channel_sender *sender,
+                                                    asx_send_permit *ret_permit);
 /* Never waits: ASX_E_FULL also when others wait. Not a cancellation point.
  * ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_channel_try_reserve(asx_cx *cx, const asx_channel_sender *sender,
-                                           asx_send_permit *ret_permit);
+ASX_API ASX_MUST_USE asx_status asx_channel_try_reserve(asx_cx *cx,
+                                                        const asx_channel_sender *sender,
+                                                        asx_send_permit *ret_permit);
 
 /* Sends; consumes the permit. ASX_E_DISCONNECTED: the receiver is gone, nothing was sent, the
  * permit is aborted. ASX_E_OBLIGATION_ALREADY_RESOLVED for a permit that was used. */
-ASX_API asx_status asx_send_permit_send(asx_send_permit *permit, const void *message);
+ASX_API ASX_MUST_USE asx_status asx_send_permit_send(asx_send_permit *permit, const void *message);
 /* Gives the capacity back, to the first waiter if there is one; consumes the permit. */
 ASX_API asx_status asx_send_permit_abort(asx_send_permit *permit);
 
 /* Waits for capacity and sends. ASX_E_CANCELLED: nothing was sent. Returns at the resumption that
  * follows a cancel request. */
-ASX_API asx_status asx_channel_send(asx_cx *cx, const asx_channel_sender *sender,
-                                    const void *message);
+ASX_API ASX_MUST_USE asx_status asx_channel_send(asx_cx *cx, const asx_channel_sender *sender,
+                                                 const void *message);
 /* Never waits, and is not a cancellation point. ASX_E_FULL also when others wait. */
-ASX_API asx_status asx_channel_try_send(asx_cx *cx, const asx_channel_sender *sender,
-                                        const void *message);
+ASX_API ASX_MUST_USE asx_status asx_channel_try_send(asx_cx *cx, const asx_channel_sender *sender,
+                                                     const void *message);
 /* Sends at once, if need be by throwing out the oldest message, which is copied to `ret_evicted`
  * (or dropped if that is NULL); *ret_did_evict tells. Never waits. ASX_E_FULL when every slot is
  * reserved, or when others wait and nothing can be evicted. ASX_E_BUSY: called from the drop
  * callback of another eviction. */
-ASX_API asx_status asx_channel_send_evict_oldest(asx_cx *cx, const asx_channel_sender *sender,
-                                                 const void *message, void *ret_evicted,
-                                                 bool *ret_did_evict);
+ASX_API ASX_MUST_USE asx_status asx_channel_send_evict_oldest(asx_cx *cx,
+                                                              const asx_channel_sender *sender,
+                                                              const void *message,
+                                                              void *ret_evicted,
+                                                              bool *ret_did_evict);
 
 /* Waits for a message. ASX_E_CANCELLED (none was taken), ASX_E_DISCONNECTED (no sender and nothing
  * queued), ASX_E_BUSY (another task is receiving). Returns at the resumption that follows a cancel
  * request. */
-ASX_API asx_status asx_channel_recv(asx_cx *cx, const asx_channel_receiver *receiver,
-                                    void *ret_message);
+ASX_API ASX_MUST_USE asx_status asx_channel_recv(asx_cx *cx, const asx_channel_receiver *receiver,
+                                                 void *ret_message);
 /* Never waits, and is not a cancellation point. ASX_E_EMPTY, ASX_E_DISCONNECTED. */
-ASX_API asx_status asx_channel_try_recv(asx_cx *cx, const asx_channel_receiver *receiver,
-                                        void *ret_message);
+ASX_API ASX_MUST_USE asx_status asx_channel_try_recv(asx_cx *cx,
+                                                     const asx_channel_receiver *receiver,
+                                                     void *ret_message);
 /* Waits as recv does, but the message keeps its slot until it is acknowledged; a nack, or the end
  * of the task, puts it back at the front. ASX_E_RESOURCE_EXHAUSTED: no record for the ack, and no
  * message was taken. */
-ASX_API asx_status asx_channel_recv_with_ack(asx_cx *cx, const asx_channel_receiver *receiver,
-                                             void *ret_message, asx_ack *ret_ack);
+ASX_API ASX_MUST_USE asx_status asx_channel_recv_with_ack(asx_cx *cx,
+                                                          const asx_channel_receiver *receiver,
+                                                          void *ret_message, asx_ack *ret_ack);
 /* Accepts the message, whose slot is free from now on; or puts it back. Either consumes the ack. */
 ASX_API asx_status asx_ack_commit(asx_ack *ack);
 ASX_API asx_status asx_ack_nack(asx_ack *ack);
 
 /* Another sender; counts. ASX_E_STALE_HANDLE once the last sender is gone.
  * ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
-                                            asx_channel_sender *ret_sender);
+ASX_API ASX_MUST_USE asx_status asx_channel_sender_clone(const asx_channel_sender *sender,
+                                                         asx_channel_sender *ret_sender);
 /* A task that still waits through a dropped sender goes on waiting. The last drop ends the
  * receiver's wait. */
 ASX_API asx_status asx_channel_sender_drop(asx_channel_sender *sender);
@@ -155,13 +159,17 @@ typedef struct asx_aborted_proof {
 } asx_aborted_proof;
 
 /* Waits as asx_channel_reserve() does, with the same statuses. */
-ASX_API asx_status asx_channel_reserve_tracked(asx_cx *cx, const asx_channel_sender *sender,
-                                               asx_tracked_permit *ret_permit);
-ASX_API asx_status asx_channel_reserve_tracked_at(asx_cx *cx, const asx_channel_sender *sender,
-                                                  asx_tracked_permit *ret_permit, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_channel_reserve_tracked(asx_cx *cx,
+                                                            const asx_channel_sender *sender,
+                                                            asx_tracked_permit *ret_permit);
+ASX_API ASX_MUST_USE asx_status asx_channel_reserve_tracked_at(asx_cx *cx,
+                                                               const asx_channel_sender *sender,
+                                                               asx_tracked_permit *ret_permit,
+                                                               const char *site);
 #define asx_channel_reserve_tracked(...) ASX_PLACED_(asx_channel_reserve_tracked, __VA_ARGS__)
-ASX_API asx_status asx_tracked_permit_send(asx_tracked_permit *permit, const void *message,
-                                           asx_committed_proof *ret_proof);
+ASX_API ASX_MUST_USE asx_status asx_tracked_permit_send(asx_tracked_permit *permit,
+                                                        const void *message,
+                                                        asx_committed_proof *ret_proof);
 ASX_API asx_status asx_tracked_permit_abort(asx_tracked_permit *permit,
                                             asx_aborted_proof *ret_proof);
 

@@ -67,7 +67,7 @@ typedef struct asx_cx {
 
 /* Writes a context that has only those capabilities of `cx` that are in `caps` too. Borrows `cx`'s
  * task: the narrowed context ends with it. ASX_E_INVALID_ARGUMENT. */
-ASX_API asx_status asx_cx_narrow(const asx_cx *cx, uint32_t caps, asx_cx *ret_cx);
+ASX_API ASX_MUST_USE asx_status asx_cx_narrow(const asx_cx *cx, uint32_t caps, asx_cx *ret_cx);
 /* 0 for NULL. */
 ASX_API uint32_t asx_cx_caps(const asx_cx *cx);
 
@@ -95,7 +95,7 @@ ASX_API asx_status asx_cx_cancel_reason(const asx_cx *cx, const asx_cancel_reaso
 /* Defers cancellation until the matching asx_mask_end(). Masks nest ASX_MASK_DEPTH_MAX deep and
  * hold for at most `polls_max` resumptions of the task (0: as many as its cleanup budget gives).
  * ASX_E_MASK_DEPTH; ASX_E_RESOURCE_EXHAUSTED: no memory, nothing is masked. */
-ASX_API asx_status asx_mask_begin(asx_cx *cx, uint32_t polls_max);
+ASX_API ASX_MUST_USE asx_status asx_mask_begin(asx_cx *cx, uint32_t polls_max);
 /* ASX_E_MASK_DEPTH: none was begun, or it is not the caller's to end. */
 ASX_API asx_status asx_mask_end(asx_cx *cx);
 
@@ -103,26 +103,27 @@ typedef asx_status (*asx_call_fn)(asx_cx *cx, void *arg);
 
 /* Calls fn(cx, arg) masked; returns what it returned, or why it was not called: as
  * asx_mask_begin(). */
-ASX_API asx_status asx_with_cancel_mask(asx_cx *cx, asx_call_fn fn, void *arg);
+ASX_API ASX_MUST_USE asx_status asx_with_cancel_mask(asx_cx *cx, asx_call_fn fn, void *arg);
 /* A masked section with a bound, for a commit: first checks for cancellation, and returns
  * ASX_E_CANCELLED without calling fn; then calls fn under a mask that holds for `polls_max`
  * resumptions of a cancelled task (at least 1; 0 is ASX_E_INVALID_ARGUMENT) and returns what fn
  * returned. On either vehicle; in a poll task fn gets ASX_E_WOULD_BLOCK from calls that wait, and
  * the section ends when it returns. ASX_E_MASK_DEPTH, ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_commit_section(asx_cx *cx, uint32_t polls_max, asx_call_fn fn, void *arg);
+ASX_API ASX_MUST_USE asx_status asx_commit_section(asx_cx *cx, uint32_t polls_max, asx_call_fn fn,
+                                                   void *arg);
 /* acquire, then use, then release: release runs exactly once if and only if acquire returned
  * ASX_OK, masked, also when use was cancelled, panicked or the task was completed by force (then
  * on the runtime's side). Returns acquire's failure, else use's, else release's; or, and then none
  * of them was called, ASX_E_RESOURCE_EXHAUSTED, or ASX_E_NOT_SUPPORTED: poll tasks have
  * asx_task_defer() instead. */
-ASX_API asx_status asx_bracket(asx_cx *cx, asx_call_fn acquire, asx_call_fn use,
-                               asx_call_fn release, void *arg);
+ASX_API ASX_MUST_USE asx_status asx_bracket(asx_cx *cx, asx_call_fn acquire, asx_call_fn use,
+                                            asx_call_fn release, void *arg);
 
 /* A cleanup of the task itself: runs when the task ends, last registered first, exactly once,
  * however the task ends. After asx_panic() or force-completion it runs on the runtime's side and
  * may not wait. `arg` is borrowed until then, when the task's own frames are gone: it lies in
  * region memory, or in memory of a task that outlives this one. ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_task_defer(asx_cx *cx, asx_call_fn fn, void *arg);
+ASX_API ASX_MUST_USE asx_status asx_task_defer(asx_cx *cx, asx_call_fn fn, void *arg);
 
 /* Takes `cost` from the task's budget, all or none. ASX_E_BUDGET_EXHAUSTED also requests the
  * task's cancellation with kind CostBudget. */
@@ -142,7 +143,7 @@ ASX_API asx_status asx_sleep_until(asx_cx *cx, asx_time deadline);
  * asx_wait_external(). Calling it when the task does not wait is remembered once; calling it after
  * the task ended does nothing. Valid until the task's region is closed. With several workers
  * any thread may call it; else the one that runs the runtime. ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker);
+ASX_API ASX_MUST_USE asx_status asx_cx_waker(asx_cx *cx, asx_waker *ret_waker);
 /* Waits until the task's waker has been called since the last such wait. ASX_E_NO_WAKER unless the
  * task has taken its waker with asx_cx_waker() before: nothing could end the wait. */
 ASX_API asx_status asx_wait_external(asx_cx *cx);

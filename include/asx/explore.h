@@ -115,6 +115,7 @@ ASX_BEGIN_DECLS
 /* The size of a cell that can be added to: of a pointer there is none. */
 #define ASX_LAB_NUMBER_(p) (sizeof(*(p) | 0) != 0 ? sizeof *(p) : 0)
 
+/* What the macros above call. */
 ASX_API uint64_t asx_lab_load_at(asx_cx *cx, const volatile void *cell, size_t size,
                                    const char *site);
 ASX_API void asx_lab_store_at(asx_cx *cx, volatile void *cell, size_t size, uint64_t value,
@@ -124,6 +125,7 @@ ASX_API bool asx_lab_cas_at(asx_cx *cx, volatile void *cell, size_t size, uint64
 ASX_API uint64_t asx_lab_fetch_add_at(asx_cx *cx, volatile void *cell, size_t size,
                                         uint64_t addend, const char *site);
 
+/* Likewise. */
 ASX_API uint64_t asx_lab_read_at(asx_cx *cx, const volatile void *cell, size_t size,
                                  const char *site);
 ASX_API void asx_lab_write_at(asx_cx *cx, volatile void *cell, size_t size, uint64_t value,
@@ -160,11 +162,13 @@ typedef struct asx_lab_semaphore {
     uint64_t units;
 } asx_lab_semaphore;
 
+/* ASX_E_INVALID_ARGUMENT; ASX_E_WOULD_DEADLOCK outside of an exploration: too few units. */
 ASX_API asx_status asx_lab_semaphore_acquire(asx_cx *cx, asx_lab_semaphore *semaphore, uint64_t n);
 #define asx_lab_semaphore_acquire(cx, semaphore, n)                                                \
     asx_lab_semaphore_acquire_at((cx), (semaphore), (n), ASX_LAB_SITE_(#semaphore))
 ASX_API asx_status asx_lab_semaphore_acquire_at(asx_cx *cx, asx_lab_semaphore *semaphore,
                                                 uint64_t n, const char *site);
+/* ASX_E_INVALID_ARGUMENT. */
 ASX_API asx_status asx_lab_semaphore_release(asx_cx *cx, asx_lab_semaphore *semaphore, uint64_t n);
 #define asx_lab_semaphore_release(cx, semaphore, n)                                                \
     asx_lab_semaphore_release_at((cx), (semaphore), (n), ASX_LAB_SITE_(#semaphore))
@@ -449,8 +453,9 @@ typedef struct asx_explore_result {
 
 /* Runs the test on a runtime of its own. ASX_E_INVALID_ARGUMENT, ASX_E_RESOURCE_EXHAUSTED,
  * ASX_E_SYSTEM when nothing could be run; else ASX_OK, and the result tells how it went. */
-ASX_API asx_status asx_explore(asx_lab_fn fn, void *arg, const asx_explore_options *options,
-                               asx_explore_result *ret_result);
+ASX_API ASX_MUST_USE asx_status asx_explore(asx_lab_fn fn, void *arg,
+                                            const asx_explore_options *options,
+                                            asx_explore_result *ret_result);
 
 /* An execution that goes on. */
 typedef struct asx_explore_look {

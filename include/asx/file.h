@@ -37,12 +37,12 @@ typedef struct asx_file_options {
     uint32_t mode;           /* permissions of a new file; default 0666, less the umask */
     const asx_file *beneath; /* a directory: the path is looked for below it, and nothing leads out
                                 of it, no "..", no absolute path, no symbolic link */
-    bool no_symlinks;        /* with `beneath`: none is followed, wherever it leads */
+    bool refuse_symlinks;    /* with `beneath`: none is followed, wherever it leads */
 } asx_file_options;
 
 /* Opens a file by its path, which is borrowed until the call returns.
  *   ASX_E_NOT_FOUND, ASX_E_EXISTS, ASX_E_PERMISSION, ASX_E_NO_SPACE, ASX_E_DESCRIPTORS
- *   ASX_E_PERMISSION       too: the path leads out of `beneath`, or is a link with `no_symlinks`
+ *   ASX_E_PERMISSION       too: the path leads out of `beneath`, or is a link and must not be one
  *   ASX_E_INVALID_ARGUMENT neither READ, WRITE nor DIRECTORY
  *   ASX_E_REGION_NOT_OPEN, ASX_E_REGION_CLOSED */
 ASX_API asx_status asx_file_open(asx_cx *cx, const asx_region *region, const char *path,

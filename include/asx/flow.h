@@ -51,45 +51,47 @@ typedef struct asx_flow_options {
  * wins on equal severity). A failing branch does not cancel the others. No branches: Ok.
  * Returns ASX_OK when all ended Ok, else the status by the law of close: that of a branch,
  * ASX_E_PANICKED, ASX_E_TIMEOUT, ASX_E_CANCELLED. `ret_results` has `count` places. */
-ASX_API asx_status asx_join_all(asx_cx *cx, const asx_branch *branches, size_t count,
-                                const asx_flow_options *options, asx_join_result *ret_results,
-                                asx_outcome *ret_outcome);
+ASX_API ASX_MUST_USE asx_status asx_join_all(asx_cx *cx, const asx_branch *branches, size_t count,
+                                             const asx_flow_options *options,
+                                             asx_join_result *ret_results,
+                                             asx_outcome *ret_outcome);
 
 /* The first branch to end, however it ends, wins. On a tie the earlier in the array. No branches:
  * never completes (until cancelled, or the time-out). Returns the winner's status; ASX_E_CANCELLED
  * when the race itself was cancelled. */
-ASX_API asx_status asx_race_all(asx_cx *cx, const asx_branch *branches, size_t count,
-                                const asx_flow_options *options, size_t *ret_winner,
-                                asx_join_result *ret_result);
+ASX_API ASX_MUST_USE asx_status asx_race_all(asx_cx *cx, const asx_branch *branches, size_t count,
+                                             const asx_flow_options *options, size_t *ret_winner,
+                                             asx_join_result *ret_result);
 
 /* The first branch to end Ok wins; others may fail meanwhile. When all have failed, the worst of
  * their outcomes, the left one of equals, is the result, and its branch *ret_winner. No branches:
  * ASX_E_NOT_FOUND. */
-ASX_API asx_status asx_first_ok(asx_cx *cx, const asx_branch *branches, size_t count,
-                                const asx_flow_options *options, size_t *ret_winner,
-                                asx_join_result *ret_result);
+ASX_API ASX_MUST_USE asx_status asx_first_ok(asx_cx *cx, const asx_branch *branches, size_t count,
+                                             const asx_flow_options *options, size_t *ret_winner,
+                                             asx_join_result *ret_result);
 
 /* Ends when `needed` branches have ended Ok, or so many have failed that this cannot be. Needs 0:
  * Ok, and nothing is started; more than there are: ASX_E_INVALID_ARGUMENT. Otherwise it fails with
  * the worst outcome of those that had failed until then, the left one of equals. `ret_results` has
  * `count` places, and says of losers too how they really ended. *ret_ok: how many of these ended
  * Ok; one that was not yet cancelled may have come on top of those needed. */
-ASX_API asx_status asx_quorum(asx_cx *cx, const asx_branch *branches, size_t count, size_t needed,
-                              const asx_flow_options *options, asx_join_result *ret_results,
-                              size_t *ret_ok);
+ASX_API ASX_MUST_USE asx_status asx_quorum(asx_cx *cx, const asx_branch *branches, size_t count,
+                                           size_t needed, const asx_flow_options *options,
+                                           asx_join_result *ret_results, size_t *ret_ok);
 
 /* As asx_first_ok(), but the branches are started one after the other: the next one when the one
  * before it has run for `delay_ns` and nobody has won, or at once when one fails. Branches that
  * were not started do not count. */
-ASX_API asx_status asx_hedge(asx_cx *cx, const asx_branch *branches, size_t count,
-                             uint64_t delay_ns, const asx_flow_options *options,
-                             size_t *ret_winner, asx_join_result *ret_result);
+ASX_API ASX_MUST_USE asx_status asx_hedge(asx_cx *cx, const asx_branch *branches, size_t count,
+                                          uint64_t delay_ns, const asx_flow_options *options,
+                                          size_t *ret_winner, asx_join_result *ret_result);
 
 /* One branch with a deadline. ASX_E_TIMEOUT when it passed first; else what the branch returned,
  * ASX_E_PANICKED, or ASX_E_CANCELLED when the caller was. With a time-out in the options, too, the
  * earlier one counts. */
-ASX_API asx_status asx_timeout(asx_cx *cx, const asx_branch *branch, uint64_t duration_ns,
-                               const asx_flow_options *options, asx_join_result *ret_result);
+ASX_API ASX_MUST_USE asx_status asx_timeout(asx_cx *cx, const asx_branch *branch,
+                                            uint64_t duration_ns, const asx_flow_options *options,
+                                            asx_join_result *ret_result);
 
 /* ---- retry ---------------------------------------------------------------------------------- */
 
@@ -126,9 +128,10 @@ typedef struct asx_retry_strategy {
  * budget, of a region around it, or of the options' time-out. It never sleeps past it: it returns
  * at once what the last attempt came to. `strategy` NULL: three attempts without delay. Returns the
  * last attempt's status. *ret_result is of the last attempt, *ret_attempts how many were made. */
-ASX_API asx_status asx_retry(asx_cx *cx, const asx_branch *branch,
-                             const asx_retry_strategy *strategy, const asx_flow_options *options,
-                             asx_join_result *ret_result, uint32_t *ret_attempts);
+ASX_API ASX_MUST_USE asx_status asx_retry(asx_cx *cx, const asx_branch *branch,
+                                          const asx_retry_strategy *strategy,
+                                          const asx_flow_options *options,
+                                          asx_join_result *ret_result, uint32_t *ret_attempts);
 
 ASX_END_DECLS
 

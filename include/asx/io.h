@@ -131,6 +131,7 @@ typedef struct asx_stream_details {
     bool reading, writing;  /* a task waits for that */
 } asx_stream_details;
 
+/* The stream as it is now. */
 ASX_API asx_status asx_stream_info(asx_cx *cx, const asx_stream *stream,
                                    asx_stream_details *ret_details);
 

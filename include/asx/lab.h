@@ -39,12 +39,14 @@ typedef struct asx_lab_options {
 /* Runs fn(cx, arg) in a lab runtime. `options` may be NULL. ASX_E_INVALID_ARGUMENT,
  * ASX_E_RESOURCE_EXHAUSTED when it could not be run; else ASX_OK, and the result tells how it
  * went. */
-ASX_API asx_status asx_lab_run(asx_task_fn fn, void *arg, const asx_lab_options *options,
-                               asx_lab_result *ret_result);
+ASX_API ASX_MUST_USE asx_status asx_lab_run(asx_task_fn fn, void *arg,
+                                            const asx_lab_options *options,
+                                            asx_lab_result *ret_result);
 /* Runs again and compares with the recorded trace, whose seed is used. ASX_E_TRACE_CORRUPT,
  * ASX_E_TRACE_VERSION besides the above; a divergence is in the result (status ASX_E_DIVERGED). */
-ASX_API asx_status asx_lab_replay(asx_task_fn fn, void *arg, const void *trace, size_t trace_len,
-                                  const asx_lab_options *options, asx_lab_result *ret_result);
+ASX_API ASX_MUST_USE asx_status asx_lab_replay(asx_task_fn fn, void *arg, const void *trace,
+                                               size_t trace_len, const asx_lab_options *options,
+                                               asx_lab_result *ret_result);
 
 ASX_END_DECLS
 

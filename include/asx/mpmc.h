@@ -67,27 +67,29 @@ ASX_API asx_status asx_mpmc_create(const asx_region *region, size_t element_size
 /* Sends, and waits until there is room or a receiver takes the message. ASX_E_CLOSED,
  * ASX_E_DISCONNECTED (also: no receiver is left), ASX_E_CANCELLED, ASX_E_WOULD_BLOCK,
  * ASX_E_RESOURCE_EXHAUSTED (a poll task's message finds no memory to wait in). */
-ASX_API asx_status asx_mpmc_send(asx_cx *cx, const asx_mpmc_sender *sender, const void *message);
+ASX_API ASX_MUST_USE asx_status asx_mpmc_send(asx_cx *cx, const asx_mpmc_sender *sender,
+                                              const void *message);
 /* Never waits, and is no cancellation point. ASX_E_FULL: no receiver waits and there is no
  * room. ASX_E_CLOSED, ASX_E_DISCONNECTED. */
-ASX_API asx_status asx_mpmc_try_send(asx_cx *cx, const asx_mpmc_sender *sender,
-                                     const void *message);
+ASX_API ASX_MUST_USE asx_status asx_mpmc_try_send(asx_cx *cx, const asx_mpmc_sender *sender,
+                                                  const void *message);
 
 /* Waits for a message. ASX_E_CLOSED, ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED
  * (a poll task). */
-ASX_API asx_status asx_mpmc_recv(asx_cx *cx, const asx_mpmc_receiver *receiver, void *ret_message);
+ASX_API ASX_MUST_USE asx_status asx_mpmc_recv(asx_cx *cx, const asx_mpmc_receiver *receiver,
+                                              void *ret_message);
 /* Never waits, and is no cancellation point. ASX_E_EMPTY, ASX_E_CLOSED. */
-ASX_API asx_status asx_mpmc_try_recv(asx_cx *cx, const asx_mpmc_receiver *receiver,
-                                     void *ret_message);
+ASX_API ASX_MUST_USE asx_status asx_mpmc_try_recv(asx_cx *cx, const asx_mpmc_receiver *receiver,
+                                                  void *ret_message);
 
 /* Admits no more sends, and tells receivers that wait. Closing twice is ASX_OK. */
 ASX_API asx_status asx_mpmc_close(const asx_mpmc_sender *sender);
 
 /* Another endpoint; counts. ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_mpmc_sender_clone(const asx_mpmc_sender *sender,
-                                         asx_mpmc_sender *ret_sender);
-ASX_API asx_status asx_mpmc_receiver_clone(const asx_mpmc_receiver *receiver,
-                                           asx_mpmc_receiver *ret_receiver);
+ASX_API ASX_MUST_USE asx_status asx_mpmc_sender_clone(const asx_mpmc_sender *sender,
+                                                      asx_mpmc_sender *ret_sender);
+ASX_API ASX_MUST_USE asx_status asx_mpmc_receiver_clone(const asx_mpmc_receiver *receiver,
+                                                        asx_mpmc_receiver *ret_receiver);
 /* The last sender closes. A task that still waits through a dropped sender goes on waiting. */
 ASX_API asx_status asx_mpmc_sender_drop(asx_mpmc_sender *sender);
 /* The last receiver discards what is left, and tells waiting senders. */

@@ -28,9 +28,10 @@ ASX_API asx_status asx_address_ip(const char *host, uint16_t port, asx_address *
  * ASX_E_INVALID_ARGUMENT: also a path that is too long. Any thread. */
 ASX_API asx_status asx_address_unix(const char *path, asx_address *ret_address);
 /* "127.0.0.1:80", "[::1]:80", "unix:/run/x", "unix:@x"; "" for one that names nothing. Cut at
- * `size`, always terminated. Returns `text`. Any thread. */
+ * `size`, always terminated. Returns `ret_text`. Any thread. */
 #define ASX_ADDRESS_TEXT_MAX 128
-ASX_API const char *asx_address_text(const asx_address *address, char *text, size_t size);
+ASX_API const char *asx_address_text(const asx_address *address, char *ret_text,
+                                      size_t size);
 /* 0: it has none. Any thread. */
 ASX_API uint16_t asx_address_port(const asx_address *address);
 

@@ -41,10 +41,13 @@ typedef struct asx_obligation {
  *                             task without OBLIGATION
  *   ASX_E_ADMISSION_CLOSED    obligations_max
  *   ASX_E_RESOURCE_EXHAUSTED */
-ASX_API asx_status asx_obligation_reserve(const asx_region *region, asx_obligation_kind kind,
-                                          asx_obligation *ret_obligation);
-ASX_API asx_status asx_obligation_reserve_at(const asx_region *region, asx_obligation_kind kind,
-                                             asx_obligation *ret_obligation, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_obligation_reserve(const asx_region *region,
+                                                       asx_obligation_kind kind,
+                                                       asx_obligation *ret_obligation);
+ASX_API ASX_MUST_USE asx_status asx_obligation_reserve_at(const asx_region *region,
+                                                          asx_obligation_kind kind,
+                                                          asx_obligation *ret_obligation,
+                                                          const char *site);
 #define asx_obligation_reserve(...) ASX_PLACED_(asx_obligation_reserve, __VA_ARGS__)
 
 /* Each resolves exactly once, in any region state before Closed.

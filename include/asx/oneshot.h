@@ -52,19 +52,20 @@ ASX_API asx_status asx_oneshot_create(const asx_region *region, size_t element_s
 ASX_API asx_status asx_oneshot_send(asx_oneshot_sender *sender, const void *message);
 /* The running task answers for the sender from now on, in place of the one that did before.
  * ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_oneshot_adopt(asx_cx *cx, const asx_oneshot_sender *sender);
-ASX_API asx_status asx_oneshot_adopt_at(asx_cx *cx, const asx_oneshot_sender *sender,
-                                        const char *site);
+ASX_API ASX_MUST_USE asx_status asx_oneshot_adopt(asx_cx *cx, const asx_oneshot_sender *sender);
+ASX_API ASX_MUST_USE asx_status asx_oneshot_adopt_at(asx_cx *cx, const asx_oneshot_sender *sender,
+                                                     const char *site);
 #define asx_oneshot_adopt(...) ASX_PLACED_(asx_oneshot_adopt, __VA_ARGS__)
 ASX_API asx_status asx_oneshot_sender_drop(asx_oneshot_sender *sender);
 
 /* Waits for the value; consumes the receiver with it, and with ASX_E_DISCONNECTED.
  * ASX_E_CANCELLED (the value, if it is there, stays), ASX_E_WOULD_BLOCK, ASX_E_BUSY (another task
  * is receiving). Returns at the resumption that follows a cancel request. */
-ASX_API asx_status asx_oneshot_recv(asx_cx *cx, asx_oneshot_receiver *receiver, void *ret_message);
+ASX_API ASX_MUST_USE asx_status asx_oneshot_recv(asx_cx *cx, asx_oneshot_receiver *receiver,
+                                                 void *ret_message);
 /* Never waits. ASX_E_EMPTY. */
-ASX_API asx_status asx_oneshot_try_recv(asx_cx *cx, asx_oneshot_receiver *receiver,
-                                        void *ret_message);
+ASX_API ASX_MUST_USE asx_status asx_oneshot_try_recv(asx_cx *cx, asx_oneshot_receiver *receiver,
+                                                     void *ret_message);
 /* Discards the value, if it is there. */
 ASX_API asx_status asx_oneshot_receiver_drop(asx_oneshot_receiver *receiver);
 

@@ -120,15 +120,15 @@ ASX_API asx_status asx_region_open_in_at(asx_cx *cx, const asx_region *parent,
  *   ASX_E_BUSY           poll task: it waits for something else in this resumption already
  *   ASX_E_RESOURCE_EXHAUSTED  poll task: no memory to keep the report in; call again
  * A second close by the owner waits for the first; with a failing body it cancels. */
-ASX_API asx_status asx_region_close(asx_region *region, asx_status body);
+ASX_API ASX_MUST_USE asx_status asx_region_close(asx_region *region, asx_status body);
 
 struct asx_close_report;
 /* As asx_region_close(), with an optional reason to cancel with and an optional report, which is
  * initialized by the call, empty if the region could not close, and freed by the caller with
  * asx_close_report_deinit(). */
-ASX_API asx_status asx_region_close_with(asx_region *region, asx_status body,
-                                         const asx_cancel_reason *reason,
-                                         struct asx_close_report *ret_report);
+ASX_API ASX_MUST_USE asx_status asx_region_close_with(asx_region *region, asx_status body,
+                                                      const asx_cancel_reason *reason,
+                                                      struct asx_close_report *ret_report);
 
 /* Stops admission: Open -> Closing, and to child regions. Does not wait; the owner closes later.
  * ASX_E_INVALID_TRANSITION unless Open. ASX_E_INVALID_ARGUMENT, ASX_E_STALE_HANDLE. */
@@ -150,7 +150,8 @@ ASX_API asx_status asx_defer(const asx_region *region, asx_call_fn fn, void *arg
 /* Memory that is valid until the region is Closed; aligned for any type; not zeroed.
  * ASX_E_REGION_CLOSED, ASX_E_STALE_HANDLE, ASX_E_RESOURCE_EXHAUSTED, ASX_E_INVALID_ARGUMENT
  * (size 0). Not on Closed; any state before it will do. */
-ASX_API asx_status asx_region_alloc(const asx_region *region, size_t size, void **ret_memory);
+ASX_API ASX_MUST_USE asx_status asx_region_alloc(const asx_region *region, size_t size,
+                                                 void **ret_memory);
 
 /* The region of the running task. ASX_E_INVALID_ARGUMENT, ASX_E_WRONG_CONTEXT. */
 ASX_API asx_status asx_cx_region(const asx_cx *cx, asx_region *ret_region);

@@ -131,7 +131,8 @@ typedef struct asx_runtime_config {
  *   ASX_E_NOT_SUPPORTED       several workers with what is for one only
  *   ASX_E_RESOURCE_EXHAUSTED  memory, or a static block that is too small
  *   ASX_E_SYSTEM              the system refused the handler of ASX_OVERFLOW_REPORT */
-ASX_API asx_status asx_runtime_create(const asx_runtime_config *config, asx_runtime **ret_runtime);
+ASX_API ASX_MUST_USE asx_status asx_runtime_create(const asx_runtime_config *config,
+                                                   asx_runtime **ret_runtime);
 /* Shuts down if that has not been done (waiting as long as the root's cleanup allows), and frees
  * everything. NULL is allowed. Not from inside a task, and not before asx_runtime_run() or
  * asx_runtime_step() of another thread has returned: ASX_E_WRONG_CONTEXT. ASX_E_SYSTEM: all is
@@ -149,7 +150,7 @@ ASX_API asx_status asx_runtime_destroy(asx_runtime *runtime);
  *                         body else can help: it has one worker, or `isolated`. The runtime is
  *                         shut down, asx_runtime_report() names them
  *   ASX_E_DIVERGED        replay */
-ASX_API asx_status asx_runtime_run(asx_runtime *runtime, asx_task_fn fn, void *arg);
+ASX_API ASX_MUST_USE asx_status asx_runtime_run(asx_runtime *runtime, asx_task_fn fn, void *arg);
 
 /* The same in steps, for a host that has a loop of its own: start, then step until it says done.
  * One step runs what is runnable in up to `dispatches_max` dispatches (0: until nothing is), and
@@ -159,9 +160,9 @@ ASX_API asx_status asx_runtime_run(asx_runtime *runtime, asx_task_fn fn, void *a
  *   ASX_E_INVALID_TRANSITION  started twice, or stepped and never started
  *   ASX_E_RESOURCE_EXHAUSTED  could not be started
  *   ASX_E_INVALID_ARGUMENT */
-ASX_API asx_status asx_runtime_start(asx_runtime *runtime, asx_task_fn fn, void *arg);
-ASX_API asx_status asx_runtime_step(asx_runtime *runtime, uint64_t dispatches_max,
-                                    asx_time *ret_next_deadline);
+ASX_API ASX_MUST_USE asx_status asx_runtime_start(asx_runtime *runtime, asx_task_fn fn, void *arg);
+ASX_API ASX_MUST_USE asx_status asx_runtime_step(asx_runtime *runtime, uint64_t dispatches_max,
+                                                 asx_time *ret_next_deadline);
 
 /* Moves a virtual clock. ASX_E_NOT_SUPPORTED on a real one. It then only moves when told to.
  * ASX_E_INVALID_ARGUMENT: no runtime, or a time beyond the last one. */

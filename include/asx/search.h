@@ -38,16 +38,18 @@ ASX_API void asx_lab_finding_deinit(asx_lab_finding *finding);
  * The caller frees the finding, also when nothing was found. ASX_E_INVALID_ARGUMENT,
  * ASX_E_RESOURCE_EXHAUSTED, ASX_E_SYSTEM when nothing could be run; then there is nothing to
  * free. */
-ASX_API asx_status asx_lab_search(asx_lab_fn fn, void *arg, uint64_t samples,
-                                  const asx_explore_options *options,
-                                  asx_explore_result *ret_result, asx_lab_finding *ret_finding);
+ASX_API ASX_MUST_USE asx_status asx_lab_search(asx_lab_fn fn, void *arg, uint64_t samples,
+                                               const asx_explore_options *options,
+                                               asx_explore_result *ret_result,
+                                               asx_lab_finding *ret_finding);
 
 /* Replaces the finding by one that fails in the same way (verdict and site) and is smaller, after
  * at most `trials_max` runs (0: 1,000) and `options->time_max_ns`. It is never larger than before.
  *   ASX_E_INVALID_ARGUMENT  nothing was found
  *   ASX_E_DIVERGED          its schedule does not fail in the same way when it is run again */
-ASX_API asx_status asx_lab_shrink(asx_lab_finding *finding, asx_lab_fn fn, void *arg,
-                                  uint64_t trials_max, const asx_explore_options *options);
+ASX_API ASX_MUST_USE asx_status asx_lab_shrink(asx_lab_finding *finding, asx_lab_fn fn, void *arg,
+                                               uint64_t trials_max,
+                                               const asx_explore_options *options);
 
 ASX_END_DECLS
 

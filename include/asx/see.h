@@ -78,8 +78,9 @@ typedef struct asx_watchdog asx_watchdog;
  *   ASX_E_BUSY                it is watched already
  *   ASX_E_NOT_SUPPORTED       mutexes without libasx-mutexwatch
  *   ASX_E_RESOURCE_EXHAUSTED  no thread, no memory */
-ASX_API asx_status asx_watchdog_start(asx_runtime *runtime, const asx_watchdog_options *options,
-                                      asx_watchdog **ret_watchdog);
+ASX_API ASX_MUST_USE asx_status asx_watchdog_start(asx_runtime *runtime,
+                                                   const asx_watchdog_options *options,
+                                                   asx_watchdog **ret_watchdog);
 /* Ends it and frees it; also after its runtime was destroyed. NULL is allowed.
  * ASX_E_WRONG_CONTEXT while the runtime is driven. */
 ASX_API asx_status asx_watchdog_stop(asx_watchdog *watchdog);

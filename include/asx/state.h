@@ -56,6 +56,7 @@ typedef enum asx_obligation_state {
 /* The bit of a state in a handle's state mask. */
 #define ASX_STATE_BIT(state) ((uint16_t)(1u << (unsigned)(state)))
 
+/* "Open" .. "Closed" and their like; "Unknown" for a number that is no state. Static. */
 ASX_API const char *asx_region_state_str(asx_region_state state);
 ASX_API const char *asx_task_state_str(asx_task_state state);
 ASX_API const char *asx_obligation_state_str(asx_obligation_state state);

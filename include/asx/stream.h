@@ -115,7 +115,7 @@ typedef struct asx_each_stats {
  * lost: one whose function failed, or whose task was cancelled or panicked, is in the channel
  * again. ASX_E_INVALID_ARGUMENT also when `item_size` is not the channel's. ASX_E_BUSY: another
  * task receives. With `keep_going` the first failure is returned in the end. */
-ASX_API asx_status asx_for_each(asx_cx *cx, asx_channel_receiver *receiver, size_t item_size,
+ASX_API asx_status asx_for_each(asx_cx *cx, const asx_channel_receiver *receiver, size_t item_size,
                                 asx_each_fn fn, void *arg, const asx_each_options *options,
                                 asx_each_stats *ret_stats);
 

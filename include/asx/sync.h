@@ -73,22 +73,23 @@ ASX_API asx_status asx_mutex_create(const asx_region *region, const asx_mutex_op
  *   ASX_E_WOULD_DEADLOCK      the caller has it already
  *   ASX_E_POISONED            see asx_mutex_recover()
  *   ASX_E_RESOURCE_EXHAUSTED  no record for the guard, or a ceiling on obligations */
-ASX_API asx_status asx_mutex_lock(asx_cx *cx, const asx_mutex *mutex, asx_mutex_guard *ret_guard);
-ASX_API asx_status asx_mutex_lock_at(asx_cx *cx, const asx_mutex *mutex, asx_mutex_guard *ret_guard,
-                                     const char *site);
+ASX_API ASX_MUST_USE asx_status asx_mutex_lock(asx_cx *cx, const asx_mutex *mutex,
+                                               asx_mutex_guard *ret_guard);
+ASX_API ASX_MUST_USE asx_status asx_mutex_lock_at(asx_cx *cx, const asx_mutex *mutex,
+                                                  asx_mutex_guard *ret_guard, const char *site);
 #define asx_mutex_lock(...) ASX_PLACED_(asx_mutex_lock, __VA_ARGS__)
 /* Never waits. ASX_E_BUSY: it is locked; else as asx_mutex_lock(). */
-ASX_API asx_status asx_mutex_try_lock(asx_cx *cx, const asx_mutex *mutex,
-                                      asx_mutex_guard *ret_guard);
-ASX_API asx_status asx_mutex_try_lock_at(asx_cx *cx, const asx_mutex *mutex,
-                                         asx_mutex_guard *ret_guard, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_mutex_try_lock(asx_cx *cx, const asx_mutex *mutex,
+                                                   asx_mutex_guard *ret_guard);
+ASX_API ASX_MUST_USE asx_status asx_mutex_try_lock_at(asx_cx *cx, const asx_mutex *mutex,
+                                                      asx_mutex_guard *ret_guard, const char *site);
 #define asx_mutex_try_lock(...) ASX_PLACED_(asx_mutex_try_lock, __VA_ARGS__)
 /* As asx_mutex_lock(), but takes a poisoned one too, and the poison ends: the caller puts in order
  * what the mutex protects before it unlocks. */
-ASX_API asx_status asx_mutex_recover(asx_cx *cx, const asx_mutex *mutex,
-                                     asx_mutex_guard *ret_guard);
-ASX_API asx_status asx_mutex_recover_at(asx_cx *cx, const asx_mutex *mutex,
-                                        asx_mutex_guard *ret_guard, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_mutex_recover(asx_cx *cx, const asx_mutex *mutex,
+                                                  asx_mutex_guard *ret_guard);
+ASX_API ASX_MUST_USE asx_status asx_mutex_recover_at(asx_cx *cx, const asx_mutex *mutex,
+                                                     asx_mutex_guard *ret_guard, const char *site);
 #define asx_mutex_recover(...) ASX_PLACED_(asx_mutex_recover, __VA_ARGS__)
 /* Hands the mutex to the first waiter; consumes the guard.
  * ASX_E_OBLIGATION_ALREADY_RESOLVED, ASX_E_BUSY (its task waits with it in a condition). */
@@ -124,32 +125,35 @@ ASX_API asx_status asx_rwlock_create(const asx_region *region, const asx_rwlock_
  * a writer that waits keeps new readers out. Statuses as for asx_mutex_lock().
  * ASX_E_WOULD_DEADLOCK: the caller would wait for a guard that it has itself. A task may read
  * twice at once as long as that needs no waiting. */
-ASX_API asx_status asx_rwlock_read(asx_cx *cx, const asx_rwlock *rwlock,
-                                   asx_rwlock_guard *ret_guard);
-ASX_API asx_status asx_rwlock_read_at(asx_cx *cx, const asx_rwlock *rwlock,
-                                      asx_rwlock_guard *ret_guard, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_read(asx_cx *cx, const asx_rwlock *rwlock,
+                                                asx_rwlock_guard *ret_guard);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_read_at(asx_cx *cx, const asx_rwlock *rwlock,
+                                                   asx_rwlock_guard *ret_guard, const char *site);
 #define asx_rwlock_read(...) ASX_PLACED_(asx_rwlock_read, __VA_ARGS__)
-ASX_API asx_status asx_rwlock_write(asx_cx *cx, const asx_rwlock *rwlock,
-                                    asx_rwlock_guard *ret_guard);
-ASX_API asx_status asx_rwlock_write_at(asx_cx *cx, const asx_rwlock *rwlock,
-                                       asx_rwlock_guard *ret_guard, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_write(asx_cx *cx, const asx_rwlock *rwlock,
+                                                 asx_rwlock_guard *ret_guard);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_write_at(asx_cx *cx, const asx_rwlock *rwlock,
+                                                    asx_rwlock_guard *ret_guard, const char *site);
 #define asx_rwlock_write(...) ASX_PLACED_(asx_rwlock_write, __VA_ARGS__)
 /* Never wait. ASX_E_BUSY also when others wait. */
-ASX_API asx_status asx_rwlock_try_read(asx_cx *cx, const asx_rwlock *rwlock,
-                                       asx_rwlock_guard *ret_guard);
-ASX_API asx_status asx_rwlock_try_read_at(asx_cx *cx, const asx_rwlock *rwlock,
-                                          asx_rwlock_guard *ret_guard, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_try_read(asx_cx *cx, const asx_rwlock *rwlock,
+                                                    asx_rwlock_guard *ret_guard);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_try_read_at(asx_cx *cx, const asx_rwlock *rwlock,
+                                                       asx_rwlock_guard *ret_guard,
+                                                       const char *site);
 #define asx_rwlock_try_read(...) ASX_PLACED_(asx_rwlock_try_read, __VA_ARGS__)
-ASX_API asx_status asx_rwlock_try_write(asx_cx *cx, const asx_rwlock *rwlock,
-                                        asx_rwlock_guard *ret_guard);
-ASX_API asx_status asx_rwlock_try_write_at(asx_cx *cx, const asx_rwlock *rwlock,
-                                           asx_rwlock_guard *ret_guard, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_try_write(asx_cx *cx, const asx_rwlock *rwlock,
+                                                     asx_rwlock_guard *ret_guard);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_try_write_at(asx_cx *cx, const asx_rwlock *rwlock,
+                                                        asx_rwlock_guard *ret_guard,
+                                                        const char *site);
 #define asx_rwlock_try_write(...) ASX_PLACED_(asx_rwlock_try_write, __VA_ARGS__)
 /* As asx_rwlock_write(), but takes a poisoned one too, and the poison ends. */
-ASX_API asx_status asx_rwlock_recover(asx_cx *cx, const asx_rwlock *rwlock,
-                                      asx_rwlock_guard *ret_guard);
-ASX_API asx_status asx_rwlock_recover_at(asx_cx *cx, const asx_rwlock *rwlock,
-                                         asx_rwlock_guard *ret_guard, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_recover(asx_cx *cx, const asx_rwlock *rwlock,
+                                                   asx_rwlock_guard *ret_guard);
+ASX_API ASX_MUST_USE asx_status asx_rwlock_recover_at(asx_cx *cx, const asx_rwlock *rwlock,
+                                                      asx_rwlock_guard *ret_guard,
+                                                      const char *site);
 #define asx_rwlock_recover(...) ASX_PLACED_(asx_rwlock_recover, __VA_ARGS__)
 /* Consumes the guard, of either sort. ASX_E_OBLIGATION_ALREADY_RESOLVED. */
 ASX_API asx_status asx_rwlock_unlock(asx_rwlock_guard *guard);
@@ -185,17 +189,23 @@ ASX_API asx_status asx_semaphore_create(const asx_region *region, uint64_t permi
 
 /* Waits for `n` permits (at least 1) and takes all of them at once. A waiter that wants many is not
  * passed by those that want few. ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED. */
-ASX_API asx_status asx_semaphore_acquire(asx_cx *cx, const asx_semaphore *semaphore, uint32_t n,
-                                         asx_semaphore_permit *ret_permit);
-ASX_API asx_status asx_semaphore_acquire_at(asx_cx *cx, const asx_semaphore *semaphore, uint32_t n,
-                                            asx_semaphore_permit *ret_permit, const char *site);
+ASX_API ASX_MUST_USE asx_status asx_semaphore_acquire(asx_cx *cx, const asx_semaphore *semaphore,
+                                                      uint32_t n, asx_semaphore_permit *ret_permit);
+ASX_API ASX_MUST_USE asx_status asx_semaphore_acquire_at(asx_cx *cx, const asx_semaphore *semaphore,
+                                                         uint32_t n,
+                                                         asx_semaphore_permit *ret_permit,
+                                                         const char *site);
 #define asx_semaphore_acquire(...) ASX_PLACED_(asx_semaphore_acquire, __VA_ARGS__)
 /* Never waits. ASX_E_BUSY also when others wait. */
-ASX_API asx_status asx_semaphore_try_acquire(asx_cx *cx, const asx_semaphore *semaphore, uint32_t n,
-                                             asx_semaphore_permit *ret_permit);
-ASX_API asx_status asx_semaphore_try_acquire_at(asx_cx *cx, const asx_semaphore *semaphore,
-                                                uint32_t n, asx_semaphore_permit *ret_permit,
-                                                const char *site);
+ASX_API ASX_MUST_USE asx_status asx_semaphore_try_acquire(asx_cx *cx,
+                                                          const asx_semaphore *semaphore,
+                                                          uint32_t n,
+                                                          asx_semaphore_permit *ret_permit);
+ASX_API ASX_MUST_USE asx_status asx_semaphore_try_acquire_at(asx_cx *cx,
+                                                             const asx_semaphore *semaphore,
+                                                             uint32_t n,
+                                                             asx_semaphore_permit *ret_permit,
+                                                             const char *site);
 #define asx_semaphore_try_acquire(...) ASX_PLACED_(asx_semaphore_try_acquire, __VA_ARGS__)
 /* Gives all permits back; consumes the value. ASX_E_OBLIGATION_ALREADY_RESOLVED. */
 ASX_API asx_status asx_semaphore_release(asx_semaphore_permit *permit);
@@ -238,8 +248,8 @@ ASX_API asx_status asx_condition_create(const asx_region *region,
  * ASX_E_NOT_OWNER: the guard is another task's. ASX_E_OBLIGATION_ALREADY_RESOLVED: it was given
  * back. A signal reaches those that wait when it is given,
  * and none is kept: ask again for what you wait for when you have the mutex. */
-ASX_API asx_status asx_condition_wait(asx_cx *cx, const asx_condition *condition,
-                                      asx_mutex_guard *guard);
+ASX_API ASX_MUST_USE asx_status asx_condition_wait(asx_cx *cx, const asx_condition *condition,
+                                                   asx_mutex_guard *guard);
 /* Wakes the first waiter, or all. They get the mutex in turn, behind the tasks that wait for it. */
 ASX_API asx_status asx_condition_signal(const asx_condition *condition);
 ASX_API asx_status asx_condition_broadcast(const asx_condition *condition);
@@ -314,9 +324,10 @@ ASX_API asx_status asx_once_create(const asx_region *region, const asx_once_opti
  * returns ASX_E_WOULD_BLOCK and is called again when the call is repeated.
  *   ASX_E_WOULD_DEADLOCK  called from inside fn
  *   ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_RESOURCE_EXHAUSTED */
-ASX_API asx_status asx_once_call(asx_cx *cx, const asx_once *once, asx_call_fn fn, void *arg);
-ASX_API asx_status asx_once_call_at(asx_cx *cx, const asx_once *once, asx_call_fn fn, void *arg,
-                                    const char *site);
+ASX_API ASX_MUST_USE asx_status asx_once_call(asx_cx *cx, const asx_once *once, asx_call_fn fn,
+                                              void *arg);
+ASX_API ASX_MUST_USE asx_status asx_once_call_at(asx_cx *cx, const asx_once *once, asx_call_fn fn,
+                                                 void *arg, const char *site);
 #define asx_once_call(...) ASX_PLACED_(asx_once_call, __VA_ARGS__)
 ASX_API asx_status asx_once_is_done(const asx_once *once, bool *ret_done);
 

@@ -16,7 +16,7 @@ ASX_BEGIN_DECLS
 struct asx__task;
 
 typedef struct asx_task {
-    struct asx__task *task_; /* NULL with several workers, which is what gate_ is for */
+    struct asx__task *task_;
     asx_task_id id;
     asx_runtime *gate_;
 } asx_task;
@@ -108,7 +108,7 @@ typedef struct asx_join_result {
  *   ASX_E_BUSY            another task is joining it
  *   ASX_E_WOULD_DEADLOCK  the caller itself, or a task that waits for the caller's region
  *   ASX_E_CANCELLED, ASX_E_WOULD_BLOCK, ASX_E_INVALID_ARGUMENT, ASX_E_WRONG_CONTEXT */
-ASX_API asx_status asx_join(asx_cx *cx, asx_task *task, asx_join_result *ret_result);
+ASX_API ASX_MUST_USE asx_status asx_join(asx_cx *cx, asx_task *task, asx_join_result *ret_result);
 
 /* Requests cancellation; `reason` is copied, NULL: kind User. ASX_OK also when it was cancelled
  * before (then it strengthens) and when it has completed (then nothing changes).

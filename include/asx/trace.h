@@ -132,6 +132,7 @@ typedef struct asx_event {
     uint64_t cause;  /* sequence number, 0: none */
 } asx_event;
 
+/* "run-begin" and its like; "unknown" for a number that is no kind. Static. */
 ASX_API const char *asx_event_kind_str(uint32_t kind);
 
 /* Reads a trace from memory. The bytes are borrowed for as long as the reader is used, which owns

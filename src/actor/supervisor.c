@@ -130,7 +130,7 @@ static asx_poll watch(asx_cx *cx, void *state)
     if (st == ASX_OK)
         c->result = result;
     event e = { (uint32_t)(c - c->of->children), c->end.starts };
-    (void)asx_channel_try_send(cx, &c->of->tx, &e); /* there is room; see above */
+    ASX_IGNORE(asx_channel_try_send(cx, &c->of->tx, &e)); /* there is room; see above */
     return ASX_POLL_READY;
 }
 
@@ -141,7 +141,7 @@ static asx_poll stand_sentinel(asx_cx *cx, void *state)
     event e = { STOP, 0 };
     if (asx_notify_wait(cx, &s->never) == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
-    (void)asx_channel_try_send(cx, &s->tx, &e);
+    ASX_IGNORE(asx_channel_try_send(cx, &s->tx, &e));
     return ASX_POLL_READY;
 }
 
@@ -153,7 +153,7 @@ static asx_poll back_off(asx_cx *cx, void *state)
     if (st == ASX_E_WOULD_BLOCK)
         return ASX_POLL_PENDING;
     event e = { st == ASX_E_CANCELLED ? STOP : TICK, 0 }; /* as the sentinel will say, too */
-    (void)asx_channel_try_send(cx, &s->tx, &e);
+    ASX_IGNORE(asx_channel_try_send(cx, &s->tx, &e));
     return ASX_POLL_READY;
 }
 
@@ -213,7 +213,7 @@ static asx_status launch(asx_cx *cx, supervisor *s, child *c)
         st = asx_spawn_poll_task(&s->inner, watch, c, &spawn, &c->watcher);
     }
     if (st < 0)
-        (void)asx_region_close(&c->region, st);
+        ASX_IGNORE(asx_region_close(&c->region, st));
     return st;
 }
 
@@ -244,7 +244,7 @@ static void stop_child(asx_cx *cx, supervisor *s, child *c)
     asx_status st = asx_region_close_with(&c->region, ASX_OK, &reason, &report);
     c->end.forced += report.tasks_forced != 0;
     asx_close_report_deinit(&report);
-    (void)asx_join(cx, &c->watcher, &watched);
+    ASX_IGNORE(asx_join(cx, &c->watcher, &watched));
     while (!c->heard) {
         event e;
         if (asx_channel_try_recv(cx, &s->rx, &e) < 0)
@@ -454,7 +454,7 @@ static asx_status in_inner(asx_cx *cx, supervisor *s, const asx_supervised *chil
         st = supervise(cx, s);
     for (size_t i = 0; ret_ends != NULL && s->children != NULL && i < s->count; i++)
         ret_ends[i] = s->children[i].end;
-    (void)asx_region_close_with(&s->inner, ASX_OK, &over, NULL);
+    ASX_IGNORE(asx_region_close_with(&s->inner, ASX_OK, &over, NULL));
     return st;
 }
 
@@ -510,7 +510,7 @@ asx_status asx_supervise(asx_cx *cx, const asx_supervised *children, size_t coun
         st = in_inner(cx, &s, children, ret_ends);
         (void)asx_mask_end(cx);
     }
-    (void)asx_region_close_with(&s.outer, ASX_OK, &over, NULL);
+    ASX_IGNORE(asx_region_close_with(&s.outer, ASX_OK, &over, NULL));
     asx_status told = asx_checkpoint(cx);
     return told < 0 ? told : st;
 }

@@ -173,7 +173,7 @@ asx_status asx_map_reduce(asx_cx *cx, const void *items, size_t count, size_t it
 typedef struct each_worker each_worker;
 
 typedef struct each {
-    asx_channel_receiver *rx;
+    const asx_channel_receiver *rx;
     size_t item_size;
     asx_each_fn fn;
     void *arg;
@@ -286,7 +286,7 @@ static asx_status each_message(asx_cx *cx, each *e, const asx_flow_options *flow
     return finish(cx, &e->region, start_each(e, flow));
 }
 
-asx_status asx_for_each(asx_cx *cx, asx_channel_receiver *receiver, size_t item_size,
+asx_status asx_for_each(asx_cx *cx, const asx_channel_receiver *receiver, size_t item_size,
                         asx_each_fn fn, void *arg, const asx_each_options *options,
                         asx_each_stats *ret_stats)
 {

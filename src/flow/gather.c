@@ -66,7 +66,7 @@ static asx_poll watch(asx_cx *cx, void *state)
     gather *g = w->gather;
     size_t place = (size_t)(w - g->watchers);
     if (!w->masked) { /* a cancel of the call ends the branches, and that must be seen */
-        (void)asx_mask_begin(cx, 0); /* fails only in a call that was not set up */
+        ASX_IGNORE(asx_mask_begin(cx, 0)); /* fails only in a call that was not set up */
         w->masked = true;
     }
     asx_join_result result;
@@ -222,7 +222,7 @@ static asx_status open_both(asx_cx *cx, const char *name, gather *g)
         return st;
     st = asx__flow_open(cx, "branches", NULL, false, &g->inner);
     if (st < 0) {
-        (void)asx_region_close(&g->outer, st);
+        ASX_IGNORE(asx_region_close(&g->outer, st));
         return st;
     }
     asx__flow_close_is_heard(&g->inner, false);
@@ -244,7 +244,7 @@ static asx_status run(asx_cx *cx, const char *name, gather *g, size_t *ret_winne
     if (st == ASX_OK)
         st = await_decision(cx, g);
     if (st < 0) {
-        (void)asx_region_close(&g->inner, st);
+        ASX_IGNORE(asx_region_close(&g->inner, st));
         asx_status end = asx_region_close(&g->outer, st);
         return asx__flow_too_late(st) ? asx__flow_tell(cx, end) : st;
     }
@@ -259,7 +259,7 @@ static asx_status run(asx_cx *cx, const char *name, gather *g, size_t *ret_winne
         (void)asx_region_cancel(&g->inner, &lost);
         drain(cx, g);
     }
-    (void)asx_region_close_with(&g->inner, ASX_OK, some_run ? &lost : NULL, NULL);
+    ASX_IGNORE(asx_region_close_with(&g->inner, ASX_OK, some_run ? &lost : NULL, NULL));
     st = asx_region_close_with(&g->outer, ASX_OK, g->tickers != NULL ? &lost : NULL, NULL);
     *ret_winner = place;
     if (ok)

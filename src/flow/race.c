@@ -69,7 +69,7 @@ static asx_poll watch(asx_cx *cx, void *state)
     race_watcher *w = state;
     asx_join_result result;
     if (!w->masked) { /* a cancel of the race ends the branches, and that must be seen */
-        (void)asx_mask_begin(cx, 0); /* fails only in a race that was not set up */
+        ASX_IGNORE(asx_mask_begin(cx, 0)); /* fails only in a race that was not set up */
         w->masked = true;
     }
     asx_status st = asx_join(cx, &w->branch, &result);
@@ -134,7 +134,7 @@ static asx_status await_first(asx_cx *cx, race *r, const asx_region *branches, s
 static void drain(race *r, asx_region *inner)
 {
     asx_cancel_reason lost = { .kind = ASX_CANCEL_RACE_LOST };
-    (void)asx_region_close_with(inner, ASX_OK, r->some_run ? &lost : NULL, NULL);
+    ASX_IGNORE(asx_region_close_with(inner, ASX_OK, r->some_run ? &lost : NULL, NULL));
 }
 
 /* Opens both regions; the options' time-out is the outer one's. */
@@ -146,7 +146,7 @@ static asx_status open_both(asx_cx *cx, const asx_flow_options *options, asx_reg
         return st;
     st = asx__flow_open(cx, "branches", NULL, false, ret_inner); /* inside the innermost: `outer` */
     if (st < 0) {
-        (void)asx_region_close(ret_outer, st);
+        ASX_IGNORE(asx_region_close(ret_outer, st));
         return st;
     }
     asx__flow_close_is_heard(ret_outer, false);
@@ -174,7 +174,7 @@ static asx_status run_race(asx_cx *cx, race *r, const asx_branch *branches,
     if (st == ASX_OK)
         st = await_first(cx, r, &inner, &winner);
     if (st < 0) {
-        (void)asx_region_close(&inner, st);
+        ASX_IGNORE(asx_region_close(&inner, st));
         asx_status end = asx_region_close(&outer, st);
         return asx__flow_too_late(st) ? asx__flow_tell(cx, end) : st;
     }

@@ -203,7 +203,7 @@ asx_status asx_file_open(asx_cx *cx, const asx_region *region, const char *path,
     if (below != NULL) {
         w.fd = below->fd;
         w.how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-        w.how.resolve |= options->no_symlinks ? RESOLVE_NO_SYMLINKS : 0;
+        w.how.resolve |= options->refuse_symlinks ? RESOLVE_NO_SYMLINKS : 0;
     }
     if (flags & ASX_FILE_CREATE)
         w.how.mode = options->mode != 0 ? options->mode & 07777u : 0666u;

@@ -428,6 +428,9 @@ static inline void asx__channel_seize(asx__channel *ch)
         return result_;                                                                            \
     } while (0)
 
+/* What a shared runtime hands out has its record in `shared_`, and none in `sender_`, `channel_` or
+ * (permits and acks) `record_`: so the short ways fail on it. */
+
 /* Through the gate with `in`, the sender, and `in_cx`. */
 #define ASX__GATE_SENDER(sender, cx, call) ASX__GATE_SENDER_FROM(ASX__GO_IN, sender, cx, call)
 #define ASX__GATE_SENDER_FROM(from, sender, cx, call)                                              \

@@ -78,7 +78,7 @@ static asx_poll hears_nothing(asx_cx *cx, void *state)
 {
     asx_waker waker;
     (void)state;
-    (void)asx_cx_waker(cx, &waker);
+    ASX_IGNORE(asx_cx_waker(cx, &waker));
     return ASX_POLL_PENDING;
 }
 
@@ -263,7 +263,7 @@ ASX_TEST(supervisors_do_what_otp_documents)
         asx_runtime_config config = { .clock = ASX_CLOCK_VIRTUAL };
         begin(&w, &rows[i]);
         CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-        (void)asx_runtime_run(rt, live, &w);
+        ASX_IGNORE(asx_runtime_run(rt, live, &w));
         CHECK_STATUS(asx_runtime_quiescent(rt), ASX_OK);
         CHECK_STATUS(asx_runtime_destroy(rt), ASX_OK);
         if (!went_well(&w)) {

@@ -60,7 +60,7 @@ static asx_status nested(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_sleep(cx, 50 * ASX_MS), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
     CHECK_STATUS(asx_join(cx, &task, &result), ASX_OK);
-    (void)asx_region_close(&r, ASX_OK);
+    ASX_IGNORE(asx_region_close(&r, ASX_OK));
     return result.outcome.status;
 }
 
@@ -191,7 +191,7 @@ static asx_status chaos(asx_cx *cx, void *arg)
     uint64_t late = memory_now(cx);
     CHECK(late < early + early / 4 + 65536); /* flat: not with the number of crashes */
     CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
-    (void)asx_region_close(&r, ASX_OK);
+    ASX_IGNORE(asx_region_close(&r, ASX_OK));
     CHECK_EQ(alive, 0u);
     return ASX_OK;
 }

@@ -227,14 +227,14 @@ static asx_status do_evict(asx_cx *cx)
 static asx_status do_recv(asx_cx *cx)
 {
     uint64_t got;
-    (void)asx_channel_try_send(cx, &fx.sender, &message); /* something to take at once */
+    ASX_IGNORE(asx_channel_try_send(cx, &fx.sender, &message)); /* something to take at once */
     return asx_channel_recv(cx, &fx.receiver, &got);
 }
 
 static asx_status do_try_recv(asx_cx *cx)
 {
     uint64_t got;
-    (void)asx_channel_try_send(cx, &fx.sender, &message);
+    ASX_IGNORE(asx_channel_try_send(cx, &fx.sender, &message));
     return asx_channel_try_recv(cx, &fx.receiver, &got);
 }
 
@@ -242,7 +242,7 @@ static asx_status do_recv_ack(asx_cx *cx)
 {
     uint64_t got;
     asx_ack ack;
-    (void)asx_channel_try_send(cx, &fx.sender, &message);
+    ASX_IGNORE(asx_channel_try_send(cx, &fx.sender, &message));
     asx_status st = asx_channel_recv_with_ack(cx, &fx.receiver, &got, &ack);
     return st < 0 ? st : asx_ack_commit(&ack);
 }

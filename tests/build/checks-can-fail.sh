@@ -244,5 +244,74 @@ good_tree
 rm -rf include/asx/*
 expect_failure check-headers "no headers"
 
+# Interface: the good tree has one call of each sort.
+interface_tree() {
+    good_tree
+    mkdir -p docs/design
+    cat >docs/design/22-interface.md <<'END'
+## `const`
+| resolving | `asx_ack_commit` |
+## What must be used
+| a message | `asx_channel_recv`, `asx_join` |
+END
+    cat >include/asx/status.h <<'END'
+/* status.h */
+typedef struct asx_thing_options {
+    bool keeps; /* Zero: does not. */
+} asx_thing_options;
+/* Makes one. */
+ASX_API asx_status asx_thing_create(const asx_region *region, unsigned size,
+                                    const asx_thing_options *options, asx_thing *ret_thing);
+/* Takes one.
+ * ASX_E_EMPTY. */
+ASX_API ASX_MUST_USE asx_status asx_channel_recv(asx_cx *cx, const asx_channel_receiver *receiver,
+                                                 void *ret_message);
+ASX_API asx_status asx_ack_commit(asx_ack *ack); /* shares the comment above */
+
+/* Writes the text. */
+ASX_API unsigned asx_thing_text(const asx_thing *thing, char *ret_text, unsigned size);
+/* With a place. */
+ASX_API ASX_MUST_USE asx_status asx_join_at(asx_cx *cx, unsigned n, const char *site);
+END
+}
+# seed SCRIPT TEXT: the good tree, changed by the sed script, must be refused with the text.
+seed() {
+    interface_tree
+    sed -i "$1" include/asx/status.h docs/design/22-interface.md
+    expect_failure check-interface "$2"
+}
+interface_tree
+cases=$((cases + 1))
+run_check check-interface >"$work/out" 2>&1 || { cat "$work/out"; failures=$((failures + 1)); }
+seed 's/(asx_cx \*cx, unsigned n,/(unsigned n, asx_cx *cx,/' "the context stands first"
+seed 's/asx_channel_recv(asx_cx \*cx, /asx_channel_recv(/' "it takes the context"
+seed 's/char \*ret_text/char *text, unsigned by/' "text is written, so it is to be named ret_text"
+seed 's/asx_cx \*cx, unsigned n,/asx_cx *cx, int *ret_n, unsigned n,/' "outputs stand last, and n does not"
+seed 's/unsigned n,/unsigned ret_n,/' "ret_n is no output"
+seed 's/unsigned size,$/const asx_thing_options *options, unsigned size,/' \
+    "options stand before the outputs, and behind size"
+seed 's/_options \*options/_options *settings/' "settings is to be named options"
+seed 's/const asx_thing_options \*options/asx_thing_options *options/' \
+    "options are a pointer to a const struct"
+seed 's/const asx_thing_options \*options, //' "created in one style"
+seed 's/asx_thing_create/asx_thing_create_with/' "created in one style"
+seed 's/unsigned size,$/const char *name,/' "the name is in the options"
+seed 's/const asx_channel_receiver/asx_channel_receiver/' "receiver is not used up, so it is const"
+seed 's/(asx_ack /(const asx_ack /' "it uses up a handle, so that is not const"
+seed 's/ASX_MUST_USE asx_status asx_join/asx_status asx_join/' "its result must be used"
+seed 's/asx_status asx_thing_create/ASX_MUST_USE asx_status asx_thing_create/' \
+    "must be used, and is not in the table"
+seed 's/, `asx_join`/, `asx_join`, `asx_jion`/' "no such function: asx_jion"
+seed 's/`asx_ack_commit`/`asx_ack_commit`, `asx_nack`/' "no such function: asx_nack"
+seed 's/bool keeps/bool no_drop/' "the boolean no_drop says what is not"
+seed 's/unsigned n,/bool dont_wait,/' "the boolean dont_wait says what is not"
+seed 's/unsigned n, const char \*site/const char *site, unsigned n/' "the site stands last"
+seed 's/, const char \*site//' "ends in _at and takes no site"
+seed '/^\/\* Writes the text/d' "asx_thing_text: no comment"
+seed '/^ASX_API/,$d' "no such function: asx_join"
+interface_tree
+rm docs/design/22-interface.md
+expect_failure check-interface "no docs/design/22-interface.md"
+
 echo "$cases cases, $failures failed"
 [ $failures -eq 0 ]

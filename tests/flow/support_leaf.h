@@ -75,7 +75,7 @@ static inline asx_status cancel_at_ten(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn_task(&region, v->fn, v->arg, NULL, &task), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, 10 * ASX_MS), ASX_OK);
     CHECK_STATUS(asx_task_cancel(&task, NULL), ASX_OK);
-    (void)asx_region_close(&region, ASX_OK);
+    ASX_IGNORE(asx_region_close(&region, ASX_OK));
     return ASX_OK;
 }
 

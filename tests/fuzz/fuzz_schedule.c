@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     memcpy(schedule, bytes + 1, len - 1);
     schedule[len - 1] = '\0';
     options.schedule = schedule;
-    (void)asx_explore(test, NULL, &options, &result);
+    ASX_IGNORE(asx_explore(test, NULL, &options, &result));
     free(schedule);
     return 0;
 }

@@ -27,7 +27,7 @@ static void is_noticed(asx_task_fn program)
 {
     asx_lab_options options = { .program = "planted" };
     asx_lab_result result;
-    (void)asx_lab_run(program, NULL, &options, &result);
+    ASX_IGNORE(asx_lab_run(program, NULL, &options, &result));
     asx_test_fail(__FILE__, __LINE__, "it was not looked at: %s", result.complaint.text);
 }
 
@@ -62,7 +62,7 @@ static asx_status close_miscounted(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&r, "forgotten", sleep_long, NULL), ASX_OK);
     CHECK_STATUS(asx_yield(cx), ASX_OK);
     forget_tasks(record_of(&r), 1);
-    (void)asx_region_close(&r, ASX_OK);
+    ASX_IGNORE(asx_region_close(&r, ASX_OK));
     has_complained(cx, ASX_ORACLE_QUIESCENCE);
     return ASX_OK;
 }
@@ -94,7 +94,7 @@ static asx_status race_miscounted(asx_cx *cx, void *arg)
     const asx_branch branches[] = { { "quick", win, NULL }, { "slow", lose_and_stay, NULL } };
     size_t winner;
     (void)arg;
-    (void)asx_race_all(cx, branches, 2, NULL, &winner, NULL);
+    ASX_IGNORE(asx_race_all(cx, branches, 2, NULL, &winner, NULL));
     has_complained(cx, ASX_ORACLE_LOSERS);
     return ASX_OK;
 }
@@ -119,7 +119,7 @@ static asx_status finalizer_left_out(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_defer(&r, nothing, NULL), ASX_OK);
     CHECK_STATUS(asx_defer(&r, nothing, NULL), ASX_OK);
     record_of(&r)->finalizers->next = NULL;
-    (void)asx_region_close(&r, ASX_OK);
+    ASX_IGNORE(asx_region_close(&r, ASX_OK));
     has_complained(cx, ASX_ORACLE_FINALIZERS);
     return ASX_OK;
 }
@@ -135,7 +135,7 @@ static asx_status finalizer_run_again(asx_cx *cx, void *arg)
     static asx__finalizer again;
     again = *last; /* and then the first */
     last->next = &again;
-    (void)asx_region_close(&r, ASX_OK);
+    ASX_IGNORE(asx_region_close(&r, ASX_OK));
     has_complained(cx, ASX_ORACLE_FINALIZERS);
     return ASX_OK;
 }
@@ -164,7 +164,7 @@ static asx_status cancel_not_acknowledged(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_task_cancel(&victim, NULL), ASX_OK);
     CHECK_STATUS(asx__task_resolve(&victim, &record), ASX_OK);
     record->phase = ASX_TASK_CANCELLING; /* as if it had been there */
-    (void)asx_region_close(&r, ASX_OK);
+    ASX_IGNORE(asx_region_close(&r, ASX_OK));
     has_complained(cx, ASX_ORACLE_CANCEL_ORDER);
     return ASX_OK;
 }
@@ -219,7 +219,7 @@ ASX_TEST(a_run_that_ends_before_its_tasks_leaks_them)
 {
     asx_lab_options options = { .program = "planted" };
     asx_lab_result result;
-    (void)asx_lab_run(clock_runs_ahead, NULL, &options, &result);
+    ASX_IGNORE(asx_lab_run(clock_runs_ahead, NULL, &options, &result));
     printf("   %s: %s\n", asx_oracle_str(result.complaint.oracle), result.complaint.text);
     CHECK_STR_EQ(asx_oracle_str(result.complaint.oracle), "task-leak");
 }

@@ -222,8 +222,8 @@ static asx_status ceiling_after_waiting(asx_cx *cx, void *arg)
     asx_stats stats = kit_stats(asx_cx_runtime(cx));
     CHECK_LE(stats.tasks_live, 4u);
     CHECK_STATUS(asx_region_close(&fill, ASX_OK), ASX_OK);
-    (void)asx_region_close(&r, ASX_OK);
-    (void)asx_region_close(&spawners, ASX_OK);
+    ASX_IGNORE(asx_region_close(&r, ASX_OK));
+    ASX_IGNORE(asx_region_close(&spawners, ASX_OK));
     return ASX_OK;
 }
 

@@ -205,7 +205,7 @@ static void sees_panics(void *ctx, const asx_event *event)
 static void *drives(void *arg)
 {
     deserted *d = arg;
-    (void)asx_runtime_run(d->rt, desert, d);
+    ASX_IGNORE(asx_runtime_run(d->rt, desert, d));
     CHECK(false); /* its frames are gone: that does not come back */
     return NULL;
 }

@@ -134,7 +134,7 @@ static void overflow(void)
     asx_runtime_config config = kit_config(ASX_CLOCK_REAL, NULL);
     config.stack_overflow = ASX_OVERFLOW_REPORT;
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-    (void)asx_runtime_run(rt, spawns_overflow, NULL);
+    ASX_IGNORE(asx_runtime_run(rt, spawns_overflow, NULL));
 }
 
 ASX_TEST(a_stack_overflow_is_reported_by_name_before_the_process_dies)
@@ -161,7 +161,7 @@ static void overflow_under_main(void)
 
 static void *runs(void *runtime)
 {
-    (void)asx_runtime_run(runtime, spawns_overflow, NULL);
+    ASX_IGNORE(asx_runtime_run(runtime, spawns_overflow, NULL));
     return NULL;
 }
 
@@ -190,7 +190,7 @@ static void overflow_unreported(void)
     asx_runtime *rt;
     asx_runtime_config config = { .stack_overflow = ASX_OVERFLOW_FAULT };
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-    (void)asx_runtime_run(rt, spawns_overflow, NULL);
+    ASX_IGNORE(asx_runtime_run(rt, spawns_overflow, NULL));
 }
 
 ASX_TEST(a_stack_overflow_is_reported_by_default)
@@ -242,7 +242,7 @@ static void overflow_on_a_worker(void)
     asx_runtime_config config = { .workers = 2, .stack_overflow = ASX_OVERFLOW_REPORT };
     CHECK_STATUS(asx_runtime_create(&config, &other), ASX_OK); /* whose workers are not these */
     CHECK_STATUS(asx_runtime_create(&config, &rt), ASX_OK);
-    (void)asx_runtime_run(rt, overflows_beside_another, NULL);
+    ASX_IGNORE(asx_runtime_run(rt, overflows_beside_another, NULL));
 }
 
 ASX_TEST(a_stack_overflow_on_one_of_several_workers_is_reported_by_name)
@@ -264,7 +264,7 @@ static void overflow_after_others_are_gone(void)
         CHECK_STATUS(asx_runtime_create(&config, &rt[i]), ASX_OK);
     CHECK_STATUS(asx_runtime_destroy(rt[0]), ASX_OK); /* in another order than made */
     CHECK_STATUS(asx_runtime_destroy(rt[2]), ASX_OK);
-    (void)asx_runtime_run(rt[1], spawns_overflow, NULL);
+    ASX_IGNORE(asx_runtime_run(rt[1], spawns_overflow, NULL));
 }
 
 static char own_stack[65536];
@@ -330,7 +330,7 @@ static void repaired_fault(void)
         *(volatile char *)page = 1;
         CHECK_EQ(mprotect(page, 4096, PROT_NONE), 0);
     }
-    (void)asx_runtime_run(rt, spawns_overflow, NULL);
+    ASX_IGNORE(asx_runtime_run(rt, spawns_overflow, NULL));
 }
 
 ASX_TEST(the_hosts_own_handler_goes_on_repairing)

@@ -337,7 +337,7 @@ static asx_status until_memory_ends(asx_cx *cx, void *arg)
         CHECK_STATUS(asx_region_close(&opened[--opened_len], ASX_OK), ASX_OK);
     while (armed_len > 0)
         CHECK(asx_timer_cancel(asx_runtime_timers(rt), &armed[--armed_len]));
-    (void)asx_region_close(&r, ASX_E_EMPTY);
+    ASX_IGNORE(asx_region_close(&r, ASX_E_EMPTY));
     return ASX_OK;
 }
 

@@ -92,7 +92,7 @@ static void park(asx_cx *cx, int count, bool cancelled)
         CHECK_EQ(asx_region_cancel(&r, NULL), ASX_OK);
     for (int i = 0; i <= count && !cancelled; i++)
         CHECK_EQ(asx_channel_recv(cx, &rx, &value), ASX_OK);
-    (void)asx_region_close(&r, ASX_OK);
+    ASX_IGNORE(asx_region_close(&r, ASX_OK));
 }
 
 /* ---- the law --------------------------------------------------------------------------------- */

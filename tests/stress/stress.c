@@ -545,7 +545,7 @@ static asx_status actor(asx_cx *cx, void *arg)
     if (end == 0) {
         asx_mutex_guard guard; /* whoever comes next finds it poisoned */
         did(DID_PANIC);
-        (void)asx_mutex_try_lock(cx, &self->world->mutex, &guard);
+        ASX_IGNORE(asx_mutex_try_lock(cx, &self->world->mutex, &guard));
         asx_panic(cx, "stress");
     }
     return end < 4 ? ASX_E_NOT_SUPPORTED : ASX_OK;
@@ -698,7 +698,7 @@ static asx_status play(asx_cx *cx, void *arg)
     OK(asx_region_open(cx, &collect, &actors));
     for (uint64_t n = 4 + below(&w->rng, 28); n > 0; n--)
         start(w, &actors, &w->rng, 0, &alive, NULL);
-    (void)asx_region_close(&actors, below(&w->rng, 6) == 0 ? ASX_E_CANCELLED : ASX_OK);
+    ASX_IGNORE(asx_region_close(&actors, below(&w->rng, 6) == 0 ? ASX_E_CANCELLED : ASX_OK));
     MUST(atomic_load(&alive) == 0);
     for (int i = 0; i < CHANNELS; i++)
         OK(asx_channel_sender_drop(&w->channels[i].tx));

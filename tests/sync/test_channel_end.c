@@ -346,7 +346,7 @@ static asx_status cancelling_works(asx_cx *cx, void *arg)
     CHECK_STATUS(asx_spawn(&d.region, "masked", masked_exchange, &d), ASX_OK);
     CHECK_STATUS(asx_sleep(cx, ASX_MS), ASX_OK);
     CHECK_STATUS(asx_region_cancel(&d.region, NULL), ASX_OK);
-    (void)asx_region_close(&d.region, ASX_OK);
+    ASX_IGNORE(asx_region_close(&d.region, ASX_OK));
     CHECK_EQ(d.sum, 3);
     return ASX_OK;
 }
@@ -688,7 +688,7 @@ static asx_status create_squeezed(asx_cx *cx, void *arg)
             CHECK_STATUS(st, ASX_E_RESOURCE_EXHAUSTED);
     }
     q->pool.left = (size_t)1 << 30;
-    (void)asx_region_close(&region, ASX_OK);
+    ASX_IGNORE(asx_region_close(&region, ASX_OK));
     return ASX_OK;
 }
 

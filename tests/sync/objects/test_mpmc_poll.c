@@ -556,7 +556,7 @@ static asx_status squeezed(asx_cx *cx, void *arg)
     CHECK_EQ(stats.channels_live, q->created ? 1 : 0);
     if (!q->created) {
         CHECK_STATUS(st, ASX_E_RESOURCE_EXHAUSTED);
-        (void)asx_region_close(&q->s.home, ASX_OK);
+        ASX_IGNORE(asx_region_close(&q->s.home, ASX_OK));
         return asx_region_close(&q->s.crowd, ASX_OK);
     }
     CHECK_STATUS(asx_spawn_poll(&q->s.home, NULL, waits_squeezed, q), ASX_OK);
@@ -572,7 +572,7 @@ static asx_status squeezed(asx_cx *cx, void *arg)
     if (q->polled == ASX_E_WOULD_BLOCK)
         CHECK_STATUS(asx_mpmc_recv(cx, &q->s.rx, message), ASX_OK);
     CHECK_STATUS(asx_mpmc_try_recv(cx, &q->s.rx, message), ASX_E_EMPTY);
-    (void)asx_region_close(&q->s.home, ASX_OK);
+    ASX_IGNORE(asx_region_close(&q->s.home, ASX_OK));
     return asx_region_close(&q->s.crowd, ASX_OK);
 }
 
