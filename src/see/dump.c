@@ -2,8 +2,8 @@
  *
  *     asx: process 4711, 1 runtime
  *     runtime 1, driven by thread 4711, 3 tasks
- *     workers 2 to 4: 1 active, 0 searching, 1 asleep, 0 draining; stuck 0, promoted 1, retired 1;
- *     looks 9: no work 7, ...                    (several workers only; both lines are one)
+ *     workers 2 to 4: 1 active, 0 searching, 1 asleep, 0 polling, 0 draining; stuck 0,
+ *     promoted 1, retired 1; looks 9: ...       (several workers only; both lines are one)
  *     region 2 root/pipe (app.c:30): Open, 2 tasks, 0 regions, 1 obligation
  *     task 2 "producer" (app.c:32) in root/pipe: Running, parked: channel-reserve 1
  *         #0  asx_channel_reserve+0x41 (/usr/bin/app+0x12345)

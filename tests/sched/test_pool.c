@@ -670,8 +670,9 @@ ASX_TEST(a_dump_says_how_many_workers_there_are_and_why)
     CHECK_EQ(pipe(fds), 0);
     CHECK_EQ(asx_dump_tasks(rt, fds[1]), ASX_OK);
     CHECK(read(fds[0], text, sizeof text - 1) > 0);
-    CHECK(strstr(text, "workers 3 to 5: 0 active, 0 searching, 0 asleep, 0 draining; stuck 0, "
-                       "handed on 0, promoted 0, retired 0; looks 0: no work 0, nonpositive 0, "
-                       "idle capacity 0, not stuck 0, at max 0, no thread 0\n") != NULL);
+    CHECK(strstr(text, "workers 3 to 5: 0 active, 0 searching, 0 asleep, 0 polling, "
+                       "0 draining; stuck 0, handed on 0, promoted 0, retired 0; looks 0: "
+                       "no work 0, nonpositive 0, idle capacity 0, not stuck 0, at max 0, "
+                       "no thread 0\n") != NULL);
     CHECK_EQ(asx_runtime_destroy(rt), ASX_OK);
 }

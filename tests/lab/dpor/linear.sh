@@ -8,7 +8,7 @@ only=${2:-}
 lengths="48 192 768"
 # An execution of twelve steps, in thousands: a little more than when this was written.
 most="steps=29 messages=46 receives=53 locks=47 permits=42 sleeps=51 cancels=61 joins=31 tries=43 any=51
-naps=54 waits=64 choices=45"
+naps=55 waits=64 choices=45"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2086
