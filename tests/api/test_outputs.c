@@ -421,13 +421,13 @@ static asx_status takes_everything(asx_cx *cx, void *arg)
     for (size_t i = 0; i < sizeof waiters / sizeof *waiters; i++) {
         CHECK_STATUS(asx_region_open(cx, NULL, &w.region), ASX_OK);
         CHECK_STATUS(asx_spawn(&w.region, "waiter", waiters[i], &w), ASX_OK);
-        CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+        CHECK_STATUS(asx_sleep(cx, 30 * ASX_MS), ASX_OK); /* it waits, on whatever worker */
         CHECK_STATUS(asx_region_close(&w.region, ASX_E_FULL), ASX_E_FULL);
     }
     CHECK_STATUS(asx_region_open(cx, NULL, &w.region), ASX_OK);
     if (taken_back)
         CHECK_STATUS(asx_spawn(&w.region, "waiter", waits_for_what_is_taken_back, &w), ASX_OK);
-    CHECK_STATUS(asx_sleep(cx, 1), ASX_OK);
+    CHECK_STATUS(asx_sleep(cx, 30 * ASX_MS), ASX_OK);
     CHECK_STATUS(asx_tracked_permit_abort(&w.permit, &proof), ASX_OK);
     CHECK_STATUS(asx_region_close(&w.region, ASX_E_FULL), ASX_E_FULL);
     CHECK_STATUS(asx_mutex_unlock(&guard), ASX_OK);
