@@ -57,8 +57,10 @@ static asx_status hear_signals(asx_cx *cx, void *arg)
     size_t n;
     for (uint64_t budget_ns = c->grace_s * ASX_SEC;; budget_ns = 0) {
         asx_status st = asx_stream_read(cx, &c->wishes, &info, sizeof(info), &n);
+        if (st == ASX_E_CLOSED || st == ASX_E_STALE_HANDLE)
+            return ASX_OK; /* it has stopped: during the read, or on the other worker before it */
         if (st < 0)
-            return st == ASX_E_CLOSED ? ASX_OK : st; /* it has stopped */
+            return st;
         (void)asx_http_server_get_info(&c->server, &now);
         (void)fprintf(stderr, budget_ns > 0
                                   ? "asx: stopping: %" PRIu32 " connections, at most %" PRIu64
