@@ -12,7 +12,8 @@ bool asx__events_are_valid(const asx__dpor *d)
 {
     uint64_t done = 0;
     for (uint32_t t = 0; t < d->tasks_len; t++)
-        done += d->tasks[t].done;
+        if (d->tasks[t].present) /* what others have done was in an earlier execution */
+            done += d->tasks[t].done;
     for (uint32_t i = 0; i < d->events_len; i++) {
         const asx__dpor_event *e = &d->events[i];
         if (e->task >= d->tasks_len || e->ordinal == 0 || e->ordinal > d->tasks[e->task].done ||
